@@ -1,0 +1,213 @@
+#include "api/admin/admin_keys.h"
+
+#include "base/json_node.h"
+#include "storage/helpers.h"
+
+enum { REQUEST_MAX_BYTES = 64 * 1024, REPLY_MAX_BYTES = 32 * 1024 * 1024, GRANTS_MAX = 256 };
+
+struct admin_keys { /* the exchange's state while a helper works for it */
+	struct helper_job job;
+	struct exchange *exchange;
+	void (*work)(struct admin_keys *keys);
+	struct keyring_new_key new_key;
+	struct keyring_made_key made;
+	struct key_record *records;
+	size_t record_count;
+	struct error err;
+	bool failed;
+};
+
+static void run_job(struct helper_job *job)
+{
+	struct admin_keys *const keys = (struct admin_keys *)job;
+	keys->work(keys);
+	exchange_wake(keys->exchange); /* nothing of it may be touched from here on */
+}
+
+static enum next start_work(struct exchange *exchange, const struct keyring_new_key *new_key, void (*work)(struct admin_keys *keys))
+{
+	struct admin_keys *const keys = arena_take(exchange->arena, sizeof *keys);
+	ASSERT(keys != NULL); /* bodies here are capped far below the arena */
+	keys->job.run = run_job;
+	keys->exchange = exchange;
+	keys->work = work;
+	if (new_key != NULL)
+		keys->new_key = *new_key;
+	exchange->state = keys;
+	helpers_submit(store_helpers(exchange->context->store), keyring_lane(exchange->context->keyring), &keys->job);
+	return NEXT_WAIT;
+}
+
+static void work_list(struct admin_keys *keys)
+{
+	struct exchange *const exchange = keys->exchange;
+	keys->failed = keyring_list(exchange->context->keyring, exchange->arena, &keys->records, &keys->record_count, &keys->err) != 0;
+}
+
+static void work_add(struct admin_keys *keys)
+{
+	struct exchange *const exchange = keys->exchange;
+	keys->failed = keyring_add(exchange->context->keyring, &keys->new_key, exchange->arena, &keys->made, &keys->err) != 0;
+}
+
+static void work_revoke(struct admin_keys *keys)
+{
+	struct exchange *const exchange = keys->exchange;
+	keys->failed = keyring_revoke(exchange->context->keyring, exchange->parameters[0], &keys->err) != 0;
+}
+
+enum next admin_keys_list_begin(struct exchange *exchange)
+{
+	return start_work(exchange, NULL, work_list);
+}
+
+enum next admin_keys_list_resume(struct exchange *exchange)
+{
+	const struct admin_keys *const keys = exchange->state;
+	struct buffer body;
+	if (keys->failed)
+		return exchange_fail(exchange, &keys->err);
+	buffer_init(&body, REPLY_MAX_BYTES);
+	admin_keys_print_list(keys->records, keys->record_count, &body);
+	return exchange_reply_buffer(exchange, 200, "application/json", &body);
+}
+
+enum next admin_keys_add_begin(struct exchange *exchange)
+{
+	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
+}
+
+enum next admin_keys_add_finish(struct exchange *exchange)
+{
+	struct keyring_new_key new_key;
+	struct error err = {0};
+	if (admin_keys_parse(exchange_body(exchange), exchange->context->default_namespace, exchange->arena, &new_key, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return start_work(exchange, &new_key, work_add);
+}
+
+enum next admin_keys_add_resume(struct exchange *exchange)
+{
+	const struct admin_keys *const keys = exchange->state;
+	struct buffer body;
+	if (keys->failed)
+		return exchange_fail(exchange, &keys->err);
+	buffer_init(&body, REPLY_MAX_BYTES);
+	admin_keys_print_made(&keys->made, &body);
+	return exchange_reply_buffer(exchange, 201, "application/json", &body);
+}
+
+enum next admin_keys_revoke_begin(struct exchange *exchange)
+{
+	return start_work(exchange, NULL, work_revoke);
+}
+
+enum next admin_keys_revoke_resume(struct exchange *exchange)
+{
+	const struct admin_keys *const keys = exchange->state;
+	if (keys->failed)
+		return exchange_fail(exchange, &keys->err);
+	return exchange_reply_empty(exchange, 204);
+}
+
+void admin_keys_print_made(const struct keyring_made_key *made, struct buffer *out)
+{
+	struct json_writer json;
+	json_writer_init(&json, out);
+	json_writer_object(&json, NULL);
+	json_writer_text(&json, "key_id", span_text(made->id));
+	json_writer_text(&json, "secret", span_text(made->secret));
+	json_writer_text(&json, "token", span_text(made->token));
+	json_writer_text(&json, "namespace", span_text(made->namespace));
+	json_writer_end(&json, '}');
+}
+
+static void print_grants(const struct key_record *key, struct json_writer *json)
+{
+	json_writer_array(json, "grants");
+	for (size_t i = 0; i < key->grant_count; i++) {
+		struct buffer text;
+		buffer_init(&text, REQUEST_MAX_BYTES);
+		keyring_print_grant(&key->grants[i], &text);
+		json_writer_text(json, NULL, buffer_span(&text));
+		buffer_release(&text);
+	}
+	json_writer_end(json, ']');
+}
+
+void admin_keys_print_list(const struct key_record *keys, size_t count, struct buffer *out)
+{
+	struct json_writer json;
+	json_writer_init(&json, out);
+	json_writer_object(&json, NULL);
+	json_writer_array(&json, "keys");
+	for (size_t i = 0; i < count; i++) {
+		char created[CLOCK_TEXT_BYTES];
+		clock_format_iso(keys[i].created_ms, created);
+		json_writer_object(&json, NULL);
+		json_writer_text(&json, "key_id", keys[i].id);
+		json_writer_text(&json, "name", keys[i].name);
+		json_writer_text(&json, "namespace", keys[i].namespace);
+		json_writer_bool(&json, "root", keys[i].is_root);
+		json_writer_text(&json, "created", span_text(created));
+		print_grants(&keys[i], &json);
+		json_writer_end(&json, '}');
+	}
+	json_writer_end(&json, ']');
+	json_writer_end(&json, '}');
+}
+
+/* A text member in the arena; `out` stays as it was when it is absent. */
+static int take_text(const struct json_node *root, const char *name, struct arena *arena, const char **out, struct error *err)
+{
+	const struct json_node *const node = json_node_member(root, name);
+	struct span text;
+	if (node == NULL || json_node_is_null(node))
+		return 0;
+	if (!json_node_text(node, &text) || text.len > 255 || span_find(text, 0) >= 0)
+		return error_set(err, ERROR_INVALID, "\"%s\" must be a text of at most 255 bytes", name);
+	*out = arena_text(arena, text);
+	return *out != NULL ? 0 : error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+}
+
+static int take_grants(const struct json_node *root, struct arena *arena, struct keyring_new_key *out, struct error *err)
+{
+	const struct json_node *const list = json_node_member(root, "grants");
+	const size_t count = json_node_count(list);
+	if (list != NULL && !json_node_is_array(list))
+		return error_set(err, ERROR_INVALID, "\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
+	if (count > GRANTS_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "a key has at most %d grants", GRANTS_MAX);
+	struct grant *const grants = arena_take_array(arena, count + 1, sizeof *grants);
+	for (size_t i = 0; i < count; i++) {
+		struct span text;
+		if (!json_node_text(json_node_at(list, i), &text))
+			return error_set(err, ERROR_INVALID, "\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
+		if (keyring_parse_grant(arena_copy(arena, text), &grants[i], err) != 0)
+			return -1;
+	}
+	out->grants = grants;
+	out->grant_count = count;
+	return 0;
+}
+
+int admin_keys_parse(struct span json, const char *default_namespace, struct arena *arena, struct keyring_new_key *out, struct error *err)
+{
+	struct keyring_new_key key = {.namespace = default_namespace};
+	struct json_node *const root = json_node_parse(json.len > 0 ? json : span_text("{}"), "the request body", err);
+	if (root == NULL)
+		return -1;
+	int outcome = 0;
+	if (!json_node_is_object(root))
+		outcome = error_set(err, ERROR_INVALID, "the request body must be a JSON object");
+	if (outcome == 0)
+		outcome = take_text(root, "name", arena, &key.name, err);
+	if (outcome == 0)
+		outcome = take_text(root, "namespace", arena, &key.namespace, err);
+	if (outcome == 0)
+		outcome = take_grants(root, arena, &key, err);
+	json_node_free(root);
+	if (outcome == 0)
+		*out = key;
+	return outcome;
+}

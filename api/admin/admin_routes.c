@@ -1,0 +1,49 @@
+/* What operators and Prometheus ask: health (the process lives), ready (it serves: the catalog answers and no stop has begun), metrics,
+ * keys. */
+#include "api/router.h"
+
+#include "api/admin/admin_keys.h"
+#include "storage/db.h"
+
+enum { METRICS_MAX_BYTES = 256 * 1024 };
+
+static enum next health_begin(struct exchange *exchange)
+{
+	return exchange_reply_body(exchange, 200, "text/plain; charset=utf-8", span_text("ok\n"));
+}
+
+static enum next ready_begin(struct exchange *exchange)
+{
+	struct error err = {0};
+	if (atomic_load(exchange->context->stopping)) {
+		error_set(&err, ERROR_BUSY, "the server is stopping");
+		return exchange_fail(exchange, &err);
+	}
+	struct db *const reader = store_reader_take(exchange->context->store, &err);
+	if (reader == NULL)
+		return exchange_fail(exchange, &err);
+	store_reader_give(exchange->context->store, reader);
+	return exchange_reply_body(exchange, 200, "text/plain; charset=utf-8", span_text("ready\n"));
+}
+
+static enum next metrics_begin(struct exchange *exchange)
+{
+	struct buffer body;
+	buffer_init(&body, METRICS_MAX_BYTES);
+	metrics_print(exchange->context->metrics, &body);
+	return exchange_reply_buffer(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", &body);
+}
+
+enum { GET_HEAD = METHOD_GET | METHOD_HEAD };
+
+const struct route admin_routes[] = {
+	{GET_HEAD, "/-/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Health", health_begin, NULL, NULL},
+	{GET_HEAD, "/-/ready", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Ready", ready_begin, NULL, NULL},
+	{GET_HEAD, "/-/metrics", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "Metrics", metrics_begin, NULL, NULL},
+	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys", admin_keys_list_begin, NULL, admin_keys_list_resume},
+	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey", admin_keys_add_begin, admin_keys_add_finish,
+		admin_keys_add_resume},
+	{METHOD_DELETE, "/-/keys/{id}", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "RevokeKey", admin_keys_revoke_begin, NULL,
+		admin_keys_revoke_resume},
+	{.pattern = NULL},
+};

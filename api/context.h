@@ -1,0 +1,25 @@
+/* What every handler may use: pointers, all borrowed from the daemon and alive until the last exchange ended. Read-only; any thread. */
+#ifndef API_CONTEXT_H
+#define API_CONTEXT_H
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "storage/store.h"
+
+struct keyring;
+
+struct api_context {
+	struct store *store;
+	struct keyring *keyring;
+	const struct clock_source *clock;
+	struct log *log;
+	struct metrics *metrics;
+	const char *region;            /* what HeadBucket and errors say; "us-east-1" */
+	const char *default_namespace; /* "main" */
+	const char *domain;            /* a Host below it names the bucket (virtual hosts); NULL: path style only */
+	uint64_t put_max_bytes;        /* 5 GiB */
+	const _Atomic bool *stopping;  /* true: answer long polls at once */
+};
+
+#endif

@@ -1,0 +1,29 @@
+/* Each error kind's HTTP status and its codes on the faces: one table, so that the faces never disagree about one failure. */
+#ifndef API_ERROR_MAP_H
+#define API_ERROR_MAP_H
+
+#include "base/error.h"
+
+struct error_row {
+	enum error_kind kind;
+	int status;          /* on the S3 face */
+	int json_status;     /* on the others: as on S3, but 401 for whoever is unknown */
+	const char *s3_code;
+	const char *json_code; /* steps and admin faces */
+};
+/* Never NULL: unknown kinds give the internal-error row. */
+const struct error_row *error_map_find(enum error_kind kind);
+const struct error_row *error_map_rows(size_t *out_count); /* for tests and docs */
+
+/* A face knows how its clients want errors. */
+struct exchange;
+struct face {
+	const char *name; /* "s3", "steps", "admin" */
+	/* Sets body and content type for `err` on the exchange; the status is set already, from the table. HEAD bodies are dropped by the
+	 * transport. */
+	void (*write_error)(struct exchange *exchange, const struct error *err, const struct error_row *row);
+};
+extern const struct face face_s3;    /* api/s3/s3_error.c */
+extern const struct face face_steps; /* api/steps/steps_error.c; the admin face uses it too */
+
+#endif

@@ -1,0 +1,204 @@
+/* What every transport shares: reading the query, taking a body, building the reply. The transport looks at exchange->sink and
+ * exchange->reply after each step; nothing here speaks HTTP. */
+#include "api/exchange.h"
+
+#include <string.h>
+
+#include "api/body_filter.h"
+#include "base/encode.h"
+#include "base/memory.h"
+
+enum { HEADER_VALUE_MAX_BYTES = 8192 };
+
+static bool decode_component(struct exchange *exchange, struct span text, struct span *out)
+{
+	struct buffer decoded;
+	buffer_init(&decoded, text.len + 1);
+	const bool good = decode_percent(text, true, &decoded) && !buffer_failed(&decoded);
+	if (good)
+		*out = arena_copy(exchange->arena, buffer_span(&decoded));
+	buffer_release(&decoded);
+	return good;
+}
+
+/* Names hardly ever need decoding, and the router asks for many. */
+static bool is_named(struct exchange *exchange, struct span key, const char *name)
+{
+	struct span decoded;
+	if (span_find(key, '%') < 0 && span_find(key, '+') < 0)
+		return span_equal_text(key, name);
+	return decode_component(exchange, key, &decoded) && span_equal_text(decoded, name);
+}
+
+bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value)
+{
+	struct span rest = exchange->query;
+	struct span pair;
+	while (span_split(&rest, '&', &pair)) {
+		const ptrdiff_t equals = span_find(pair, '=');
+		const struct span key = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
+		const struct span value = equals < 0 ? span_slice(pair, pair.len, 0) : span_slice(pair, (size_t)equals + 1, pair.len);
+		if (pair.len > 0 && is_named(exchange, key, name))
+			return decode_component(exchange, value, out_value);
+	}
+	return false;
+}
+
+struct span exchange_header(struct exchange *exchange, const char *name)
+{
+	return exchange->ops->header(exchange, name);
+}
+
+enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
+{
+	const uint64_t cap = exchange->context->put_max_bytes;
+	if (exchange->has_length && exchange->length > cap) {
+		struct error err = {0};
+		error_set(&err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %llu bytes",
+			(unsigned long long)exchange->length, (unsigned long long)cap);
+		sink->abort(sink);
+		return exchange_fail(exchange, &err);
+	}
+	exchange->sink = body_filter_new(exchange, sink);
+	return NEXT_BODY;
+}
+
+/* A small body: grows outside the arena, so that a peer's slow dribble does not leave a trail of copies there. */
+struct small_sink {
+	struct body_sink sink;
+	struct exchange *exchange;
+	struct buffer bytes;
+};
+
+static enum sink_result small_write(struct body_sink *sink, struct span bytes, struct error *err)
+{
+	struct small_sink *const small = (struct small_sink *)sink;
+	buffer_add_span(&small->bytes, bytes);
+	return buffer_check(&small->bytes, "the request body", err) == 0 ? SINK_TAKEN : SINK_FAILED;
+}
+
+static int small_finish(struct body_sink *sink, struct error *err)
+{
+	struct small_sink *const small = (struct small_sink *)sink;
+	const struct span whole = buffer_span(&small->bytes);
+	small->exchange->small_body = arena_copy(small->exchange->arena, whole);
+	if (small->exchange->small_body.len != whole.len)
+		return error_set(err, ERROR_TOO_LARGE, "the request body of %zu bytes does not fit the memory of a request", whole.len);
+	buffer_release(&small->bytes);
+	return 0;
+}
+
+static void small_abort(struct body_sink *sink)
+{
+	buffer_release(&((struct small_sink *)sink)->bytes);
+}
+
+enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes)
+{
+	struct error err = {0};
+	if (exchange->has_length && exchange->length > cap_bytes) {
+		error_set(&err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %zu bytes",
+			(unsigned long long)exchange->length, cap_bytes);
+		return exchange_fail(exchange, &err);
+	}
+	struct small_sink *const small = arena_take(exchange->arena, sizeof *small);
+	if (small == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		return exchange_fail(exchange, &err);
+	}
+	small->sink = (struct body_sink){small_write, small_finish, small_abort};
+	small->exchange = exchange;
+	buffer_init(&small->bytes, cap_bytes);
+	return exchange_accept(exchange, &small->sink);
+}
+
+struct span exchange_body(const struct exchange *exchange)
+{
+	return exchange->small_body;
+}
+
+void exchange_add_header(struct exchange *exchange, const char *name, const char *value)
+{
+	struct reply *const reply = &exchange->reply;
+	if (value == NULL || strlen(value) > HEADER_VALUE_MAX_BYTES || reply->header_count == EXCHANGE_REPLY_HEADERS_MAX)
+		return;
+	reply->headers[reply->header_count].name = name;
+	reply->headers[reply->header_count].value = value;
+	reply->header_count++;
+}
+
+/* A reply is decided once; a failure may still take the place of what was prepared. */
+static void start_reply(struct exchange *exchange, int status)
+{
+	struct reply *const reply = &exchange->reply;
+	if (reply->source != NULL)
+		reply->source->close(reply->source);
+	reply->source = NULL;
+	reply->status = status;
+	reply->content_type = NULL;
+	reply->body = (struct span){NULL, 0};
+}
+
+enum next exchange_reply_empty(struct exchange *exchange, int status)
+{
+	start_reply(exchange, status);
+	return NEXT_REPLY;
+}
+
+enum next exchange_reply_body(struct exchange *exchange, int status, const char *content_type, struct span body)
+{
+	start_reply(exchange, status);
+	exchange->reply.content_type = content_type;
+	exchange->reply.body = body;
+	return NEXT_REPLY;
+}
+
+enum next exchange_reply_buffer(struct exchange *exchange, int status, const char *content_type, struct buffer *body)
+{
+	struct error err = {0};
+	struct span copy = {NULL, 0};
+	const size_t len = body->len;
+	if (buffer_check(body, "the reply", &err) == 0)
+		copy = arena_copy(exchange->arena, buffer_span(body));
+	buffer_release(body);
+	if (err.kind == ERROR_NONE && copy.len == len)
+		return exchange_reply_body(exchange, status, content_type, copy);
+	error_set(&err, ERROR_NO_MEMORY, "the reply does not fit the memory of a request");
+	return exchange_fail(exchange, &err);
+}
+
+enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type, struct body_source *source,
+	uint64_t length)
+{
+	start_reply(exchange, status);
+	exchange->reply.content_type = content_type;
+	exchange->reply.source = source;
+	exchange->reply.length = length;
+	exchange->reply.length_known = true;
+	return NEXT_REPLY;
+}
+
+enum next exchange_fail(struct exchange *exchange, const struct error *err)
+{
+	const struct error_row *const row = error_map_find(err->kind);
+	const int status = exchange->face == &face_s3 ? row->status : row->json_status;
+	start_reply(exchange, status);
+	exchange->reply.length_known = false;
+	if (status == 401)
+		exchange_add_header(exchange, "WWW-Authenticate", "Bearer");
+	if (status >= 500 && exchange->context->log != NULL)
+		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "request_failed", err);
+	exchange->face->write_error(exchange, err, row);
+	exchange->reply.status = status;
+	return NEXT_REPLY;
+}
+
+void exchange_wake(struct exchange *exchange)
+{
+	exchange->ops->wake(exchange);
+}
+
+void exchange_wake_owner(void *exchange)
+{
+	exchange_wake(exchange);
+}

@@ -1,0 +1,109 @@
+/* One request and its reply, as handlers see it: the only door between the protocol faces and whatever speaks HTTP. server/listener
+ * implements it over libmicrohttpd, tests/unit/fake_exchange fakes it.
+ *
+ * A handler is a row of up to three named steps, each read straight down (api/router.h):
+ *   begin   headers are here: parse, authorise, preconditions. Gives a reply, a body sink or a wait.
+ *   finish  the body is whole (the sink's finish gave 0).
+ *   resume  what it waited for is here.
+ * A route with a body (router.h) never waits in `begin`; it accepts or replies. A step returns what comes next. State between steps lies
+ * in the arena (exchange->state), which dies with the exchange; what the arena cannot free goes into `release`. All steps of one
+ * exchange run on its reactor thread; only exchange_wake may come from elsewhere. */
+#ifndef API_EXCHANGE_H
+#define API_EXCHANGE_H
+
+#include "api/context.h"
+#include "api/error_map.h"
+#include "base/arena.h"
+#include "base/stream.h"
+
+enum method {
+	METHOD_GET = 1, METHOD_HEAD = 2, METHOD_PUT = 4, METHOD_POST = 8, METHOD_DELETE = 16, METHOD_OPTIONS = 32, METHOD_OTHER = 64
+};
+
+enum next {
+	NEXT_REPLY, /* a reply was set */
+	NEXT_BODY,  /* exchange_accept was called: the body comes, then `finish` */
+	NEXT_WAIT   /* somebody will call exchange_wake once, then `resume` comes */
+};
+
+struct exchange;
+struct exchange_ops { /* the transport */
+	/* Value of a request header, repeats joined by ", "; {NULL,0} when absent. Name in lower case. */
+	struct span (*header)(struct exchange *exchange, const char *name);
+	/* Calls take for every header (name as sent). */
+	void (*each_header)(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker);
+	void (*wake)(struct exchange *exchange);
+};
+
+enum { EXCHANGE_REPLY_HEADERS_MAX = 56, EXCHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
+
+struct reply {
+	int status;
+	const char *content_type;      /* NULL: none */
+	struct span body;              /* arena or static; when source is NULL */
+	struct body_source *source;    /* streamed body; the transport closes it */
+	uint64_t length;               /* of the streamed body, or what HEAD and 304 announce */
+	bool length_known;             /* HEAD without body, 304: announce `length` */
+	struct { const char *name; const char *value; } headers[EXCHANGE_REPLY_HEADERS_MAX];
+	size_t header_count;
+};
+
+struct exchange {
+	const struct exchange_ops *ops;
+	const struct api_context *context; /* store, keyring, settings, clock, log, metrics */
+	struct arena *arena;
+	char request_id[33];
+	enum method method;
+	struct span target;                /* as sent: path and query, still encoded */
+	struct span path;                  /* as sent, still encoded */
+	struct span query;                 /* as sent, without '?' */
+	bool has_length;
+	uint64_t length;                   /* Content-Length, when has_length */
+	bool chunked;                      /* Transfer-Encoding: chunked */
+	bool secure;                       /* over TLS */
+	bool control;                      /* came over DIR/control.sock from the server's own user: is root */
+	const struct face *face;           /* error shape of the matched route (never NULL) */
+	const struct route *route;         /* NULL before routing */
+	struct span parameters[4];         /* of the route's pattern, decoded */
+	size_t parameter_count;
+	int allowed_methods;               /* of enum method, of all routes of the path, when route is NULL after routing */
+	const struct principal *principal; /* who asks; NULL: anonymous */
+	int payload_rule;                  /* of enum payload_rule, set by identify */
+	uint8_t payload_sha256[32];
+	struct body_sink *sink;            /* set by exchange_accept */
+	struct span small_body;            /* what exchange_accept_small collected */
+	struct reply reply;
+	void *state;                       /* the handler's */
+	/* Frees what `state` holds outside the arena; called once at the end, replied or not. Every wait has been woken by then, but
+	 * `resume` need not have run: the client may be gone. */
+	void (*release)(struct exchange *exchange);
+};
+
+/* Decoded value of a query parameter (first of its name), in the arena; false when absent. */
+bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value);
+struct span exchange_header(struct exchange *exchange, const char *name);
+
+/* `sink` gets the body behind a body filter (body_filter.h): handlers add none. A declared length over put_max_bytes is refused here:
+ * the sink is aborted and NEXT_REPLY comes back. The sink is finished or aborted exactly once. */
+enum next exchange_accept(struct exchange *exchange, struct body_sink *sink);
+/* Collects a small body (cap in bytes, over it too_large) in the arena; `finish` finds it with exchange_body. */
+enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes);
+struct span exchange_body(const struct exchange *exchange);
+
+/* Replies. Values of headers must be arena or static text; a NULL or over-long value is dropped. */
+void exchange_add_header(struct exchange *exchange, const char *name, const char *value);
+enum next exchange_reply_empty(struct exchange *exchange, int status);
+enum next exchange_reply_body(struct exchange *exchange, int status, const char *content_type, struct span body);
+/* Takes over a buffer's bytes: copied into the arena; the buffer is released. */
+enum next exchange_reply_buffer(struct exchange *exchange, int status, const char *content_type, struct buffer *body);
+enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type, struct body_source *source,
+	uint64_t length);
+/* The face's own error shape for `err`; 5xx are logged here, once, with the request id. Headers added before stay. */
+enum next exchange_fail(struct exchange *exchange, const struct error *err);
+
+/* From any thread, exactly once per NEXT_WAIT (before or after the step returned it). */
+void exchange_wake(struct exchange *exchange);
+/* The same, as a callback with the exchange as owner. */
+void exchange_wake_owner(void *exchange);
+
+#endif

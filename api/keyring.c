@@ -1,0 +1,375 @@
+/* The keys lie in an immutable set; a change loads a new set and swaps the pointer under the lock. Lookups copy what they give into the
+ * request's arena, so a set can be freed as soon as it was replaced. Tokens are found by their SHA-256: an attacker who could time the
+ * comparison learns about a hash that he cannot steer. */
+#include "api/keyring.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/encode.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/seal.h"
+
+enum { KEYRING_MAX_BYTES = 256 * 1024 * 1024, TEXT_MAX_BYTES = 128 };
+enum { KEY_ID_CHARACTERS = 20, SECRET_CHARACTERS = 40, TOKEN_CHARACTERS = 43 };
+
+struct key_entry {
+	struct principal principal;
+	struct span secret;
+	struct span token_hash;
+};
+struct key_set {
+	struct arena *arena;
+	struct key_entry *by_id;           /* sorted by key id */
+	const struct key_entry **by_token; /* sorted by token hash */
+	size_t count;
+};
+
+struct keyring {
+	struct store *store;
+	uint8_t master_key[SEAL_KEY_BYTES];
+	struct lock lock; /* guards `set` */
+	struct key_set *set;
+	struct helper_lane lane;
+};
+
+static int compare_ids(const void *left, const void *right)
+{
+	const struct key_entry *const a = left;
+	const struct key_entry *const b = right;
+	return span_compare(a->principal.key_id, b->principal.key_id);
+}
+
+static int compare_tokens(const void *left, const void *right)
+{
+	const struct key_entry *const *const a = left;
+	const struct key_entry *const *const b = right;
+	return span_compare((*a)->token_hash, (*b)->token_hash);
+}
+
+static void key_set_free(struct key_set *set)
+{
+	if (set == NULL)
+		return;
+	for (size_t i = 0; i < set->count; i++)
+		explicit_bzero((void *)(uintptr_t)set->by_id[i].secret.data, set->by_id[i].secret.len);
+	arena_free(set->arena);
+	free(set);
+}
+
+static int unseal(const struct keyring *keyring, const struct key_record *record, struct arena *arena, struct span *out,
+	struct error *err)
+{
+	struct buffer plain;
+	buffer_init(&plain, TEXT_MAX_BYTES);
+	const int opened = seal_open(keyring->master_key, record->sealed_secret, &plain, err);
+	if (opened == 0)
+		*out = arena_copy(arena, buffer_span(&plain));
+	else
+		error_wrap(err, "cannot unseal the secret of key %.*s; is this the master key that the store was made with?",
+			(int)record->id.len, (const char *)record->id.data);
+	if (plain.data != NULL)
+		explicit_bzero(plain.data, plain.len);
+	buffer_release(&plain);
+	return opened;
+}
+
+static int fill_set(const struct keyring *keyring, struct key_set *set, const struct key_record *records, size_t count, struct error *err)
+{
+	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id);
+	set->by_token = arena_take_array(set->arena, count + 1, sizeof *set->by_token);
+	if (set->by_id == NULL || set->by_token == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "%zu keys do not fit the memory of the keyring", count);
+	for (size_t i = 0; i < count; i++) {
+		const struct key_record *const record = &records[i];
+		struct key_entry *const entry = &set->by_id[i];
+		if (unseal(keyring, record, set->arena, &entry->secret, err) != 0)
+			return -1;
+		entry->token_hash = record->token_hash;
+		entry->principal = (struct principal){record->id, record->namespace, record->is_root, record->grants, record->grant_count};
+		set->count++;
+	}
+	qsort(set->by_id, count, sizeof *set->by_id, compare_ids);
+	for (size_t i = 0; i < count; i++)
+		set->by_token[i] = &set->by_id[i];
+	qsort(set->by_token, count, sizeof *set->by_token, compare_tokens);
+	return 0;
+}
+
+static struct key_set *key_set_load(const struct keyring *keyring, struct error *err)
+{
+	struct key_set *const set = memory_new(sizeof *set);
+	struct key_record *records = NULL;
+	size_t count = 0;
+	set->arena = arena_new(KEYRING_MAX_BYTES);
+	if (account_list_keys(keyring->store, set->arena, &records, &count, err) == 0 && fill_set(keyring, set, records, count, err) == 0)
+		return set;
+	key_set_free(set);
+	return NULL;
+}
+
+struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], struct error *err)
+{
+	struct keyring *const keyring = memory_new(sizeof *keyring);
+	keyring->store = store;
+	memcpy(keyring->master_key, master_key, sizeof keyring->master_key);
+	lock_init(&keyring->lock, LOCK_KEYRING);
+	keyring->set = key_set_load(keyring, err);
+	if (keyring->set != NULL)
+		return keyring;
+	keyring_close(keyring);
+	return NULL;
+}
+
+void keyring_close(struct keyring *keyring)
+{
+	if (keyring == NULL)
+		return;
+	key_set_free(keyring->set);
+	lock_release(&keyring->lock);
+	explicit_bzero(keyring->master_key, sizeof keyring->master_key);
+	free(keyring);
+}
+
+int keyring_reload(struct keyring *keyring, struct error *err)
+{
+	struct key_set *const fresh = key_set_load(keyring, err);
+	if (fresh == NULL)
+		return -1;
+	lock_enter(&keyring->lock);
+	struct key_set *const old = keyring->set;
+	keyring->set = fresh;
+	lock_leave(&keyring->lock);
+	key_set_free(old);
+	return 0;
+}
+
+struct helper_lane *keyring_lane(struct keyring *keyring)
+{
+	return &keyring->lane;
+}
+
+/* NULL as well when the arena is full: then nobody gets in. */
+static const struct principal *copy_principal(const struct principal *from, struct arena *arena)
+{
+	struct principal *const to = arena_take(arena, sizeof *to);
+	struct grant *const grants = arena_take_array(arena, from->grant_count + 1, sizeof *grants);
+	if (to == NULL || grants == NULL)
+		return NULL;
+	for (size_t i = 0; i < from->grant_count; i++) {
+		const struct grant *const grant = &from->grants[i];
+		grants[i] = (struct grant){arena_copy(arena, grant->bucket), arena_copy(arena, grant->prefix), grant->permissions};
+	}
+	*to = (struct principal){arena_copy(arena, from->key_id), arena_copy(arena, from->namespace), from->is_root, grants,
+		from->grant_count};
+	return arena_overflowed(arena) ? NULL : to;
+}
+
+const struct principal *keyring_find_token(struct keyring *keyring, struct span token, struct arena *arena)
+{
+	uint8_t hash[SHA256_BYTES];
+	const struct principal *found = NULL;
+	sha256(token, hash);
+	const struct key_entry wanted = {.token_hash = span_of(hash, sizeof hash)};
+	const struct key_entry *const wanted_place = &wanted;
+	lock_enter(&keyring->lock);
+	const struct key_set *const set = keyring->set;
+	const struct key_entry *const *const entry = bsearch(&wanted_place, set->by_token, set->count, sizeof *set->by_token,
+		compare_tokens);
+	if (entry != NULL && span_equal_secret((*entry)->token_hash, wanted.token_hash))
+		found = copy_principal(&(*entry)->principal, arena);
+	lock_leave(&keyring->lock);
+	return found;
+}
+
+const struct principal *keyring_find_id(struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret)
+{
+	const struct key_entry wanted = {.principal = {.key_id = key_id}};
+	const struct principal *found = NULL;
+	lock_enter(&keyring->lock);
+	const struct key_set *const set = keyring->set;
+	const struct key_entry *const entry = bsearch(&wanted, set->by_id, set->count, sizeof *set->by_id, compare_ids);
+	if (entry != NULL) {
+		*out_secret = arena_copy(arena, entry->secret);
+		found = copy_principal(&entry->principal, arena);
+	}
+	lock_leave(&keyring->lock);
+	return found;
+}
+
+/* 32 symbols, so that a random byte's low five bits choose without bias: 200 bits in a secret or token. */
+static char *random_text(struct arena *arena, const char *prefix, size_t characters, const char symbols[32])
+{
+	uint8_t bytes[TEXT_MAX_BYTES];
+	const size_t prefix_len = strlen(prefix);
+	ASSERT(prefix_len <= characters && characters <= sizeof bytes);
+	random_bytes(bytes, characters);
+	char *const text = arena_take(arena, characters + 1);
+	if (text == NULL)
+		return NULL;
+	memcpy(text, prefix, prefix_len);
+	for (size_t i = prefix_len; i < characters; i++)
+		text[i] = symbols[bytes[i] & 31];
+	explicit_bzero(bytes, sizeof bytes);
+	return text;
+}
+
+static bool is_plain(const char *text)
+{
+	size_t len = 0;
+	for (; text[len] != '\0'; len++)
+		if (text[len] <= ' ' || text[len] > '~' || text[len] == '/' || text[len] == ',')
+			return false;
+	return len > 0 && len <= TEXT_MAX_BYTES;
+}
+
+/* Secrets may hold any printable character; only ids stand inside a credential scope. */
+static bool is_printable(const char *text)
+{
+	size_t len = 0;
+	for (; text[len] != '\0'; len++)
+		if (text[len] <= ' ' || text[len] > '~')
+			return false;
+	return len > 0 && len <= TEXT_MAX_BYTES;
+}
+
+static bool is_namespace(const char *text)
+{
+	const size_t len = strlen(text);
+	if (len == 0 || len > 63 || text[0] == '-' || text[len - 1] == '-' || strstr(text, "--") != NULL)
+		return false;
+	return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-._") == len;
+}
+
+static int make_texts(const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out, struct error *err)
+{
+	static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+	*out = (struct keyring_made_key){
+		.id = params->id != NULL ? params->id : random_text(arena, "DB", KEY_ID_CHARACTERS, capitals),
+		.secret = params->secret != NULL ? params->secret : random_text(arena, "", SECRET_CHARACTERS, letters),
+		.token = params->token != NULL ? params->token : random_text(arena, "db_", TOKEN_CHARACTERS, letters),
+		.namespace = params->namespace,
+	};
+	if (out->id == NULL || out->secret == NULL || out->token == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	if (!is_plain(out->id))
+		return error_set(err, ERROR_INVALID, "a key id is 1 to %d printable characters without space, comma and slash", TEXT_MAX_BYTES);
+	if (!is_printable(out->secret) || !is_printable(out->token))
+		return error_set(err, ERROR_INVALID, "secret and token are 1 to %d printable characters without space", TEXT_MAX_BYTES);
+	if (!is_namespace(out->namespace))
+		return error_set(err, ERROR_INVALID,
+			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -", out->namespace);
+	return 0;
+}
+
+int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out,
+	struct error *err)
+{
+	struct keyring_made_key made;
+	if (make_texts(params, arena, &made, err) != 0)
+		return -1;
+	uint8_t token_hash[SHA256_BYTES];
+	struct buffer sealed;
+	sha256(span_text(made.token), token_hash);
+	buffer_init(&sealed, TEXT_MAX_BYTES + SEAL_OVERHEAD_BYTES);
+	seal(keyring->master_key, span_text(made.secret), &sealed);
+	const struct key_record record = {
+		.id = span_text(made.id), .name = span_text(params->name), .namespace = span_text(made.namespace),
+		.sealed_secret = buffer_span(&sealed), .token_hash = span_of(token_hash, sizeof token_hash), .is_root = params->is_root,
+		.created_ms = store_clock(keyring->store)->wall_ms(store_clock(keyring->store)),
+		.grants = params->grants, .grant_count = params->grant_count,
+	};
+	int outcome = account_add_key(keyring->store, &record, err);
+	buffer_release(&sealed);
+	if (outcome == 0)
+		outcome = keyring_reload(keyring, err);
+	if (outcome == 0)
+		*out = made;
+	return outcome;
+}
+
+int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *err)
+{
+	if (account_revoke_key(keyring->store, key_id, err) != 0)
+		return -1;
+	return keyring_reload(keyring, err);
+}
+
+int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys, size_t *out_count, struct error *err)
+{
+	return account_list_keys(keyring->store, arena, out_keys, out_count, err);
+}
+
+static const struct { const char *name; unsigned permission; } permission_names[] = {
+	{"read", PERMISSION_READ}, {"write", PERMISSION_WRITE}, {"list", PERMISSION_LIST}, {"admin", PERMISSION_ADMIN}};
+
+static unsigned find_permission(struct span name)
+{
+	for (size_t i = 0; i < sizeof permission_names / sizeof permission_names[0]; i++)
+		if (span_equal_text(name, permission_names[i].name))
+			return permission_names[i].permission;
+	return 0;
+}
+
+int keyring_parse_grant(struct span text, struct grant *out, struct error *err)
+{
+	ptrdiff_t equals = (ptrdiff_t)text.len - 1; /* the last one: a prefix may hold others */
+	while (equals >= 0 && text.data[equals] != '=')
+		equals--;
+	const struct span where = span_slice(text, 0, equals < 0 ? 0 : (size_t)equals);
+	const ptrdiff_t slash = span_find(where, '/');
+	struct grant grant = {.bucket = where, .prefix = {NULL, 0}, .permissions = 0};
+	if (slash >= 0) {
+		grant.bucket = span_slice(where, 0, (size_t)slash);
+		grant.prefix = span_slice(where, (size_t)slash + 1, where.len);
+	}
+	struct span rest = span_slice(text, (size_t)(equals + 1), text.len);
+	struct span name;
+	bool good = grant.bucket.len > 0 && rest.len > 0;
+	while (good && span_split(&rest, ',', &name)) {
+		const unsigned permission = find_permission(name);
+		good = permission != 0;
+		grant.permissions |= permission;
+	}
+	if (!good || grant.permissions == 0)
+		return error_set(err, ERROR_INVALID, "the grant '%.*s' is not of the form BUCKET[/PREFIX]=read,write,list,admin",
+			(int)(text.len < 120 ? text.len : 120), (const char *)text.data);
+	*out = grant;
+	return 0;
+}
+
+void keyring_print_grant(const struct grant *grant, struct buffer *out)
+{
+	buffer_add_span(out, grant->bucket);
+	if (grant->prefix.len > 0) {
+		buffer_add_byte(out, '/');
+		buffer_add_span(out, grant->prefix);
+	}
+	char separator = '=';
+	for (size_t i = 0; i < sizeof permission_names / sizeof permission_names[0]; i++)
+		if ((grant->permissions & permission_names[i].permission) != 0) {
+			buffer_add_byte(out, (uint8_t)separator);
+			buffer_add_text(out, permission_names[i].name);
+			separator = ',';
+		}
+}
+
+bool principal_allows(const struct principal *principal, struct span bucket, struct span owner, struct span key, unsigned permission)
+{
+	if (principal == NULL)
+		return false;
+	if (principal->is_root)
+		return true;
+	if (principal->grant_count == 0)
+		return owner.len == 0 || span_equal(owner, principal->namespace);
+	for (size_t i = 0; i < principal->grant_count; i++) {
+		const struct grant *const grant = &principal->grants[i];
+		if (span_equal(grant->bucket, bucket) && span_starts(key, grant->prefix) && (grant->permissions & permission) == permission)
+			return true;
+	}
+	return false;
+}

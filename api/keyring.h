@@ -1,0 +1,63 @@
+/* Keys and grants held in memory, unsealed: looked up on every request, reloaded after a change. Internally locked; any thread. */
+#ifndef API_KEYRING_H
+#define API_KEYRING_H
+
+#include "base/arena.h"
+#include "storage/account.h"
+#include "storage/helpers.h"
+
+struct principal { /* borrowed from the exchange's arena: a copy, so that a revoked key finishes its request */
+	struct span key_id;
+	struct span namespace;
+	bool is_root;
+	const struct grant *grants; /* none: acts for its whole account */
+	size_t grant_count;
+};
+
+struct keyring;
+struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], struct error *err); /* loads */
+void keyring_close(struct keyring *keyring);
+int keyring_reload(struct keyring *keyring, struct error *err);
+
+/* NULL when unknown; constant time in the secret parts. Copies into the arena. */
+const struct principal *keyring_find_token(struct keyring *keyring, struct span token, struct arena *arena);
+/* Also gives the secret, for checking a signature. The caller wipes it. */
+const struct principal *keyring_find_id(struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret);
+
+struct keyring_new_key {
+	const char *name;       /* may be NULL */
+	const char *namespace;
+	const struct grant *grants;
+	size_t grant_count;
+	bool is_root;
+	/* Root key from the environment; NULL: made at random. */
+	const char *id;
+	const char *secret;
+	const char *token;
+};
+struct keyring_made_key { /* texts in the arena; shown once */
+	const char *id;
+	const char *secret;
+	const char *token;
+	const char *namespace;
+};
+/* Seals, stores, reloads. Blocking: not from a reactor. */
+int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out,
+	struct error *err);
+int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *err);
+
+/* Key changes block; the admin face runs them on this lane of the store's helpers, one at a time. Lives as long as the keyring. */
+struct helper_lane *keyring_lane(struct keyring *keyring);
+
+/* All keys without their secrets, in the arena; blocking. */
+int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys, size_t *out_count, struct error *err);
+/* One grant as people write it, "BUCKET[/PREFIX]=read,write,list,admin": invalid otherwise. Spans point into `text`. */
+int keyring_parse_grant(struct span text, struct grant *out, struct error *err);
+void keyring_print_grant(const struct grant *grant, struct buffer *out);
+
+/* May this principal do `permission` on bucket (and key or prefix)? `owner` is the bucket's account (empty when it does not exist).
+ * Root: all. No grants: when the account owns the bucket or nobody does (so that its caller learns that it does not exist). Grants: exactly
+ * what they name. NULL (anonymous): nothing. */
+bool principal_allows(const struct principal *principal, struct span bucket, struct span owner, struct span key, unsigned permission);
+
+#endif

@@ -1,0 +1,181 @@
+/* Everything is decided before the first header is added, since headers stay on an error reply. */
+#include "api/object_reply.h"
+
+#include <inttypes.h>
+
+#include "api/byte_range.h"
+#include "api/conditional.h"
+
+enum { FIND_TRIES = 4 }; /* each further try means that the key was overwritten in the microseconds since the last */
+
+static const char default_content_type[] = "binary/octet-stream"; /* what S3 says when the writer said nothing */
+
+static const char *find_override(const struct object_reply_params *const params, const struct span name)
+{
+	for (size_t i = 0; i < params->override_count; i++) {
+		if (span_equal_text(name, params->overrides[i].name))
+			return params->overrides[i].value;
+	}
+	return NULL;
+}
+
+void object_reply_add_identity(struct exchange *const exchange, const struct object *const object)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	digest128_format(&object->digest, digest);
+	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
+	exchange_add_header(exchange, "x-deltabucket-digest", arena_text(exchange->arena, span_text(digest)));
+}
+
+static void add_version_headers(struct exchange *const exchange, const struct object *const object)
+{
+	char modified[CLOCK_TEXT_BYTES];
+	clock_format_http(object->modified_ms, modified);
+	object_reply_add_identity(exchange, object);
+	exchange_add_header(exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
+}
+
+/* Stored headers that no override replaces, then the overrides. */
+static void add_stored_headers(struct exchange *const exchange, const struct object *const object,
+	const struct object_reply_params *const params)
+{
+	for (size_t i = 0; i < object->header_count; i++) {
+		const struct object_header *const header = &object->headers[i];
+		const bool own_place = span_equal_text(header->name, "content-type") || find_override(params, header->name) != NULL;
+		if (own_place || (params->hide_user_metadata && span_starts(header->name, span_text("x-amz-"))))
+			continue;
+		exchange_add_header(exchange, arena_text(exchange->arena, header->name), arena_text(exchange->arena, header->value));
+	}
+	for (size_t i = 0; i < params->override_count; i++) {
+		if (!span_equal_text(span_text(params->overrides[i].name), "content-type"))
+			exchange_add_header(exchange, params->overrides[i].name, params->overrides[i].value);
+	}
+}
+
+static const char *content_type(struct exchange *const exchange, const struct object *const object,
+	const struct object_reply_params *const params)
+{
+	const char *const overridden = find_override(params, span_text("content-type"));
+	if (overridden != NULL)
+		return overridden;
+	for (size_t i = 0; i < object->header_count; i++) {
+		if (span_equal_text(object->headers[i].name, "content-type"))
+			return arena_text(exchange->arena, object->headers[i].value);
+	}
+	return default_content_type;
+}
+
+static enum next reply_precondition(struct exchange *const exchange)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_PRECONDITION, "At least one of the preconditions you specified did not hold.");
+	return exchange_fail(exchange, &err);
+}
+
+static enum next reply_not_modified(struct exchange *const exchange, const struct object *const object,
+	const struct object_reply_params *const params)
+{
+	static const char *const kept[] = {"cache-control", "expires"};
+	add_version_headers(exchange, object);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		const char *value = find_override(params, span_text(kept[i]));
+		for (size_t k = 0; value == NULL && k < object->header_count; k++) {
+			if (span_equal_text(object->headers[k].name, kept[i]))
+				value = arena_text(exchange->arena, object->headers[k].value);
+		}
+		if (value != NULL)
+			exchange_add_header(exchange, kept[i], value);
+	}
+	exchange->reply.length = object->size;
+	exchange->reply.length_known = true;
+	return exchange_reply_empty(exchange, 304);
+}
+
+static enum next reply_unsatisfiable(struct exchange *const exchange, const struct object *const object)
+{
+	struct error err = {0};
+	exchange_add_header(exchange, "Content-Range", arena_format(exchange->arena, "bytes */%" PRIu64, object->size));
+	error_set(&err, ERROR_RANGE, "The requested range is not satisfiable.");
+	return exchange_fail(exchange, &err);
+}
+
+static struct byte_range asked_range(struct exchange *const exchange, const struct object *const object)
+{
+	struct span header = exchange_header(exchange, "range");
+	if (!conditional_range_holds(exchange_header(exchange, "if-range"), object->etag, object->modified_ms))
+		header = (struct span){0};
+	return byte_range_parse(header, object->size);
+}
+
+static void add_headers(struct exchange *const exchange, const struct object *const object, const struct object_reply_params *const params,
+	const struct byte_range *const range)
+{
+	add_version_headers(exchange, object);
+	exchange_add_header(exchange, "Accept-Ranges", "bytes");
+	if (range->kind == BYTE_RANGE_PART) {
+		exchange_add_header(exchange, "Content-Range", arena_format(exchange->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
+			range->first, range->first + range->length - 1, object->size));
+	}
+	add_stored_headers(exchange, object, params);
+}
+
+static enum next reply_head(struct exchange *const exchange, const int status, const char *const type, const uint64_t length)
+{
+	const enum next next = exchange_reply_empty(exchange, status);
+	exchange->reply.content_type = type;
+	exchange->reply.length = length;
+	exchange->reply.length_known = true;
+	return next;
+}
+
+/* True when the version's bytes are gone and another look may find its successor. */
+static bool serve(struct exchange *const exchange, const struct object *const object, const struct object_reply_params *const params,
+	enum next *const out_next, struct error *const err)
+{
+	struct conditional conditional;
+	conditional_read(exchange, &conditional);
+	const struct clock_source *const clock = exchange->context->clock;
+	const enum conditional_result verdict = conditional_judge(&conditional, object->etag, object->modified_ms, clock->wall_ms(clock));
+	if (verdict != CONDITIONAL_GO_ON) {
+		*out_next = verdict == CONDITIONAL_FAILED ? reply_precondition(exchange) : reply_not_modified(exchange, object, params);
+		return false;
+	}
+	const struct byte_range range = asked_range(exchange, object);
+	if (range.kind == BYTE_RANGE_UNSATISFIABLE) {
+		*out_next = reply_unsatisfiable(exchange, object);
+		return false;
+	}
+
+	struct body_source *source = NULL;
+	if (exchange->method != METHOD_HEAD && range.length > 0) {
+		source = object_open(exchange->context->store, object, range.first, range.length, err);
+		if (source == NULL)
+			return true;
+	}
+	const int status = range.kind == BYTE_RANGE_PART ? 206 : 200;
+	const char *const type = content_type(exchange, object, params);
+	add_headers(exchange, object, params, &range);
+	if (source != NULL)
+		*out_next = exchange_reply_source(exchange, status, type, source, range.length);
+	else if (exchange->method == METHOD_HEAD)
+		*out_next = reply_head(exchange, status, type, range.length);
+	else
+		*out_next = exchange_reply_body(exchange, status, type, (struct span){0});
+	return false;
+}
+
+enum next object_reply(struct exchange *const exchange, const struct object_reply_params *const params)
+{
+	struct error err = {0};
+	for (int try = 0; try < FIND_TRIES; try++) {
+		struct object object = {0};
+		enum next next;
+		if (params->find(exchange, &object, &err) != 0)
+			return params->fail != NULL ? params->fail(exchange, &err) : exchange_fail(exchange, &err);
+		if (!serve(exchange, &object, params, &next, &err))
+			return next;
+		if (err.kind != ERROR_NO_KEY)
+			break;
+	}
+	return exchange_fail(exchange, &err);
+}

@@ -1,0 +1,27 @@
+/* GET and HEAD of one object version, for every face that serves objects: conditions, ranges, stored headers, the bytes. */
+#ifndef API_OBJECT_REPLY_H
+#define API_OBJECT_REPLY_H
+
+#include "api/exchange.h"
+#include "storage/object.h"
+
+struct object_reply_override { /* a header whose stored value gives way, lower-case name */
+	const char *name;
+	const char *value; /* arena or static */
+};
+struct object_reply_params {
+	/* Finds the version to serve; texts in the exchange's arena. Called again when the version it gave was removed before its bytes could
+	 * be opened, so that a reader of a key that is being overwritten sees the old version or the new one, never neither. */
+	int (*find)(struct exchange *exchange, struct object *out, struct error *err);
+	/* Replies to a failed find; NULL: exchange_fail. */
+	enum next (*fail)(struct exchange *exchange, const struct error *err);
+	const struct object_reply_override *overrides;
+	size_t override_count;
+	bool hide_user_metadata; /* only headers of HTTP itself go out */
+};
+/* ETag, and x-deltabucket-digest: what a step's manifest says of the object, so that a step can be published by hand. */
+void object_reply_add_identity(struct exchange *exchange, const struct object *object);
+
+enum next object_reply(struct exchange *exchange, const struct object_reply_params *params);
+
+#endif

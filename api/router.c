@@ -1,0 +1,285 @@
+/* Matching goes segment by segment over the path as sent, so that an encoded slash stays inside its segment; parameters are decoded
+ * after the row is found. Each family of paths has its own table, and a path that belongs to one never falls through to another:
+ * "/v1/nonsense" is not a bucket named "v1". */
+#include "api/router.h"
+
+#include <string.h>
+
+#include "api/identify.h"
+#include "api/keyring.h"
+#include "base/encode.h"
+#include "storage/bucket.h"
+
+enum { PARAMETERS_MAX = 4 };
+
+struct family {
+	const char *first; /* path segment; NULL: everything else */
+	const struct route *routes;
+	const struct face *face;
+};
+static const struct family families[] = {
+	{"-", admin_routes, &face_steps},
+	{"v1", steps_routes, &face_steps},
+	{NULL, s3_routes, &face_s3},
+};
+
+struct match {
+	struct span parameters[PARAMETERS_MAX]; /* still encoded */
+	size_t count;
+};
+
+/* The path as the routes see it: on a virtual host the bucket comes from Host. */
+static struct span routed_path(struct exchange *exchange, bool *out_virtual)
+{
+	const char *const domain = exchange->context->domain;
+	struct span host = exchange_header(exchange, "host");
+	const ptrdiff_t colon = span_find(host, ':');
+	if (colon >= 0)
+		host = span_slice(host, 0, (size_t)colon);
+	*out_virtual = false;
+	if (domain == NULL || host.len < strlen(domain) + 2)
+		return exchange->path;
+	const size_t bucket_len = host.len - strlen(domain) - 1;
+	if (host.data[bucket_len] != '.' || !span_equal_nocase(span_slice(host, bucket_len + 1, host.len), domain))
+		return exchange->path;
+	char *const path = arena_format(exchange->arena, "/%.*s%.*s", (int)bucket_len, (const char *)host.data, (int)exchange->path.len,
+		(const char *)exchange->path.data);
+	for (size_t i = 1; path != NULL && i <= bucket_len; i++)
+		if (path[i] >= 'A' && path[i] <= 'Z')
+			path[i] = (char)(path[i] - 'A' + 'a');
+	*out_virtual = path != NULL;
+	return path == NULL ? exchange->path : span_text(path);
+}
+
+static const struct family *find_family(struct span path, bool is_virtual)
+{
+	struct span rest = span_slice(path, 1, path.len);
+	struct span first = {NULL, 0};
+	span_split(&rest, '/', &first);
+	const struct family *family = families;
+	while (family->first != NULL && (is_virtual || !span_equal_text(first, family->first)))
+		family++;
+	return family;
+}
+
+static struct span next_segment(struct span *rest)
+{
+	const ptrdiff_t slash = span_find(*rest, '/');
+	const size_t len = slash < 0 ? rest->len : (size_t)slash;
+	const struct span segment = span_slice(*rest, 0, len);
+	*rest = span_slice(*rest, len + 1, rest->len);
+	return segment;
+}
+
+static bool is_tail(struct span pattern_segment)
+{
+	return pattern_segment.len > 2 && pattern_segment.data[0] == '{' && pattern_segment.data[pattern_segment.len - 2] == '*';
+}
+
+/* Both without their leading slash. */
+static bool match_segments(struct span pattern, struct span path, struct match *match)
+{
+	match->count = 0;
+	while (pattern.len > 0) {
+		const struct span wanted = next_segment(&pattern);
+		const bool is_parameter = wanted.data[0] == '{';
+		const struct span whole = path;
+		const struct span given = next_segment(&path);
+		if (given.len == 0 && !is_tail(wanted))
+			return false;
+		if (!is_parameter && !span_equal(wanted, given))
+			return false;
+		if (!is_parameter)
+			continue;
+		ASSERT(match->count < PARAMETERS_MAX);
+		match->parameters[match->count++] = is_tail(wanted) ? whole : given;
+		if (is_tail(wanted))
+			return whole.len > 0;
+	}
+	return path.len == 0;
+}
+
+/* "name" must be present; "name=value" must have that value. */
+static bool match_query(struct exchange *exchange, const char *marker)
+{
+	if (marker == NULL)
+		return true;
+	if (exchange->query.len == 0)
+		return false;
+	const struct span text = span_text(marker);
+	const ptrdiff_t equals = span_find(text, '=');
+	const struct span name = equals < 0 ? text : span_slice(text, 0, (size_t)equals);
+	char *const name_text = arena_text(exchange->arena, name);
+	struct span value;
+	if (name_text == NULL || !exchange_query(exchange, name_text, &value))
+		return false;
+	return equals < 0 || span_equal(value, span_slice(text, (size_t)equals + 1, text.len));
+}
+
+void router_match(struct exchange *exchange)
+{
+	bool is_virtual;
+	const struct span path = routed_path(exchange, &is_virtual);
+	const struct family *const family = find_family(path, is_virtual);
+	exchange->face = family->face;
+	if (path.len == 0 || path.data[0] != '/')
+		return;
+	const struct span below = span_slice(path, 1, path.len);
+	for (const struct route *route = family->routes; route->pattern != NULL; route++) {
+		struct match match;
+		if (!match_segments(span_text(route->pattern + 1), below, &match))
+			continue;
+		exchange->allowed_methods |= route->methods;
+		if ((route->methods & (int)exchange->method) == 0 || !match_query(exchange, route->query))
+			continue;
+		exchange->route = route;
+		exchange->face = route->face;
+		memcpy(exchange->parameters, match.parameters, match.count * sizeof match.parameters[0]);
+		exchange->parameter_count = match.count;
+		return;
+	}
+}
+
+static int decode_parameters(struct exchange *exchange, struct error *err)
+{
+	for (size_t i = 0; i < exchange->parameter_count; i++) {
+		const struct span raw = exchange->parameters[i];
+		struct buffer decoded;
+		buffer_init(&decoded, raw.len + 1);
+		const bool good = decode_percent(raw, false, &decoded) && span_is_utf8(buffer_span(&decoded))
+			&& span_find(buffer_span(&decoded), 0) < 0;
+		if (good)
+			exchange->parameters[i] = arena_copy(exchange->arena, buffer_span(&decoded));
+		buffer_release(&decoded);
+		if (!good)
+			return error_set(err, ERROR_BAD_URI, "the path %.*s is not percent-encoded UTF-8", (int)(raw.len < 100 ? raw.len : 100),
+				(const char *)raw.data);
+	}
+	return 0;
+}
+
+static int refuse_unmatched(struct exchange *exchange, struct error *err)
+{
+	static const struct { int method; const char *name; } names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
+		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
+	struct buffer allow;
+	if ((exchange->allowed_methods & (int)exchange->method) != 0)
+		return error_set(err, ERROR_UNSUPPORTED, "this server does not do what the query of this request asks for");
+	if (exchange->allowed_methods == 0)
+		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
+	buffer_init(&allow, 128);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if ((exchange->allowed_methods & names[i].method) != 0)
+			buffer_format(&allow, "%s%s", allow.len > 0 ? ", " : "", names[i].name);
+	exchange_add_header(exchange, "Allow", arena_text(exchange->arena, buffer_span(&allow)));
+	buffer_release(&allow);
+	return error_set(err, ERROR_METHOD, "the method is not allowed on this path");
+}
+
+/* What each access rule asks of the principal: a permission on bucket and key. */
+enum key_rule { KEY_NONE, KEY_PARAMETER, KEY_PREFIX_QUERY, KEY_RUN };
+static const struct access_rule {
+	unsigned permission;
+	enum key_rule key;
+} access_rules[] = {
+	[ACCESS_BUCKET_LIST] = {PERMISSION_LIST, KEY_PREFIX_QUERY},
+	[ACCESS_BUCKET_ADMIN] = {PERMISSION_ADMIN, KEY_NONE},
+	[ACCESS_OBJECT_READ] = {PERMISSION_READ, KEY_PARAMETER},
+	[ACCESS_OBJECT_WRITE] = {PERMISSION_WRITE, KEY_PARAMETER},
+	[ACCESS_RUN_READ] = {PERMISSION_READ, KEY_RUN},
+	[ACCESS_RUN_WRITE] = {PERMISSION_WRITE, KEY_RUN},
+};
+
+static struct span rule_key(struct exchange *exchange, enum key_rule rule)
+{
+	struct span key = {NULL, 0};
+	if (rule == KEY_PARAMETER)
+		key = exchange->parameters[1];
+	if (rule == KEY_PREFIX_QUERY)
+		exchange_query(exchange, "prefix", &key);
+	const struct span run = exchange->parameters[1];
+	if (rule == KEY_RUN)
+		key = span_text(arena_format(exchange->arena, "%.*s/", (int)run.len, (const char *)run.data));
+	return key;
+}
+
+static int authorise_bucket(struct exchange *exchange, const struct access_rule *rule, struct error *err)
+{
+	const struct span name = exchange->parameters[0];
+	struct bucket bucket = {0};
+	struct error missing = {0};
+	if (bucket_find(exchange->context->store, name, exchange->arena, &bucket, &missing) != 0) {
+		if (missing.kind != ERROR_NO_BUCKET) {
+			*err = missing;
+			return -1;
+		}
+		bucket.owner = (struct span){NULL, 0};
+	}
+	if (principal_allows(exchange->principal, name, bucket.owner, rule_key(exchange, rule->key), rule->permission))
+		return 0;
+	return error_set(err, ERROR_DENIED, "the key %.*s may not do this in bucket %.*s", (int)exchange->principal->key_id.len,
+		(const char *)exchange->principal->key_id.data, (int)(name.len < 63 ? name.len : 63), (const char *)name.data);
+}
+
+static bool may_create(const struct principal *principal, struct span bucket)
+{
+	static const struct span nothing = {NULL, 0};
+	return principal_allows(principal, bucket, nothing, nothing, PERMISSION_ADMIN);
+}
+
+static int authorise(struct exchange *exchange, struct error *err)
+{
+	const enum access access = exchange->route->access;
+	const struct principal *const principal = exchange->principal;
+	if (access == ACCESS_ANYONE)
+		return 0;
+	if (principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
+	if (access == ACCESS_SIGNED_IN || principal->is_root)
+		return 0;
+	if (access == ACCESS_ROOT)
+		return error_set(err, ERROR_DENIED, "only the root key may do this");
+	if (access != ACCESS_CREATE_BUCKET)
+		return authorise_bucket(exchange, &access_rules[access], err);
+	if (!may_create(principal, exchange->parameters[0]))
+		return error_set(err, ERROR_DENIED, "the grants of this key do not let it make this bucket");
+	return 0;
+}
+
+static int prepare(struct exchange *exchange, struct error *err)
+{
+	if (exchange->route == NULL)
+		router_match(exchange);
+	/* Before all else: whoever shows wrong credentials hears of those, whatever the path. */
+	if (identify(exchange, err) != 0)
+		return -1;
+	if (exchange->route == NULL)
+		return refuse_unmatched(exchange, err);
+	if (decode_parameters(exchange, err) != 0)
+		return -1;
+	if (authorise(exchange, err) != 0)
+		return -1;
+	if (arena_overflowed(exchange->arena))
+		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	return 0;
+}
+
+enum next router_begin(struct exchange *exchange)
+{
+	struct error err = {0};
+	if (prepare(exchange, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return exchange->route->begin(exchange);
+}
+
+enum next router_finish(struct exchange *exchange)
+{
+	ASSERT(exchange->route != NULL && exchange->route->finish != NULL);
+	return exchange->route->finish(exchange);
+}
+
+enum next router_resume(struct exchange *exchange)
+{
+	ASSERT(exchange->route != NULL && exchange->route->resume != NULL);
+	return exchange->route->resume(exchange);
+}

@@ -1,0 +1,55 @@
+/* The whole protocol as one table: method, path pattern, query marker, who may, what kind of body, handler steps. The router walks it;
+ * 405 and its Allow come from the same rows, and a test prints it. Faces give their rows in api/<face>/<face>_routes.c. */
+#ifndef API_ROUTER_H
+#define API_ROUTER_H
+
+#include "api/exchange.h"
+#include "storage/account.h"
+
+enum body_mode { BODY_NONE, BODY_SMALL, BODY_STREAM };
+
+/* How `allow` is judged against the principal before `begin` runs. The bucket and key or run are pattern parameters 0 and 1. */
+enum access {
+	ACCESS_ANYONE,       /* health, ready */
+	ACCESS_SIGNED_IN,    /* any valid key: ListBuckets shows its own */
+	ACCESS_ROOT,         /* admin routes, control socket */
+	ACCESS_CREATE_BUCKET,
+	ACCESS_BUCKET_LIST,  /* PERMISSION_LIST on bucket (with the `prefix` query as prefix) */
+	ACCESS_BUCKET_ADMIN,
+	ACCESS_OBJECT_READ,  /* PERMISSION_READ on bucket/key */
+	ACCESS_OBJECT_WRITE,
+	ACCESS_RUN_READ,     /* PERMISSION_READ on bucket/run/ */
+	ACCESS_RUN_WRITE     /* PERMISSION_WRITE on bucket/run/ */
+};
+
+struct route {
+	int methods;             /* of enum method, or'ed */
+	/* Segments of literal text or {name}; a last {name*} takes the rest with its slashes (not empty). "/" alone is the root. A trailing
+	 * slash in the request is ignored unless {name*} takes it. */
+	const char *pattern;
+	/* This query parameter must be present ("uploads"), or "list-type=2" with its value; NULL: any. Rows are tried in order. */
+	const char *query;
+	enum access access;
+	enum body_mode body;
+	const struct face *face;
+	const char *name;        /* for logs and docs: "PutObject" */
+	enum next (*begin)(struct exchange *exchange);
+	enum next (*finish)(struct exchange *exchange);
+	enum next (*resume)(struct exchange *exchange);
+};
+
+/* Rows of each face, ended by a row with a NULL pattern. Order of search: admin, steps, s3. */
+extern const struct route admin_routes[];
+extern const struct route steps_routes[];
+extern const struct route s3_routes[];
+
+/* Finds the row and sets route, face and parameters; leaves the route NULL when there is none. Called by router_begin unless it was
+ * called before (the transport wants to know early what kind of body the route takes). */
+void router_match(struct exchange *exchange);
+/* Finds the row, decodes the parameters (bad_uri when malformed), identifies and authorises the caller, then runs `begin`. On failure
+ * sets the reply in the face's shape (a path under /v1/ or /-/ is JSON, else S3). */
+enum next router_begin(struct exchange *exchange);
+enum next router_finish(struct exchange *exchange);
+enum next router_resume(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,9 @@
+/* GetObject and HeadObject: GET and HEAD /{bucket}/{key*}. */
+#ifndef API_S3_GET_OBJECT_H
+#define API_S3_GET_OBJECT_H
+
+#include "api/exchange.h"
+
+enum next get_object_begin(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,9 @@
+/* DELETE /v1/runs/{bucket}/{run}: ends a run; its name is free again at once. */
+#ifndef API_STEPS_DELETE_RUN_H
+#define API_STEPS_DELETE_RUN_H
+
+#include "api/exchange.h"
+
+enum next delete_run_begin(struct exchange *exchange);
+
+#endif

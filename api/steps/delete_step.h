@@ -1,0 +1,9 @@
+/* DELETE /v1/runs/{bucket}/{run}/steps/{step}: collects a step that no kept step is built on. */
+#ifndef API_STEPS_DELETE_STEP_H
+#define API_STEPS_DELETE_STEP_H
+
+#include "api/exchange.h"
+
+enum next delete_step_begin(struct exchange *exchange);
+
+#endif

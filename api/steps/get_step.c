@@ -1,0 +1,21 @@
+#include "api/steps/get_step.h"
+
+#include "api/steps/steps_error.h"
+#include "api/steps/steps_request.h"
+
+enum next get_step_begin(struct exchange *const exchange)
+{
+	struct step_message step;
+	struct span tensors;
+	struct error err = {0};
+	uint64_t number;
+	uint64_t anchor = UINT64_MAX;
+	enum next next;
+	if (!steps_request_step(exchange, &number, &next))
+		return next;
+	const bool with_tensors = exchange_query(exchange, "tensors", &tensors) && span_equal_text(tensors, "true");
+	if (run_find_step(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), number, with_tensors,
+		    exchange->arena, &step, &anchor, &err) != 0)
+		return steps_error_fail(exchange, &err, anchor);
+	return steps_request_reply_step(exchange, 200, &step, with_tensors);
+}

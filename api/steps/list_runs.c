@@ -1,0 +1,46 @@
+#include "api/steps/list_runs.h"
+
+#include "api/steps/steps_request.h"
+#include "base/json_node.h"
+
+enum { PAGE_RUNS = 100, PAGE_MAX_RUNS = 1000, BODY_MAX_BYTES = 8 * 1024 * 1024, RUN_MAX_BYTES = 64 * 1024 };
+
+/* One run over the page is asked for, to know whether there is a next page. */
+static void print_runs(const struct run_message *const runs, const size_t count, const size_t shown, struct buffer *const body)
+{
+	struct json_writer writer;
+	struct buffer one;
+	buffer_init(&one, RUN_MAX_BYTES);
+	json_writer_init(&writer, body);
+	json_writer_object(&writer, NULL);
+	json_writer_array(&writer, "runs");
+	for (size_t i = 0; i < shown; i++) {
+		buffer_reset(&one);
+		run_message_print(&runs[i], &one);
+		json_writer_raw(&writer, NULL, buffer_span(&one));
+	}
+	json_writer_end(&writer, ']');
+	if (shown < count)
+		json_writer_text(&writer, "next", runs[shown - 1].run);
+	json_writer_end(&writer, '}');
+	buffer_release(&one);
+}
+
+enum next list_runs_begin(struct exchange *const exchange)
+{
+	struct span after = {0};
+	struct run_message *runs = NULL;
+	size_t count = 0;
+	uint64_t limit;
+	struct error err = {0};
+	enum next next;
+	exchange_query(exchange, "after", &after);
+	if (!steps_request_limit(exchange, PAGE_RUNS, PAGE_MAX_RUNS, &limit, &next))
+		return next;
+	if (run_list(exchange->context->store, steps_request_bucket(exchange), after, limit + 1, exchange->arena, &runs, &count, &err) != 0)
+		return exchange_fail(exchange, &err);
+	struct buffer body;
+	buffer_init(&body, BODY_MAX_BYTES);
+	print_runs(runs, count, count > limit ? limit : count, &body);
+	return steps_request_reply_json(exchange, 200, &body);
+}

@@ -1,0 +1,36 @@
+#include "api/steps/run_wait.h"
+
+struct run_wait { /* the exchange's state */
+	struct run_change *change;
+};
+
+static void release(struct exchange *const exchange)
+{
+	struct run_wait *const wait = exchange->state;
+	run_change_free(wait->change);
+}
+
+enum next run_wait_for(struct exchange *const exchange, struct run_change *const change)
+{
+	struct run_wait *const wait = arena_take(exchange->arena, sizeof(*wait));
+	ASSERT(wait != NULL);
+	wait->change = change;
+	exchange->state = wait;
+	exchange->release = release;
+	return NEXT_WAIT;
+}
+
+int run_wait_outcome(struct exchange *const exchange, struct run_outcome *const out, struct error *const err)
+{
+	struct run_wait *const wait = exchange->state;
+	return run_change_outcome(wait->change, out, err);
+}
+
+enum next run_wait_resume_empty(struct exchange *const exchange)
+{
+	struct run_outcome outcome;
+	struct error err = {0};
+	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return exchange_reply_empty(exchange, 204);
+}

@@ -1,0 +1,9 @@
+/* GET and HEAD /v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}: the bytes as published, whatever became of the key. */
+#ifndef API_STEPS_STEP_OBJECT_H
+#define API_STEPS_STEP_OBJECT_H
+
+#include "api/exchange.h"
+
+enum next step_object_begin(struct exchange *exchange);
+
+#endif

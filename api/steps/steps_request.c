@@ -1,0 +1,98 @@
+#include "api/steps/steps_request.h"
+
+#include "api/conditional.h"
+#include "api/steps/steps_error.h"
+#include "base/encode.h"
+#include "base/xxh3.h"
+
+enum { RUN_BODY_MAX_BYTES = 64 * 1024, STEP_BODY_MAX_BYTES = 2 * STEP_MESSAGE_MAX_BYTES }; /* answers add URLs */
+
+struct span steps_request_bucket(const struct exchange *const exchange)
+{
+	return exchange->parameters[0];
+}
+
+struct span steps_request_run(const struct exchange *const exchange)
+{
+	return exchange->parameters[1];
+}
+
+const char *steps_request_name(struct exchange *const exchange)
+{
+	const struct span bucket = steps_request_bucket(exchange);
+	const struct span run = steps_request_run(exchange);
+	const char *const name = arena_format(exchange->arena, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run.len,
+		(const char *)run.data);
+	return name != NULL ? name : "";
+}
+
+bool steps_request_step(struct exchange *const exchange, uint64_t *const out_step, enum next *const out_next)
+{
+	if (span_parse_u64(exchange->parameters[2], out_step) && *out_step < UINT64_MAX)
+		return true;
+	*out_next = steps_error_invalid(exchange, "step", "must be a step's number: digits alone");
+	return false;
+}
+
+bool steps_request_number(struct exchange *const exchange, const char *const name, bool *const out_has, uint64_t *const out_value,
+	enum next *const out_next)
+{
+	struct span text;
+	*out_has = exchange_query(exchange, name, &text);
+	if (!*out_has || span_parse_u64(text, out_value))
+		return true;
+	*out_next = steps_error_invalid(exchange, name, "must be a number: digits alone");
+	return false;
+}
+
+bool steps_request_limit(struct exchange *const exchange, const uint64_t fallback, const uint64_t most, uint64_t *const out_limit,
+	enum next *const out_next)
+{
+	bool has;
+	*out_limit = fallback;
+	if (!steps_request_number(exchange, "limit", &has, out_limit, out_next))
+		return false;
+	if (*out_limit == 0) {
+		*out_next = steps_error_invalid(exchange, "limit", "must be at least 1");
+		return false;
+	}
+	if (*out_limit > most)
+		*out_limit = most;
+	return true;
+}
+
+enum next steps_request_reply_json(struct exchange *const exchange, const int status, struct buffer *const body)
+{
+	return exchange_reply_buffer(exchange, status, "application/json", body);
+}
+
+enum next steps_request_reply_step(struct exchange *const exchange, const int status, const struct step_message *const step,
+	const bool with_tensors)
+{
+	struct buffer body;
+	buffer_init(&body, STEP_BODY_MAX_BYTES);
+	step_message_print(step, steps_request_name(exchange), with_tensors, &body);
+	char etag[33];
+	const struct digest128 digest = xxh3_128(buffer_span(&body));
+	encode_hex(span_of(digest.bytes, sizeof(digest.bytes)), etag);
+
+	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", etag));
+	/* A manifest may gain a form, so it is asked again each time; the ETag makes that cheap. */
+	exchange_add_header(exchange, "Cache-Control", "private, no-cache");
+	if (status == 200 && conditional_etag_listed(exchange_header(exchange, "if-none-match"), etag)) {
+		exchange->reply.length = body.len;
+		exchange->reply.length_known = true;
+		buffer_release(&body);
+		return exchange_reply_empty(exchange, 304);
+	}
+	return steps_request_reply_json(exchange, status, &body);
+}
+
+enum next steps_request_reply_run(struct exchange *const exchange, const struct run_message *const run)
+{
+	struct buffer body;
+	buffer_init(&body, RUN_BODY_MAX_BYTES);
+	run_message_print(run, &body);
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	return steps_request_reply_json(exchange, 200, &body);
+}

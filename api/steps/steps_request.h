@@ -1,0 +1,26 @@
+/* What the steps handlers read from a request and the answers that several of them give. */
+#ifndef API_STEPS_STEPS_REQUEST_H
+#define API_STEPS_STEPS_REQUEST_H
+
+#include "api/exchange.h"
+#include "storage/run.h"
+
+/* Parameters of the route: "/v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}". */
+struct span steps_request_bucket(const struct exchange *exchange);
+struct span steps_request_run(const struct exchange *exchange);
+const char *steps_request_name(struct exchange *exchange); /* "bucket/run", in the arena */
+/* The {step} of the path: digits alone. False and the reply set otherwise. */
+bool steps_request_step(struct exchange *exchange, uint64_t *out_step, enum next *out_next);
+
+/* A number of the query: digits alone. *out_has false when absent. */
+bool steps_request_number(struct exchange *exchange, const char *name, bool *out_has, uint64_t *out_value, enum next *out_next);
+/* `limit` of the query: 1 to `most`, `fallback` when absent; more counts as `most`. */
+bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t most, uint64_t *out_limit, enum next *out_next);
+
+/* A manifest, with an ETag of the very bytes sent; 304 when If-None-Match names it (status 200 only). */
+enum next steps_request_reply_step(struct exchange *exchange, int status, const struct step_message *step, bool with_tensors);
+enum next steps_request_reply_run(struct exchange *exchange, const struct run_message *run);
+/* A JSON body that was built in `body`, which is released. */
+enum next steps_request_reply_json(struct exchange *exchange, int status, struct buffer *body);
+
+#endif

@@ -1,0 +1,39 @@
+#include "api/router.h"
+
+#include "api/steps/delete_run.h"
+#include "api/steps/delete_step.h"
+#include "api/steps/get_step.h"
+#include "api/steps/latest_step.h"
+#include "api/steps/list_runs.h"
+#include "api/steps/list_steps.h"
+#include "api/steps/open_run.h"
+#include "api/steps/publish_step.h"
+#include "api/steps/run_settings.h"
+#include "api/steps/run_status.h"
+#include "api/steps/run_wait.h"
+#include "api/steps/step_object.h"
+#include "api/steps/step_path.h"
+
+#define RUN "/v1/runs/{bucket}/{run}"
+#define READ METHOD_GET | METHOD_HEAD
+
+const struct route steps_routes[] = {
+	{READ, "/v1/runs/{bucket}", NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_steps, "ListRuns", list_runs_begin, NULL, NULL},
+	{READ, RUN, NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "RunStatus", run_status_begin, NULL, NULL},
+	{METHOD_POST, RUN, NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "OpenRun", open_run_begin, open_run_finish, open_run_resume},
+	{METHOD_DELETE, RUN, NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteRun", delete_run_begin, NULL, run_wait_resume_empty},
+	{METHOD_PUT, RUN "/settings", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "RunSettings", run_settings_begin, run_settings_finish,
+		run_settings_resume},
+	{READ, RUN "/path", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepPath", step_path_begin, NULL, NULL},
+	{READ, RUN "/steps", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "ListSteps", list_steps_begin, NULL, NULL},
+	{METHOD_GET, RUN "/steps/latest", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "LatestStep", latest_step_begin, NULL,
+		latest_step_resume},
+	{READ, RUN "/steps/{step}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "GetStep", get_step_begin, NULL, NULL},
+	{METHOD_PUT, RUN "/steps/{step}", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "PublishStep", publish_step_begin,
+		publish_step_finish, publish_step_resume},
+	{METHOD_DELETE, RUN "/steps/{step}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteStep", delete_step_begin, NULL,
+		run_wait_resume_empty},
+	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepObject", step_object_begin, NULL, NULL},
+
+	{.pattern = NULL},
+};

@@ -1,0 +1,134 @@
+#include "base/buffer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALLEST_CAPACITY = 64 };
+
+void buffer_init(struct buffer *const buffer, const size_t cap_bytes)
+{
+	*buffer = (struct buffer){.cap = cap_bytes < SIZE_MAX / 2 ? cap_bytes : SIZE_MAX / 2}; /* cap + 1 never wraps */
+}
+
+void buffer_release(struct buffer *const buffer)
+{
+	free(buffer->data);
+	*buffer = (struct buffer){0};
+}
+
+void buffer_reset(struct buffer *const buffer)
+{
+	buffer->len = 0;
+	buffer->failed = false;
+	if (buffer->data != NULL)
+		buffer->data[0] = 0;
+}
+
+/* Memory for `wanted` bytes and the NUL: doubled, so that many small adds cost one copy each on average. */
+static bool grow(struct buffer *const buffer, const size_t wanted)
+{
+	size_t capacity = buffer->capacity > 0 ? buffer->capacity : SMALLEST_CAPACITY;
+	while (capacity < wanted + 1)
+		capacity = capacity <= SIZE_MAX / 2 ? capacity * 2 : wanted + 1;
+	if (capacity > buffer->cap + 1)
+		capacity = buffer->cap + 1;
+	uint8_t *const data = realloc(buffer->data, capacity);
+	if (data == NULL)
+		return false;
+	data[buffer->len] = 0;
+	buffer->data = data;
+	buffer->capacity = capacity;
+	return true;
+}
+
+uint8_t *buffer_reserve(struct buffer *const buffer, const size_t len)
+{
+	const bool fits = !buffer->failed && len <= buffer->cap - buffer->len;
+	if (!fits || (buffer->capacity <= buffer->len + len && !grow(buffer, buffer->len + len))) {
+		buffer->failed = true;
+		return NULL;
+	}
+	return buffer->data + buffer->len;
+}
+
+void buffer_commit(struct buffer *const buffer, const size_t used)
+{
+	if (used == 0)
+		return;
+	ASSERT(buffer->data != NULL && used < buffer->capacity - buffer->len);
+	buffer->len += used;
+	buffer->data[buffer->len] = 0;
+}
+
+void buffer_add(struct buffer *const buffer, const void *const data, const size_t len)
+{
+	if (len == 0)
+		return;
+	uint8_t *const into = buffer_reserve(buffer, len);
+	if (into == NULL)
+		return;
+	memcpy(into, data, len);
+	buffer_commit(buffer, len);
+}
+
+void buffer_add_span(struct buffer *const buffer, const struct span bytes)
+{
+	buffer_add(buffer, bytes.data, bytes.len);
+}
+
+void buffer_add_text(struct buffer *const buffer, const char *const text)
+{
+	buffer_add_span(buffer, span_text(text));
+}
+
+void buffer_add_byte(struct buffer *const buffer, const uint8_t byte)
+{
+	buffer_add(buffer, &byte, 1);
+}
+
+void buffer_format(struct buffer *const buffer, const char *const format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	const int len = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
+	ASSERT(len >= 0);
+	uint8_t *const into = buffer_reserve(buffer, (size_t)len);
+	if (into == NULL)
+		return;
+	va_start(arguments, format);
+	vsnprintf((char *)into, (size_t)len + 1, format, arguments);
+	va_end(arguments);
+	buffer_commit(buffer, (size_t)len);
+}
+
+void buffer_remove_front(struct buffer *const buffer, const size_t len)
+{
+	ASSERT(len <= buffer->len);
+	if (len == 0)
+		return;
+	buffer->len -= len;
+	memmove(buffer->data, buffer->data + len, buffer->len + 1);
+}
+
+struct span buffer_span(const struct buffer *const buffer)
+{
+	return (struct span){buffer->data, buffer->len};
+}
+
+const char *buffer_text(const struct buffer *const buffer)
+{
+	return buffer->data != NULL ? (const char *)buffer->data : "";
+}
+
+bool buffer_failed(const struct buffer *const buffer)
+{
+	return buffer->failed;
+}
+
+int buffer_check(const struct buffer *const buffer, const char *const what, struct error *const err)
+{
+	return buffer->failed ? error_set(err, ERROR_TOO_LARGE, "%s is over %zu bytes", what, buffer->cap) : 0;
+}

@@ -1,0 +1,244 @@
+/* Dates are written and read from tables: strftime and strptime follow the locale, the formats here do not. */
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { MS_PER_SECOND = 1000, NS_PER_MS = 1000000 };
+
+static const char *const day_names[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+static const char *const month_names[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+static int64_t now_ms(const clockid_t id)
+{
+	struct timespec now;
+	clock_gettime(id, &now);
+	return (int64_t)now.tv_sec * MS_PER_SECOND + now.tv_nsec / NS_PER_MS;
+}
+
+static int64_t system_wall_ms(const struct clock_source *const source)
+{
+	(void)source;
+	return now_ms(CLOCK_REALTIME);
+}
+
+static int64_t system_monotonic_ms(const struct clock_source *const source)
+{
+	(void)source;
+	return now_ms(CLOCK_MONOTONIC);
+}
+
+const struct clock_source *clock_system(void)
+{
+	static const struct clock_source source = {system_wall_ms, system_monotonic_ms};
+	return &source;
+}
+
+static int64_t fake_ms(const struct clock_source *const source)
+{
+	return atomic_load(&((const struct clock_fake *)source)->now_ms);
+}
+
+void clock_fake_init(struct clock_fake *const fake, const int64_t start_ms)
+{
+	fake->source = (struct clock_source){fake_ms, fake_ms};
+	atomic_init(&fake->now_ms, start_ms);
+}
+
+/* Narrow types: no value of them overflows the fixed texts below. */
+struct calendar {
+	uint16_t year, ms;
+	uint8_t month, day, weekday, hour, minute, second;
+};
+
+/* Times outside the years 0 to 9999, which no format here can hold, become the nearest that is inside. */
+static struct calendar calendar_of(const int64_t wall_ms)
+{
+	const int64_t first_ms = INT64_C(-62167219200000);
+	const int64_t last_ms = INT64_C(253402300799999);
+	const int64_t bounded = wall_ms < first_ms ? first_ms : wall_ms > last_ms ? last_ms : wall_ms;
+	const int64_t ms = (bounded % MS_PER_SECOND + MS_PER_SECOND) % MS_PER_SECOND;
+	const time_t seconds = (time_t)((bounded - ms) / MS_PER_SECOND);
+	struct tm parts = {0};
+	gmtime_r(&seconds, &parts);
+	return (struct calendar){
+		.year = (uint16_t)(1900 + parts.tm_year),
+		.ms = (uint16_t)ms,
+		.month = (uint8_t)(1 + parts.tm_mon),
+		.day = (uint8_t)parts.tm_mday,
+		.weekday = (uint8_t)parts.tm_wday,
+		.hour = (uint8_t)parts.tm_hour,
+		.minute = (uint8_t)parts.tm_min,
+		.second = (uint8_t)parts.tm_sec,
+	};
+}
+
+void clock_format_http(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
+{
+	const struct calendar c = calendar_of(wall_ms);
+	snprintf(out, CLOCK_TEXT_BYTES, "%s, %02u %s %04u %02u:%02u:%02u GMT", day_names[c.weekday], c.day, month_names[c.month - 1], c.year, c.hour,
+		c.minute, c.second);
+}
+
+void clock_format_iso(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
+{
+	const struct calendar c = calendar_of(wall_ms);
+	snprintf(out, CLOCK_TEXT_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", c.year, c.month, c.day, c.hour, c.minute, c.second, c.ms);
+}
+
+void clock_format_amz(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
+{
+	const struct calendar c = calendar_of(wall_ms);
+	snprintf(out, CLOCK_TEXT_BYTES, "%04u%02u%02uT%02u%02u%02uZ", c.year, c.month, c.day, c.hour, c.minute, c.second);
+}
+
+struct date {
+	int year, month, day, hour, minute, second, ms;
+	int offset_minutes;
+};
+
+static bool read_number(struct span *const rest, const size_t digits, int *const out)
+{
+	uint64_t value = 0;
+	if (rest->len < digits || !span_parse_u64(span_slice(*rest, 0, digits), &value))
+		return false;
+	*out = (int)value;
+	*rest = span_slice(*rest, digits, rest->len);
+	return true;
+}
+
+static bool read_name(struct span *const rest, const char *const names[], const int count, int *const out)
+{
+	enum { NAME_BYTES = 3 };
+	for (int i = 0; i < count; i++) {
+		if (!span_equal_text(span_slice(*rest, 0, NAME_BYTES), names[i]))
+			continue;
+		*out = i;
+		*rest = span_slice(*rest, NAME_BYTES, rest->len);
+		return true;
+	}
+	return false;
+}
+
+static bool read_literal(struct span *const rest, const char wanted)
+{
+	if (rest->len == 0 || rest->data[0] != (uint8_t)wanted)
+		return false;
+	*rest = span_slice(*rest, 1, rest->len);
+	return true;
+}
+
+static bool read_field(struct span *const rest, const char field, struct date *const date)
+{
+	int ignored;
+	bool read;
+	switch (field) {
+	case 'Y': return read_number(rest, 4, &date->year);
+	case 'm': return read_number(rest, 2, &date->month);
+	case 'd': return read_number(rest, 2, &date->day);
+	case 'H': return read_number(rest, 2, &date->hour);
+	case 'M': return read_number(rest, 2, &date->minute);
+	case 'S': return read_number(rest, 2, &date->second);
+	case 'a': return read_name(rest, day_names, 7, &ignored);
+	case 'b':
+		read = read_name(rest, month_names, 12, &date->month);
+		date->month++;
+		return read;
+	default: return false;
+	}
+}
+
+/* Reads from the front by a pattern in the letters of strptime; unlike there, every field has its full width and white space is itself. */
+static bool read_date(struct span *const rest, const char *const pattern, struct date *const date)
+{
+	for (const char *at = pattern; *at != '\0'; at++) {
+		const bool is_field = *at == '%';
+		if (is_field)
+			at++;
+		if (!(is_field ? read_field(rest, *at, date) : read_literal(rest, *at)))
+			return false;
+	}
+	return true;
+}
+
+static int days_in_month(const int year, const int month)
+{
+	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	return days[month - 1] + (month == 2 && leap ? 1 : 0);
+}
+
+/* Second 60 is a leap second, which runs into the next minute. */
+static bool date_to_ms(const struct date *const date, int64_t *const out_ms)
+{
+	if (date->month < 1 || date->month > 12 || date->day < 1 || date->day > days_in_month(date->year, date->month))
+		return false;
+	if (date->hour > 23 || date->minute > 59 || date->second > 60)
+		return false;
+	struct tm parts = {
+		.tm_year = date->year - 1900,
+		.tm_mon = date->month - 1,
+		.tm_mday = date->day,
+		.tm_hour = date->hour,
+		.tm_min = date->minute - date->offset_minutes,
+		.tm_sec = date->second,
+	};
+	*out_ms = (int64_t)timegm(&parts) * MS_PER_SECOND + date->ms;
+	return true;
+}
+
+/* ".123456" to 123; digits behind the third are dropped. */
+static bool read_fraction(struct span *const rest, int *const out_ms)
+{
+	int ms = 0;
+	size_t digits = 0;
+	for (; digits < rest->len && rest->data[digits] >= '0' && rest->data[digits] <= '9'; digits++)
+		if (digits < 3)
+			ms = ms * 10 + (rest->data[digits] - '0');
+	for (size_t i = digits; i < 3; i++)
+		ms *= 10;
+	*rest = span_slice(*rest, digits, rest->len);
+	*out_ms = ms;
+	return digits > 0;
+}
+
+static bool read_zone(struct span *const rest, int *const out_minutes)
+{
+	struct date offset = {0};
+	if (read_literal(rest, 'Z'))
+		return true;
+	const bool west = rest->len > 0 && rest->data[0] == '-';
+	if (!read_literal(rest, west ? '-' : '+') || !read_date(rest, "%H:%M", &offset) || offset.hour > 23 || offset.minute > 59)
+		return false;
+	*out_minutes = (west ? -1 : 1) * (60 * offset.hour + offset.minute);
+	return true;
+}
+
+static bool parse_iso(const struct span text, int64_t *const out_ms)
+{
+	struct date date = {0};
+	struct span rest = text;
+	if (!read_date(&rest, "%Y-%m-%dT%H:%M:%S", &date))
+		return false;
+	if (read_literal(&rest, '.') && !read_fraction(&rest, &date.ms))
+		return false;
+	return read_zone(&rest, &date.offset_minutes) && rest.len == 0 && date_to_ms(&date, out_ms);
+}
+
+static bool parse_whole(const struct span text, const char *const pattern, int64_t *const out_ms)
+{
+	struct date date = {0};
+	struct span rest = text;
+	return read_date(&rest, pattern, &date) && rest.len == 0 && date_to_ms(&date, out_ms);
+}
+
+bool clock_parse_http(const struct span text, int64_t *const out_ms)
+{
+	return parse_whole(text, "%a, %d %b %Y %H:%M:%S GMT", out_ms) || parse_iso(text, out_ms);
+}
+
+bool clock_parse_amz(const struct span text, int64_t *const out_ms)
+{
+	return parse_whole(text, "%Y%m%dT%H%M%SZ", out_ms);
+}

@@ -1,0 +1,83 @@
+#include "base/digest.h"
+
+#include <nettle/hmac.h>
+#include <nettle/md5.h>
+#include <nettle/sha2.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+_Static_assert(MD5_BYTES == MD5_DIGEST_SIZE && SHA256_BYTES == SHA256_DIGEST_SIZE, "sizes of the digests");
+
+struct md5_stream {
+	struct md5_ctx state;
+};
+
+struct md5_stream *md5_stream_new(void)
+{
+	struct md5_stream *const stream = memory_new(sizeof *stream);
+	md5_init(&stream->state);
+	return stream;
+}
+
+void md5_stream_add(struct md5_stream *const stream, const struct span bytes)
+{
+	if (bytes.len > 0)
+		md5_update(&stream->state, bytes.len, bytes.data);
+}
+
+void md5_stream_result(struct md5_stream *const stream, uint8_t out[MD5_BYTES])
+{
+	md5_digest(&stream->state, MD5_BYTES, out);
+}
+
+void md5_stream_free(struct md5_stream *const stream)
+{
+	free(stream);
+}
+
+struct sha256_stream {
+	struct sha256_ctx state;
+};
+
+struct sha256_stream *sha256_stream_new(void)
+{
+	struct sha256_stream *const stream = memory_new(sizeof *stream);
+	sha256_init(&stream->state);
+	return stream;
+}
+
+void sha256_stream_add(struct sha256_stream *const stream, const struct span bytes)
+{
+	if (bytes.len > 0)
+		sha256_update(&stream->state, bytes.len, bytes.data);
+}
+
+void sha256_stream_result(struct sha256_stream *const stream, uint8_t out[SHA256_BYTES])
+{
+	sha256_digest(&stream->state, SHA256_BYTES, out);
+}
+
+void sha256_stream_free(struct sha256_stream *const stream)
+{
+	free(stream);
+}
+
+void sha256(const struct span bytes, uint8_t out[SHA256_BYTES])
+{
+	struct sha256_stream stream;
+	sha256_init(&stream.state);
+	sha256_stream_add(&stream, bytes);
+	sha256_stream_result(&stream, out);
+}
+
+void hmac_sha256(const struct span key, const struct span message, uint8_t out[SHA256_BYTES])
+{
+	struct hmac_sha256_ctx state;
+	hmac_sha256_set_key(&state, key.len, key.len > 0 ? key.data : out); /* nettle wants a pointer, be it to nothing */
+	if (message.len > 0)
+		hmac_sha256_update(&state, message.len, message.data);
+	hmac_sha256_digest(&state, SHA256_BYTES, out);
+	explicit_bzero(&state, sizeof state);
+}

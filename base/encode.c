@@ -1,0 +1,132 @@
+#include "base/encode.h"
+
+#include <string.h>
+
+static const char lower_digits[] = "0123456789abcdef";
+static const char upper_digits[] = "0123456789ABCDEF";
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void encode_hex(const struct span bytes, char *const out)
+{
+	for (size_t i = 0; i < bytes.len; i++) {
+		out[2 * i] = lower_digits[bytes.data[i] >> 4];
+		out[2 * i + 1] = lower_digits[bytes.data[i] & 15];
+	}
+	out[2 * bytes.len] = '\0';
+}
+
+static int hex_value(const uint8_t digit)
+{
+	if (digit >= '0' && digit <= '9')
+		return digit - '0';
+	const uint8_t lower = digit | 0x20;
+	return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+bool decode_hex(const struct span text, uint8_t *const out, const size_t out_len)
+{
+	if (text.len % 2 != 0 || text.len / 2 != out_len)
+		return false;
+	for (size_t i = 0; i < out_len; i++) {
+		const int high = hex_value(text.data[2 * i]);
+		const int low = hex_value(text.data[2 * i + 1]);
+		if (high < 0 || low < 0)
+			return false;
+		out[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
+void encode_base64(const struct span bytes, struct buffer *const out)
+{
+	for (size_t at = 0; at < bytes.len; at += 3) {
+		const struct span group = span_slice(bytes, at, 3);
+		const uint32_t bits = (uint32_t)group.data[0] << 16 | (group.len > 1 ? (uint32_t)group.data[1] << 8 : 0) |
+			(group.len > 2 ? group.data[2] : 0);
+		const char digits[4] = {
+			base64_digits[bits >> 18],
+			base64_digits[bits >> 12 & 63],
+			group.len > 1 ? base64_digits[bits >> 6 & 63] : '=',
+			group.len > 2 ? base64_digits[bits & 63] : '=',
+		};
+		buffer_add(out, digits, sizeof digits);
+	}
+}
+
+static int base64_value(const uint8_t digit)
+{
+	const char *const at = digit != 0 ? strchr(base64_digits, digit) : NULL;
+	return at != NULL ? (int)(at - base64_digits) : -1;
+}
+
+/* One group of four digits to up to three bytes; the unused low bits of a padded group must be zero, so each text has one meaning.
+ * Returns how many bytes it gave, 0 when malformed. */
+static size_t decode_base64_group(const uint8_t digits[4], const bool last, uint8_t out[3])
+{
+	size_t count = 3;
+	if (last && digits[3] == '=')
+		count = digits[2] == '=' ? 1 : 2;
+	uint32_t bits = 0;
+	for (size_t i = 0; i < 4; i++) {
+		const int value = i <= count ? base64_value(digits[i]) : 0;
+		if (value < 0)
+			return 0;
+		bits = bits << 6 | (uint32_t)value;
+	}
+	if ((bits & ((1U << (24 - 8 * count)) - 1)) != 0)
+		return 0;
+	for (size_t i = 0; i < 3; i++)
+		out[i] = (uint8_t)(bits >> (16 - 8 * i));
+	return count;
+}
+
+bool decode_base64(const struct span text, uint8_t *const out, const size_t capacity, size_t *const out_len)
+{
+	size_t len = 0;
+	if (text.len % 4 != 0)
+		return false;
+	for (size_t at = 0; at < text.len; at += 4) {
+		uint8_t bytes[3];
+		const size_t count = decode_base64_group(text.data + at, at + 4 == text.len, bytes);
+		if (count == 0 || count > capacity - len)
+			return false;
+		memcpy(out + len, bytes, count);
+		len += count;
+	}
+	*out_len = len;
+	return true;
+}
+
+static bool is_unreserved(const uint8_t byte)
+{
+	const uint8_t lower = byte | 0x20;
+	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || (byte != 0 && strchr("-._~", byte) != NULL);
+}
+
+void encode_percent(const struct span bytes, const bool keep_slash, struct buffer *const out)
+{
+	for (size_t i = 0; i < bytes.len; i++) {
+		const uint8_t byte = bytes.data[i];
+		const uint8_t escaped[3] = {'%', (uint8_t)upper_digits[byte >> 4], (uint8_t)upper_digits[byte & 15]};
+		if (is_unreserved(byte) || (keep_slash && byte == '/'))
+			buffer_add_byte(out, byte);
+		else
+			buffer_add(out, escaped, sizeof escaped);
+	}
+}
+
+bool decode_percent(const struct span text, const bool plus_is_space, struct buffer *const out)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		uint8_t byte = text.data[i];
+		if (byte == '+' && plus_is_space)
+			byte = ' ';
+		if (byte == '%') {
+			if (!decode_hex(span_slice(text, i + 1, 2), &byte, 1))
+				return false;
+			i += 2;
+		}
+		buffer_add_byte(out, byte);
+	}
+	return true;
+}

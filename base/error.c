@@ -1,0 +1,144 @@
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int error_set(struct error *const err, const enum error_kind kind, const char *const format, ...)
+{
+	char text[ERROR_TEXT_BYTES]; /* apart from err, whose own text may be among the arguments */
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	err->kind = kind;
+	err->os_errno = 0;
+	memcpy(err->text, text, sizeof text);
+	return -1;
+}
+
+static enum error_kind kind_of_errno(const int os_errno)
+{
+	static const struct {
+		int os_errno;
+		enum error_kind kind;
+	} kinds[] = {
+		{ENOENT, ERROR_NOT_FOUND}, {ENOSPC, ERROR_NO_SPACE}, {EDQUOT, ERROR_NO_SPACE},
+		{ENOMEM, ERROR_NO_MEMORY}, {EACCES, ERROR_DENIED},   {EPERM, ERROR_DENIED},
+	};
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (kinds[i].os_errno == os_errno)
+			return kinds[i].kind;
+	return ERROR_IO;
+}
+
+int error_set_errno(struct error *const err, const char *const format, ...)
+{
+	const int os_errno = errno;
+	char text[ERROR_TEXT_BYTES];
+	char reason[128];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	error_set(err, kind_of_errno(os_errno), "%s: %s", text, strerror_r(os_errno, reason, sizeof reason));
+	err->os_errno = os_errno;
+	return -1;
+}
+
+int error_wrap(struct error *const err, const char *const format, ...)
+{
+	char doing[ERROR_TEXT_BYTES];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(doing, sizeof doing, format, arguments);
+	va_end(arguments);
+	const int os_errno = err->os_errno;
+	error_set(err, err->kind, "%s: %s", doing, err->text);
+	err->os_errno = os_errno;
+	return -1;
+}
+
+/* The preprocessor cannot lower a name, so the lower ones stand here; the row count is checked, so a new kind does not compile without. */
+static const struct {
+	enum error_kind kind;
+	const char *name;
+} kind_names[] = {
+	{ERROR_NONE, "none"},
+	{ERROR_NOT_FOUND, "not_found"},
+	{ERROR_EXISTS, "exists"},
+	{ERROR_INVALID, "invalid"},
+	{ERROR_DENIED, "denied"},
+	{ERROR_TOO_LARGE, "too_large"},
+	{ERROR_RANGE, "range"},
+	{ERROR_CORRUPT, "corrupt"},
+	{ERROR_NO_SPACE, "no_space"},
+	{ERROR_IO, "io"},
+	{ERROR_BUSY, "busy"},
+	{ERROR_UPSTREAM, "upstream"},
+	{ERROR_UNSUPPORTED, "unsupported"},
+	{ERROR_NO_MEMORY, "no_memory"},
+	{ERROR_PRECONDITION, "precondition"},
+	{ERROR_NO_BUCKET, "no_bucket"},
+	{ERROR_NO_KEY, "no_key"},
+	{ERROR_NO_RUN, "no_run"},
+	{ERROR_NO_STEP, "no_step"},
+	{ERROR_BUCKET_OWNED, "bucket_owned"},
+	{ERROR_BUCKET_TAKEN, "bucket_taken"},
+	{ERROR_BUCKET_NOT_EMPTY, "bucket_not_empty"},
+	{ERROR_BUCKET_HAS_RUNS, "bucket_has_runs"},
+	{ERROR_BAD_NAME, "bad_name"},
+	{ERROR_KEY_TOO_LONG, "key_too_long"},
+	{ERROR_METADATA_TOO_LARGE, "metadata_too_large"},
+	{ERROR_BAD_DIGEST, "bad_digest"},
+	{ERROR_SHA256_MISMATCH, "sha256_mismatch"},
+	{ERROR_INCOMPLETE_BODY, "incomplete_body"},
+	{ERROR_INVALID_DIGEST, "invalid_digest"},
+	{ERROR_LENGTH_REQUIRED, "length_required"},
+	{ERROR_BAD_URI, "bad_uri"},
+	{ERROR_METHOD, "method"},
+	{ERROR_MALFORMED_XML, "malformed_xml"},
+	{ERROR_NO_CREDENTIALS, "no_credentials"},
+	{ERROR_UNKNOWN_KEY_ID, "unknown_key_id"},
+	{ERROR_SIGNATURE, "signature"},
+	{ERROR_SKEW, "skew"},
+	{ERROR_AUTH_MALFORMED, "auth_malformed"},
+	{ERROR_INVALID_REQUEST, "invalid_request"},
+	{ERROR_INVALID_TOKEN, "invalid_token"},
+	{ERROR_HEADERS_TOO_LARGE, "headers_too_large"},
+	{ERROR_HEAD_MOVED, "head_moved"},
+	{ERROR_STEP_DIFFERS, "step_differs"},
+	{ERROR_BASE_MISSING, "base_missing"},
+	{ERROR_STALE_EPOCH, "stale_epoch"},
+	{ERROR_SCHEMA_MISMATCH, "schema_mismatch"},
+	{ERROR_INCOMPLETE_ANCHOR, "incomplete_anchor"},
+	{ERROR_DIGEST_MISMATCH, "digest_mismatch"},
+	{ERROR_COLLECTED, "collected"},
+	{ERROR_NOT_READY, "not_ready"},
+	{ERROR_CHAIN_IN_USE, "chain_in_use"},
+	{ERROR_WRONG_BASE, "wrong_base"},
+};
+
+enum {
+	KIND_COUNT = 1
+#define ERROR_KIND(name, number, meaning) +1
+#include "base/error.def"
+#undef ERROR_KIND
+};
+_Static_assert(sizeof kind_names / sizeof kind_names[0] == KIND_COUNT, "every row of error.def has its lower-case name");
+
+const char *error_kind_name(const enum error_kind kind)
+{
+	for (size_t i = 0; i < KIND_COUNT; i++)
+		if (kind_names[i].kind == kind)
+			return kind_names[i].name;
+	return "unknown";
+}
+
+void error_assert_failed(const char *const condition, const char *const file, const int line)
+{
+	fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
+	abort();
+}

@@ -1,0 +1,217 @@
+/* The real table and the helpers over any table. Folder walks and copies are in file_tree.c, the fuse for tests in file_faults.c. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/encode.h"
+#include "base/random.h"
+
+static int system_open(const struct file_ops *const ops, const char *const path, const int flags, const mode_t mode)
+{
+	(void)ops;
+	return open(path, flags | O_CLOEXEC, mode);
+}
+
+static ssize_t system_pwrite(const struct file_ops *const ops, const int fd, const void *const data, const size_t len, const off_t offset)
+{
+	(void)ops;
+	return pwrite(fd, data, len, offset);
+}
+
+static ssize_t system_preadv(const struct file_ops *const ops, const int fd, const struct iovec *const parts, const int count, const off_t offset)
+{
+	(void)ops;
+	return preadv(fd, parts, count, offset);
+}
+
+/* A folder is synced whole: to ext4 a renamed entry is metadata that fdatasync may leave behind. */
+static int system_fdatasync(const struct file_ops *const ops, const int fd)
+{
+	struct stat facts;
+	(void)ops;
+	if (fstat(fd, &facts) != 0)
+		return -1;
+	return S_ISDIR(facts.st_mode) ? fsync(fd) : fdatasync(fd);
+}
+
+static int system_ftruncate(const struct file_ops *const ops, const int fd, const off_t length)
+{
+	(void)ops;
+	return ftruncate(fd, length);
+}
+
+static int system_rename(const struct file_ops *const ops, const char *const from, const char *const to)
+{
+	(void)ops;
+	return rename(from, to);
+}
+
+static int system_unlink(const struct file_ops *const ops, const char *const path)
+{
+	(void)ops;
+	return unlink(path);
+}
+
+const struct file_ops *file_system(void)
+{
+	static const struct file_ops ops = {
+		.open = system_open,
+		.pwrite = system_pwrite,
+		.preadv = system_preadv,
+		.fdatasync = system_fdatasync,
+		.ftruncate = system_ftruncate,
+		.rename = system_rename,
+		.unlink = system_unlink,
+	};
+	return &ops;
+}
+
+int file_write_at(const struct file_ops *const ops, const int fd, const struct span bytes, const off_t offset, const char *const path,
+	struct error *const err)
+{
+	for (size_t done = 0; done < bytes.len;) {
+		const ssize_t wrote = ops->pwrite(ops, fd, bytes.data + done, bytes.len - done, offset + (off_t)done);
+		if (wrote < 0 && errno == EINTR)
+			continue;
+		if (wrote < 0)
+			return error_set_errno(err, "cannot write %zu bytes at %lld of %s", bytes.len, (long long)offset, path);
+		if (wrote == 0)
+			return error_set(err, ERROR_IO, "cannot write %zu bytes at %lld of %s: nothing was taken", bytes.len, (long long)offset,
+				path);
+		done += (size_t)wrote;
+	}
+	return 0;
+}
+
+int file_read_at(const struct file_ops *const ops, const int fd, void *const into, const size_t len, const off_t offset, const char *const path,
+	struct error *const err)
+{
+	for (size_t done = 0; done < len;) {
+		const struct iovec part = {(uint8_t *)into + done, len - done};
+		const ssize_t got = ops->preadv(ops, fd, &part, 1, offset + (off_t)done);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_set_errno(err, "cannot read %zu bytes at %lld of %s", len, (long long)offset, path);
+		if (got == 0)
+			return error_set(err, ERROR_CORRUPT, "%s ends after %zu of the %zu bytes expected at %lld", path, done, len,
+				(long long)offset);
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+int file_sync(const struct file_ops *const ops, const int fd, const char *const path, struct error *const err)
+{
+	return ops->fdatasync(ops, fd) == 0 ? 0 : error_set_errno(err, "cannot sync %s", path);
+}
+
+int file_sync_folder(const struct file_ops *const ops, const char *const folder, struct error *const err)
+{
+	const int fd = ops->open(ops, folder, O_RDONLY | O_DIRECTORY, 0);
+	if (fd < 0)
+		return error_set_errno(err, "cannot open folder %s", folder);
+	const int result = file_sync(ops, fd, folder, err);
+	close(fd);
+	return result;
+}
+
+static int read_to_end(const int fd, struct buffer *const out, const char *const path, struct error *const err)
+{
+	enum { PIECE_BYTES = 64 * 1024 };
+	for (;;) {
+		const size_t room = out->cap - out->len;
+		uint8_t *const into = buffer_reserve(out, room < PIECE_BYTES ? room : PIECE_BYTES);
+		if (into == NULL)
+			return error_set(err, ERROR_NO_MEMORY, "no memory to read %s", path);
+		uint8_t beyond; /* with a full buffer, one byte more tells a file at the cap from one over it */
+		const ssize_t got = room > 0 ? read(fd, into, room < PIECE_BYTES ? room : PIECE_BYTES) : read(fd, &beyond, 1);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_set_errno(err, "cannot read %s", path);
+		if (got == 0)
+			return 0;
+		if (room == 0)
+			return error_set(err, ERROR_TOO_LARGE, "%s is over %zu bytes", path, out->cap);
+		buffer_commit(out, (size_t)got);
+	}
+}
+
+int file_read_all(const char *const path, struct buffer *const out, struct error *const err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(err, "cannot open %s", path);
+	const int result = read_to_end(fd, out, path, err);
+	close(fd);
+	return result;
+}
+
+static int write_new(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)
+{
+	const int fd = ops->open(ops, path, O_WRONLY | O_CREAT | O_EXCL, mode);
+	if (fd < 0)
+		return error_set_errno(err, "cannot create %s", path);
+	int result = file_write_at(ops, fd, bytes, 0, path, err);
+	if (result == 0)
+		result = file_sync(ops, fd, path, err);
+	if (close(fd) != 0 && result == 0)
+		result = error_set_errno(err, "cannot close %s", path);
+	return result;
+}
+
+/* The folder that holds the path's last name: "." where there is no slash. */
+static int folder_of(const char *const path, char out[PATH_MAX], struct error *const err)
+{
+	const char *const slash = strrchr(path, '/');
+	const size_t len = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
+	if (len >= PATH_MAX)
+		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path, PATH_MAX - 1);
+	memcpy(out, slash == NULL ? "." : path, slash == NULL ? 1 : len);
+	out[slash == NULL ? 1 : len] = '\0';
+	return 0;
+}
+
+int file_publish(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)
+{
+	uint8_t unique[8];
+	char suffix[2 * sizeof unique + 1];
+	char temp[PATH_MAX];
+	char folder[PATH_MAX];
+	random_bytes(unique, sizeof unique);
+	encode_hex(span_of(unique, sizeof unique), suffix);
+	if (snprintf(temp, sizeof temp, "%s.tmp-%s", path, suffix) >= (int)sizeof temp)
+		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path, PATH_MAX - 1);
+	if (folder_of(path, folder, err) != 0)
+		return -1;
+	int result = write_new(ops, temp, bytes, mode, err);
+	if (result == 0 && ops->rename(ops, temp, path) != 0)
+		result = error_set_errno(err, "cannot rename %s to %s", temp, path);
+	if (result != 0)
+		ops->unlink(ops, temp);
+	return result == 0 ? file_sync_folder(ops, folder, err) : -1;
+}
+
+bool file_exists(const char *const path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0;
+}
+
+int file_size(const char *const path, uint64_t *const out_size, struct error *const err)
+{
+	struct stat facts;
+	if (stat(path, &facts) != 0)
+		return error_set_errno(err, "cannot look at %s", path);
+	if (!S_ISREG(facts.st_mode))
+		return error_set(err, ERROR_INVALID, "%s is not a file", path);
+	*out_size = (uint64_t)facts.st_size;
+	return 0;
+}

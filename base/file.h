@@ -1,0 +1,59 @@
+/* Files and folders through a table, so that tests can fail the n-th write, fsync or rename, or stop the world between two.
+ * `file_system()` is the real one. Everything that the store writes goes through here. Any thread. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/buffer.h"
+
+struct file_ops {
+	/* As the system calls of the same names: -1 and errno on failure. `state` is for wrappers. */
+	int (*open)(const struct file_ops *ops, const char *path, int flags, mode_t mode);
+	ssize_t (*pwrite)(const struct file_ops *ops, int fd, const void *data, size_t len, off_t offset);
+	ssize_t (*preadv)(const struct file_ops *ops, int fd, const struct iovec *parts, int count, off_t offset);
+	int (*fdatasync)(const struct file_ops *ops, int fd);
+	int (*ftruncate)(const struct file_ops *ops, int fd, off_t length);
+	int (*rename)(const struct file_ops *ops, const char *from, const char *to);
+	int (*unlink)(const struct file_ops *ops, const char *path);
+	void *state;
+};
+
+const struct file_ops *file_system(void);
+
+/* Helpers; each returns 0 or -1 with the error naming the path. Short reads and EINTR are handled. */
+int file_write_at(const struct file_ops *ops, int fd, struct span bytes, off_t offset, const char *path, struct error *err);
+/* Reads exactly len bytes; fewer is corrupt. */
+int file_read_at(const struct file_ops *ops, int fd, void *into, size_t len, off_t offset, const char *path, struct error *err);
+int file_sync(const struct file_ops *ops, int fd, const char *path, struct error *err);
+int file_sync_folder(const struct file_ops *ops, const char *folder, struct error *err);
+/* Whole file into `out` up to its cap; not_found when absent. */
+int file_read_all(const char *path, struct buffer *out, struct error *err);
+/* temp in the same folder, write, fsync, rename, fsync folder: the path holds the old bytes or the new ones, never a mix. */
+int file_publish(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode, struct error *err);
+int file_make_folder(const char *path, mode_t mode, struct error *err); /* exists already: 0; makes parents too */
+bool file_exists(const char *path);
+int file_size(const char *path, uint64_t *out_size, struct error *err);
+/* Reflink when the file system can, else copy; `to` must not exist. Not synced. */
+int file_clone(const char *from, const char *to, struct error *err);
+int file_remove_tree(const char *path, struct error *err); /* absent: 0 */
+/* Names in a folder without . and .., sorted by bytes; free with file_names_free. */
+int file_list(const char *folder, char ***out_names, size_t *out_count, struct error *err);
+void file_names_free(char **names, size_t count);
+
+/* The real file system with a fuse, for tests: after `countdown` calls of the chosen kinds the next one fails with `failure` (an errno),
+ * or, with `kill`, the process raises SIGKILL. */
+enum file_fault { FILE_FAULT_WRITE = 1, FILE_FAULT_SYNC = 2, FILE_FAULT_RENAME = 4, FILE_FAULT_UNLINK = 8, FILE_FAULT_OPEN = 16 };
+struct file_faults {
+	struct file_ops ops; /* pass &faults->ops */
+	int kinds;           /* of enum file_fault */
+	int countdown;       /* atomically decremented; below 0: spent */
+	int failure;
+	bool kill;
+	bool sticky;         /* keep failing once tripped */
+};
+void file_faults_init(struct file_faults *faults, int kinds, int countdown, int failure);
+
+#endif

@@ -1,0 +1,81 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <signal.h>
+
+/* True when this call is to fail; does not return when it is to kill. */
+static bool trip(const struct file_ops *const ops, const enum file_fault kind)
+{
+	struct file_faults *const faults = ops->state;
+	if ((faults->kinds & (int)kind) == 0)
+		return false;
+	const int before = __atomic_fetch_sub(&faults->countdown, 1, __ATOMIC_SEQ_CST);
+	if (before > 0 || (before < 0 && !faults->sticky))
+		return false;
+	if (faults->kill)
+		raise(SIGKILL);
+	errno = faults->failure;
+	return true;
+}
+
+static int faulty_open(const struct file_ops *const ops, const char *const path, const int flags, const mode_t mode)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->open(real, path, flags, mode);
+}
+
+static ssize_t faulty_pwrite(const struct file_ops *const ops, const int fd, const void *const data, const size_t len, const off_t offset)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_WRITE) ? -1 : real->pwrite(real, fd, data, len, offset);
+}
+
+static ssize_t faulty_preadv(const struct file_ops *const ops, const int fd, const struct iovec *const parts, const int count, const off_t offset)
+{
+	const struct file_ops *const real = file_system();
+	(void)ops;
+	return real->preadv(real, fd, parts, count, offset);
+}
+
+static int faulty_fdatasync(const struct file_ops *const ops, const int fd)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_SYNC) ? -1 : real->fdatasync(real, fd);
+}
+
+static int faulty_ftruncate(const struct file_ops *const ops, const int fd, const off_t length)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_WRITE) ? -1 : real->ftruncate(real, fd, length);
+}
+
+static int faulty_rename(const struct file_ops *const ops, const char *const from, const char *const to)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_RENAME) ? -1 : real->rename(real, from, to);
+}
+
+static int faulty_unlink(const struct file_ops *const ops, const char *const path)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_UNLINK) ? -1 : real->unlink(real, path);
+}
+
+void file_faults_init(struct file_faults *const faults, const int kinds, const int countdown, const int failure)
+{
+	*faults = (struct file_faults){
+		.ops = {
+			.open = faulty_open,
+			.pwrite = faulty_pwrite,
+			.preadv = faulty_preadv,
+			.fdatasync = faulty_fdatasync,
+			.ftruncate = faulty_ftruncate,
+			.rename = faulty_rename,
+			.unlink = faulty_unlink,
+			.state = faults,
+		},
+		.kinds = kinds,
+		.countdown = countdown,
+		.failure = failure,
+	};
+}

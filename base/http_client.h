@@ -1,0 +1,51 @@
+/* One HTTP connection to one endpoint, reused across requests; over libcurl (its one home). Blocking; one thread per client.
+ * Retries are the caller's: this reports what happened. The bearer token goes out only to the endpoint itself. */
+#ifndef BASE_HTTP_CLIENT_H
+#define BASE_HTTP_CLIENT_H
+
+#include "base/buffer.h"
+#include "base/stream.h"
+
+struct http_client;
+
+struct http_client_options {
+	const char *endpoint;   /* https://host:port, no trailing slash; copied */
+	const char *ca_file;    /* PEM; NULL: the system's */
+	const char *unix_socket; /* path of the unix socket to speak through instead of TCP; NULL: none. The endpoint then only names the host */
+	const char *token;      /* bearer; NULL: none */
+	int connect_timeout_ms; /* 0: 10 s */
+	int stall_timeout_ms;   /* no byte either way for so long fails; 0: 60 s */
+};
+
+struct http_request {
+	const char *method;            /* "GET", "PUT", ... */
+	const char *target;            /* "/v1/...", percent-encoded by the caller; invalid without the leading slash */
+	const char *const *headers;    /* "Name: value", NULL-ended; NULL: none */
+	struct span body;              /* used when source is NULL; empty: no body */
+	struct body_source *source;    /* streamed body; borrowed */
+	uint64_t source_size;
+	int64_t wait_ms;               /* how much longer than the stall timeout the answer may take (long polls) */
+	struct body_sink *sink;        /* takes a 2xx body as it comes; NULL: it is kept in response->body. Borrowed, only write is called */
+};
+
+struct http_response {
+	int status;
+	struct buffer body;            /* capped at 16 MiB; error bodies always land here (capped at 64 KiB) */
+	char etag[128];                /* without quotes; "" when absent */
+	char request_id[64];
+	uint64_t content_length;       /* of a HEAD or GET; UINT64_MAX when unknown */
+	char location[512];
+	int retry_after_s;             /* -1 when absent */
+};
+
+struct http_client *http_client_new(const struct http_client_options *options, struct error *err);
+void http_client_free(struct http_client *client);
+/* 0 when any HTTP status came back whole (an error's body may be cut at its cap); -1 with upstream (or the sink's or source's own error)
+ * otherwise. A source that ends before source_size gives incomplete_body. Redirects come back as they are.
+ * `response` must be released with http_response_release in both cases. */
+int http_client_send(struct http_client *client, const struct http_request *request, struct http_response *response, struct error *err);
+/* Makes a blocked http_client_send (within about a second) and every later one return with busy. From any thread or a signal-watching one. */
+void http_client_cancel(struct http_client *client);
+void http_response_release(struct http_response *response);
+
+#endif

@@ -1,0 +1,259 @@
+/* How fast a delta is found, written and applied on one core: the scan alone, delta_diff and delta_apply as a whole, in GB of new weights
+ * per second of CPU time (the kernel's share included) and as ratios to what the machine does best with the same bytes, memcpy and
+ * XXH3-128. Each is the best of several rounds. Files go to memory where there is some, so that the codec is measured and not the disk.
+ *
+ *   diff_rate [MIB [SERIES]]
+ *
+ * A synthetic BF16 pair of MIB mebibytes (512) with 1 % of changes, then the last two steps of a real series: a folder with anchors/ and
+ * deltas/ as in tests/data (default: small in $DELTABUCKET_TEST_DATA, where that is set). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "weights/delta.h"
+#include "weights/element_scan.h"
+
+enum { TENSORS = 16, ROUNDS = 3, DEFAULT_MIB = 512, MOST_MIB = 1 << 16, BLOCK_BYTES = 2 * ELEMENT_SCAN_BLOCK, PATH_BYTES = 1024 };
+
+static double cpu_seconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void fail(const char *const what, const struct error *const err)
+{
+	fprintf(stderr, "diff_rate: %s: %s\n", what, err->text);
+	exit(EXIT_FAILURE);
+}
+
+static void join(char out[PATH_BYTES], const char *const folder, const char *const name)
+{
+	const int len = snprintf(out, PATH_BYTES, "%s/%s", folder, name);
+	if (len < 0 || len >= PATH_BYTES) {
+		fprintf(stderr, "diff_rate: the path %s/%s is too long\n", folder, name);
+		exit(EXIT_FAILURE);
+	}
+}
+
+static uint64_t next_random(uint64_t *const state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* One percent of the elements one step up or down. */
+static void change(uint16_t *const values, const size_t count, uint64_t *const state)
+{
+	for (size_t i = next_random(state) % 199; i < count; i += 1 + next_random(state) % 199)
+		values[i] = (uint16_t)(values[i] + (next_random(state) % 2 == 0 ? 1 : -1));
+}
+
+static void write_checkpoint(const char *const path, const uint16_t *const values, const uint64_t per_tensor)
+{
+	struct safetensors_tensor tensors[TENSORS];
+	char names[TENSORS][16];
+	struct buffer header;
+	struct error err;
+	for (unsigned i = 0; i < TENSORS; i++) {
+		snprintf(names[i], sizeof(names[i]), "layer.%02u", i);
+		tensors[i] = (struct safetensors_tensor){.name = span_text(names[i]), .dtype = DTYPE_BF16, .rank = 1, .shape = &per_tensor};
+	}
+	buffer_init(&header, 1 << 20);
+	if (safetensors_write_header(tensors, TENSORS, NULL, 0, &header, &err) != 0)
+		fail("header", &err);
+	FILE *const file = fopen(path, "wb");
+	if (file == NULL || fwrite(header.data, 1, header.len, file) != header.len ||
+		fwrite(values, 2 * TENSORS, per_tensor, file) != per_tensor || fclose(file) != 0) {
+		perror(path);
+		exit(EXIT_FAILURE);
+	}
+	buffer_release(&header);
+}
+
+static void make_pair(const char *const base, const char *const next, const size_t mib)
+{
+	const uint64_t per_tensor = mib * (1 << 20) / 2 / TENSORS;
+	const size_t count = (size_t)per_tensor * TENSORS;
+	uint16_t *const values = memory_new_array(count, sizeof(values[0]));
+	uint64_t state = 88172645463325252;
+	for (size_t i = 0; i < count; i++)
+		values[i] = (uint16_t)(0x3c00 | (next_random(&state) & 0x83ff));
+	write_checkpoint(base, values, per_tensor);
+	change(values, count, &state);
+	write_checkpoint(next, values, per_tensor);
+	free(values);
+}
+
+static struct checkpoint *open_checkpoint(const char *const path)
+{
+	struct error err;
+	struct checkpoint *const checkpoint = checkpoint_open(path, &err);
+	if (checkpoint == NULL)
+		fail(path, &err);
+	return checkpoint;
+}
+
+/* The measured pair, and where results go. */
+struct pair {
+	const struct checkpoint *base;
+	const struct checkpoint *next;
+	const char *folder;
+	uint64_t sink; /* what keeps the work from being optimised away */
+};
+
+static void copy(struct pair *const pair)
+{
+	uint8_t *const block = memory_new(BLOCK_BYTES);
+	const struct span bytes = checkpoint_file(pair->next, 0)->bytes;
+	for (size_t from = 0; from < bytes.len; from += BLOCK_BYTES) {
+		const struct span piece = span_slice(bytes, from, BLOCK_BYTES);
+		memcpy(block, piece.data, piece.len);
+		pair->sink += block[from % 4096];
+	}
+	free(block);
+}
+
+static void hash(struct pair *const pair)
+{
+	pair->sink += xxh3_128(checkpoint_file(pair->next, 0)->bytes).bytes[0];
+}
+
+static void scan(struct pair *const pair)
+{
+	uint16_t *const positions = memory_new_array(ELEMENT_SCAN_BLOCK, sizeof(positions[0]));
+	for (size_t i = 0; i < schema_count(checkpoint_schema(pair->next)); i++) {
+		const struct span base = checkpoint_tensor(pair->base, i);
+		const struct span next = checkpoint_tensor(pair->next, i);
+		for (size_t from = 0; from < next.len; from += BLOCK_BYTES) {
+			const size_t bytes = span_slice(next, from, BLOCK_BYTES).len;
+			pair->sink += element_scan(base.data + from, next.data + from, bytes / 2, positions);
+		}
+	}
+	free(positions);
+}
+
+static void diff(struct pair *const pair)
+{
+	char out[PATH_BYTES];
+	struct error err;
+	struct delta_stats stats;
+	join(out, pair->folder, "delta");
+	const struct delta_diff_params params = {.base = pair->base, .next = pair->next, .threads = 1, .out = out};
+	if (file_remove_tree(out, &err) != 0 || delta_diff(&params, &stats, &err) != 0)
+		fail("delta_diff", &err);
+	pair->sink += stats.delta_bytes;
+}
+
+static void apply(struct pair *const pair)
+{
+	char out[PATH_BYTES];
+	char delta[PATH_BYTES];
+	struct error err;
+	struct delta_stats stats;
+	join(out, pair->folder, "back");
+	join(delta, pair->folder, "delta");
+	const struct delta_apply_params params = {.base = pair->base, .delta = delta, .out = out, .threads = 1};
+	if (file_remove_tree(out, &err) != 0 || delta_apply(&params, &stats, &err) != 0)
+		fail("delta_apply", &err);
+	pair->sink += stats.delta_bytes;
+}
+
+struct row {
+	const char *name;
+	void (*run)(struct pair *pair);
+};
+/* The two yardsticks come first. */
+static const struct row rows[] = {{"memcpy", copy}, {"xxh3", hash}, {"scan", scan}, {"delta_diff", diff}, {"delta_apply", apply}};
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+static double best_rate(const struct row *const row, struct pair *const pair)
+{
+	double best = 1e9;
+	for (int round = 0; round < ROUNDS; round++) {
+		const double start = cpu_seconds();
+		row->run(pair);
+		const double took = cpu_seconds() - start;
+		best = took < best ? took : best;
+	}
+	return (double)checkpoint_bytes(pair->next) / 1e9 / (best > 0 ? best : 1e-9);
+}
+
+static void measure(const char *const title, const char *const base, const char *const next, const char *const folder)
+{
+	double rates[ROW_COUNT];
+	struct checkpoint *const left = open_checkpoint(base);
+	struct checkpoint *const right = open_checkpoint(next);
+	struct pair pair = {.base = left, .next = right, .folder = folder};
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		rates[i] = best_rate(&rows[i], &pair);
+		printf("%s_%s %.2f GB/s, %.2f of memcpy", title, rows[i].name, rates[i], rates[i] / rates[0]);
+		if (i > 1)
+			printf(", %.2f of xxh3", rates[i] / rates[1]);
+		printf("\n");
+	}
+	/* Read, so that none of the work above can be left out. */
+	if (pair.sink == 0)
+		printf("%s_sink 0\n", title);
+	checkpoint_close(left);
+	checkpoint_close(right);
+}
+
+/* Rebuilds a series from its anchor and deltas and measures its last two steps. */
+static void measure_series(const char *const series, const char *const folder)
+{
+	char previous[PATH_BYTES];
+	char next[PATH_BYTES];
+	join(next, series, "anchors/step_000000.safetensors");
+	snprintf(previous, sizeof(previous), "%s", next);
+	for (unsigned step = 1;; step++) {
+		char name[64];
+		char delta[PATH_BYTES];
+		struct error err;
+		struct delta_stats stats;
+		snprintf(name, sizeof(name), "deltas/step_%06u.safetensors", step);
+		join(delta, series, name);
+		if (!file_exists(delta))
+			break;
+		snprintf(previous, sizeof(previous), "%s", next);
+		join(next, folder, name + strlen("deltas/"));
+		struct checkpoint *const base = open_checkpoint(previous);
+		const struct delta_apply_params params = {.base = base, .delta = delta, .out = next};
+		if (delta_apply(&params, &stats, &err) != 0)
+			fail(delta, &err);
+		checkpoint_close(base);
+	}
+	measure("real", previous, next, folder);
+}
+
+int main(const int argc, char **const argv)
+{
+	const char *const parent = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : file_exists("/dev/shm") ? "/dev/shm" : "/tmp";
+	const char *const data = getenv("DELTABUCKET_TEST_DATA");
+	const long mib = argc > 1 ? strtol(argv[1], NULL, 10) : DEFAULT_MIB;
+	char folder[PATH_BYTES];
+	char base[PATH_BYTES];
+	char next[PATH_BYTES];
+	char series[PATH_BYTES];
+	struct error err;
+	join(folder, parent, "diff_rate.XXXXXX");
+	if (mib < 1 || mib > MOST_MIB || mkdtemp(folder) == NULL) {
+		fprintf(stderr, "usage: diff_rate [MIB [SERIES]]\n");
+		return EXIT_FAILURE;
+	}
+	join(base, folder, "base");
+	join(next, folder, "next");
+	make_pair(base, next, (size_t)mib);
+	measure("synthetic", base, next, folder);
+	join(series, data != NULL ? data : "", "small");
+	if (argc > 2 || data != NULL)
+		measure_series(argc > 2 ? argv[2] : series, folder);
+	if (file_remove_tree(folder, &err) != 0)
+		fail(folder, &err);
+	return EXIT_SUCCESS;
+}

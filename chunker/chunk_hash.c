@@ -1,0 +1,64 @@
+#include "chunker/chunk_hash.h"
+
+#include <blake3.h>
+
+#include "chunker/merkle.h"
+
+static const uint8_t data_key[32] = {
+	0x66, 0x97, 0xf5, 0x77, 0x5b, 0x95, 0x50, 0xde, 0x31, 0x35, 0xcb, 0xac, 0xa5, 0x97, 0x18, 0x1c,
+	0x9d, 0xe4, 0x21, 0x10, 0x9b, 0xeb, 0x2b, 0x58, 0xb4, 0xd0, 0xb0, 0x4b, 0x93, 0xad, 0xf2, 0x29,
+};
+static const uint8_t verify_key[32] = {
+	0x7f, 0x18, 0x57, 0xd6, 0xce, 0x56, 0xed, 0x66, 0x12, 0x7f, 0xf9, 0x13, 0xe7, 0xa5, 0xc3, 0xf3,
+	0xa4, 0xcd, 0x26, 0xd5, 0xb5, 0xdb, 0x49, 0xe6, 0x41, 0x24, 0x98, 0x7f, 0x28, 0xfb, 0x94, 0xc3,
+};
+
+static struct chunk_id hasher_result(const blake3_hasher *const hasher)
+{
+	struct chunk_id id;
+	blake3_hasher_finalize(hasher, id.bytes, CHUNK_ID_BYTES);
+	return id;
+}
+
+struct chunk_id chunk_hash_keyed(const uint8_t key[32], const struct span bytes)
+{
+	blake3_hasher hasher;
+	blake3_hasher_init_keyed(&hasher, key);
+	blake3_hasher_update(&hasher, bytes.data, bytes.len);
+	return hasher_result(&hasher);
+}
+
+struct chunk_id chunk_hash(const struct span content)
+{
+	return chunk_hash_keyed(data_key, content);
+}
+
+static void add_all(struct merkle *const merkle, const struct chunk_entry *const chunks, const size_t count)
+{
+	merkle_init(merkle);
+	for (size_t i = 0; i < count; i++)
+		merkle_add(merkle, &chunks[i]);
+}
+
+struct chunk_id chunk_hash_xorb(const struct chunk_entry *const chunks, const size_t count)
+{
+	struct merkle merkle;
+	add_all(&merkle, chunks, count);
+	return merkle_root(&merkle);
+}
+
+struct chunk_id chunk_hash_file(const struct chunk_entry *const chunks, const size_t count)
+{
+	struct merkle merkle;
+	add_all(&merkle, chunks, count);
+	return merkle_file(&merkle);
+}
+
+struct chunk_id chunk_hash_range(const struct chunk_entry *const chunks, const size_t count)
+{
+	blake3_hasher hasher;
+	blake3_hasher_init_keyed(&hasher, verify_key);
+	for (size_t i = 0; i < count; i++)
+		blake3_hasher_update(&hasher, chunks[i].id.bytes, CHUNK_ID_BYTES);
+	return hasher_result(&hasher);
+}

@@ -1,0 +1,81 @@
+#include "chunker/chunk_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "chunker/chunk_hash.h"
+#include "chunker/gear.h"
+
+struct chunk_stream {
+	chunk_take_fn *take;
+	void *taker;
+	struct gear gear;
+	size_t held_len;
+	uint8_t held[CHUNK_MAX_BYTES]; /* the start of the current chunk, pushed earlier; its rest is still to come */
+};
+
+struct chunk_stream *chunk_stream_new(chunk_take_fn *const take, void *const taker)
+{
+	struct chunk_stream *const stream = memory_new(sizeof *stream);
+	stream->take = take;
+	stream->taker = taker;
+	gear_init(&stream->gear);
+	return stream;
+}
+
+void chunk_stream_free(struct chunk_stream *const stream)
+{
+	free(stream);
+}
+
+static void hold(struct chunk_stream *const stream, const struct span bytes)
+{
+	ASSERT(bytes.len <= CHUNK_MAX_BYTES - stream->held_len);
+	if (bytes.len > 0)
+		memcpy(stream->held + stream->held_len, bytes.data, bytes.len);
+	stream->held_len += bytes.len;
+}
+
+static int hand_out(const struct chunk_stream *const stream, const struct span content, struct error *const err)
+{
+	const struct chunk_id id = chunk_hash(content);
+	return stream->take(stream->taker, &id, content, err);
+}
+
+static int hand_out_held(struct chunk_stream *const stream, struct error *const err)
+{
+	const struct span content = span_of(stream->held, stream->held_len);
+	stream->held_len = 0;
+	return hand_out(stream, content, err);
+}
+
+int chunk_stream_push(struct chunk_stream *const stream, const struct span bytes, struct error *const err)
+{
+	size_t at = 0;
+	while (at < bytes.len) {
+		const struct span rest = span_slice(bytes, at, bytes.len - at);
+		const size_t end = gear_next(&stream->gear, rest);
+		if (end == 0) {
+			hold(stream, rest);
+			return 0;
+		}
+		const struct span piece = span_slice(rest, 0, end);
+		at += end;
+		if (stream->held_len == 0) {
+			if (hand_out(stream, piece, err) != 0)
+				return -1;
+			continue;
+		}
+		hold(stream, piece);
+		if (hand_out_held(stream, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int chunk_stream_end(struct chunk_stream *const stream, struct error *const err)
+{
+	gear_init(&stream->gear);
+	return stream->held_len == 0 ? 0 : hand_out_held(stream, err);
+}

@@ -1,0 +1,47 @@
+#include "client/anchor_policy.h"
+
+#include <string.h>
+
+int anchor_policy_parse(const char *text, struct anchor_policy *out, struct error *err)
+{
+	*out = (struct anchor_policy){.when = ANCHOR_AUTO};
+	if (text == NULL || strcmp(text, "auto") == 0)
+		return 0;
+	if (strcmp(text, "always") == 0)
+		out->when = ANCHOR_ALWAYS;
+	else if (strcmp(text, "never") == 0)
+		out->when = ANCHOR_NEVER;
+	else if (span_parse_u64(span_text(text), &out->every) && out->every > 0)
+		out->when = ANCHOR_EVERY;
+	else
+		return error_set(err, ERROR_INVALID, "--anchor wants auto, always, never or a number of steps, not \"%s\"", text);
+	return 0;
+}
+
+bool anchor_policy_wants(const struct anchor_policy *policy, const struct anchor_history *history, uint64_t step, uint64_t delta_bytes)
+{
+	if (!history->has_anchor)
+		return true;
+	switch (policy->when) {
+	case ANCHOR_ALWAYS:
+		return true;
+	case ANCHOR_NEVER:
+		return false;
+	case ANCHOR_EVERY:
+		return step % policy->every == 0;
+	case ANCHOR_AUTO:
+		break;
+	}
+	const double since = (double)history->delta_bytes + (double)delta_bytes;
+	return history->links + 1 > ANCHOR_LINKS_MAX || since * 100 > (double)history->anchor_bytes * ANCHOR_SHARE_PERCENT;
+}
+
+void anchor_history_add(struct anchor_history *history, uint64_t anchor_bytes, uint64_t delta_bytes)
+{
+	if (anchor_bytes > 0) {
+		*history = (struct anchor_history){.has_anchor = true, .anchor_bytes = anchor_bytes};
+		return;
+	}
+	history->delta_bytes += delta_bytes;
+	history->links++;
+}

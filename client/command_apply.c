@@ -1,0 +1,39 @@
+#include "client/commands.h"
+
+#include <inttypes.h>
+
+#include "weights/delta.h"
+
+static void say_applied(struct session *session, const struct delta_stats *stats)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	struct output_line line;
+	digest128_format(&stats->result_digest, digest);
+	output_line_begin(&line, &session->output, "applied");
+	json_writer_text(&line.writer, "out", span_text(session->options->arguments[2]));
+	json_writer_text(&line.writer, "digest", span_text(digest));
+	json_writer_u64(&line.writer, "changed_elements", stats->changed_elements);
+	json_writer_u64(&line.writer, "changed_tensors", stats->changed_tensors);
+	output_line_end(&line);
+	output_say(&session->output, "%s: %s, %" PRIu64 " elements changed", session->options->arguments[2], digest, stats->changed_elements);
+}
+
+int command_apply(struct session *session, struct error *err)
+{
+	const struct options *const options = session->options;
+	struct checkpoint *const base = checkpoint_open(options->arguments[0], err);
+	if (base == NULL)
+		return -1;
+	const struct delta_apply_params params = {
+		.base = base,
+		.delta = options->arguments[1],
+		.out = options->arguments[2],
+		.threads = (unsigned)options->threads.value,
+	};
+	struct delta_stats stats;
+	const int result = delta_apply(&params, &stats, err);
+	if (result == 0)
+		say_applied(session, &stats);
+	checkpoint_close(base);
+	return result;
+}

@@ -1,0 +1,29 @@
+#include "client/commands.h"
+
+#include "client/follower.h"
+
+enum { POLL_S = 30, KEEP = 1 };
+
+int command_follow(struct session *session, struct error *err)
+{
+	const struct options *const options = session->options;
+	const struct follow_order order = {
+		.run = options->run,
+		.into = options->into,
+		.exec = options->exec,
+		.once = options->once,
+		.has_step = options->step.given,
+		.step = options->step.value,
+		.wait_s = options->wait.value,
+		.poll_s = options->poll.given ? options->poll.value : POLL_S,
+		.keep = options->keep.given ? options->keep.value : KEEP,
+		.threads = (unsigned)options->threads.value,
+	};
+	if (options->run == NULL)
+		return session_usage(session, err, "say which run: --run BUCKET/RUN");
+	if (options->into == NULL)
+		return session_usage(session, err, "say where the weights shall go: --into DIR");
+	if (options->wait.given && !options->once)
+		return session_usage(session, err, "--wait goes with --once; without it follow waits for ever");
+	return follower_run(session, &order, err);
+}

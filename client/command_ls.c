@@ -1,0 +1,108 @@
+#include "client/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "client/remote_object.h"
+
+enum { ARENA_BYTES = 64 * 1024 * 1024, NAME_SHOWN_MAX_BYTES = 4096 };
+
+struct ls {
+	struct session *session;
+	struct remote *remote;
+	struct span bucket;
+	uint64_t left; /* entries that --limit still allows */
+};
+
+/* A key may hold anything, also what would drive a terminal: control bytes are shown as '?' there. */
+static void show_name(struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
+{
+	const bool terminal = isatty(STDOUT_FILENO);
+	size_t len = 0;
+	for (; len < name.len && len < NAME_SHOWN_MAX_BYTES; len++)
+		out[len] = terminal && (name.data[len] < ' ' || name.data[len] == 0x7f) ? '?' : (char)name.data[len];
+	out[len] = '\0';
+}
+
+static void say_object(struct ls *ls, const struct listing_entry *entry)
+{
+	struct output *const output = &ls->session->output;
+	char name[NAME_SHOWN_MAX_BYTES + 1];
+	struct output_line line;
+	output_line_begin(&line, output, NULL);
+	json_writer_text(&line.writer, "bucket", ls->bucket);
+	json_writer_text(&line.writer, entry->is_prefix ? "prefix" : "key", entry->name);
+	if (!entry->is_prefix) {
+		json_writer_u64(&line.writer, "bytes", entry->size);
+		json_writer_text(&line.writer, "modified", entry->modified);
+		json_writer_text(&line.writer, "etag", entry->etag);
+	}
+	output_line_end(&line);
+	show_name(entry->name, name);
+	if (entry->is_prefix)
+		output_say(output, "%14s  %24s  %s", "", "", name);
+	else
+		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size, (int)entry->modified.len, (const char *)entry->modified.data, name);
+}
+
+static void say_bucket(struct ls *ls, const struct listing_entry *entry)
+{
+	char name[NAME_SHOWN_MAX_BYTES + 1];
+	struct output_line line;
+	output_line_begin(&line, &ls->session->output, NULL);
+	json_writer_text(&line.writer, "bucket", entry->name);
+	json_writer_text(&line.writer, "created", entry->modified);
+	output_line_end(&line);
+	show_name(entry->name, name);
+	output_say(&ls->session->output, "%24.*s  %s", (int)entry->modified.len, (const char *)entry->modified.data, name);
+}
+
+/* Fetches one page, says it, and moves `token` (a buffer that outlives the page) on. False in *out_more at the end. */
+static int one_page(struct ls *ls, struct span prefix, struct buffer *token, bool *out_more, struct error *err)
+{
+	const struct remote_object_page page = {
+		.bucket = ls->bucket,
+		.prefix = prefix,
+		.folders = !ls->session->options->recursive,
+		.token = buffer_span(token),
+	};
+	struct arena *const arena = arena_new(ARENA_BYTES);
+	struct listing listing;
+	const bool buckets = ls->bucket.len == 0;
+	int result = buckets ? remote_object_list_buckets(ls->remote, page.token, arena, &listing, err)
+			     : remote_object_list(ls->remote, &page, arena, &listing, err);
+	*out_more = false;
+	if (result == 0) {
+		for (size_t i = 0; i < listing.count && ls->left > 0 && !ls->session->output.failed; i++, ls->left--)
+			buckets ? say_bucket(ls, &listing.entries[i]) : say_object(ls, &listing.entries[i]);
+		buffer_reset(token);
+		buffer_add_span(token, listing.next);
+		*out_more = listing.next.len > 0 && (buckets || listing.truncated) && ls->left > 0 && !ls->session->output.failed;
+	}
+	arena_free(arena);
+	return result;
+}
+
+int command_ls(struct session *session, struct error *err)
+{
+	const struct options *const options = session->options;
+	struct ls ls = {.session = session, .left = options->limit.given ? options->limit.value : UINT64_MAX};
+	struct object_name name = {0};
+	if (options->argument_count > 0 && session_object_name(session, options->arguments[0], &name, err) != 0)
+		return -1;
+	ls.bucket = name.bucket;
+	ls.remote = session_connect(session, err);
+	if (ls.remote == NULL)
+		return -1;
+	struct buffer token;
+	buffer_init(&token, 16 * 1024);
+	int result;
+	bool more;
+	do
+		result = one_page(&ls, name.key, &token, &more, err);
+	while (result == 0 && more);
+	buffer_release(&token);
+	remote_free(ls.remote);
+	return result;
+}

@@ -1,0 +1,116 @@
+#include "client/commands.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "client/publisher.h"
+
+enum { METADATA_MAX_BYTES = 64 * 1024 };
+
+static void print_metadata(const struct options *options, struct buffer *out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	for (size_t i = 0; i < options->metadata_count; i++) {
+		const char *const equals = strchr(options->metadata[i], '=');
+		char name[256];
+		const size_t len = (size_t)(equals - options->metadata[i]);
+		if (len >= sizeof name)
+			continue; /* refused before */
+		memcpy(name, options->metadata[i], len);
+		name[len] = '\0';
+		json_writer_text(&writer, name, span_text(equals + 1));
+	}
+	json_writer_end(&writer, '}');
+}
+
+static int check_metadata(struct session *session, struct error *err)
+{
+	for (size_t i = 0; i < session->options->metadata_count; i++)
+		if (strcspn(session->options->metadata[i], "=") > 255)
+			return session_usage(session, err, "a --metadata key is over 255 bytes");
+	return 0;
+}
+
+static int make_order(struct session *session, struct publish_order *order, struct error *err)
+{
+	const struct options *const options = session->options;
+	*order = (struct publish_order){
+		.checkpoint = options->arguments[0],
+		.state_folder = options->state,
+		.has_step = options->step.given,
+		.step = options->step.value,
+		.label = options->label,
+		.format = DELTA_TRL_GAP,
+		.take_over = options->take_over,
+		.has_keep_steps = options->keep_steps.given,
+		.keep_steps = options->keep_steps.value,
+		.threads = (unsigned)options->threads.value,
+	};
+	if (options->run == NULL)
+		return session_usage(session, err, "say which run: --run BUCKET/RUN");
+	if (options->label != NULL && strlen(options->label) > STEP_LABEL_MAX_BYTES)
+		return session_usage(session, err, "--label is over %d bytes", STEP_LABEL_MAX_BYTES);
+	if (options->format != NULL && !delta_format_parse(span_text(options->format), &order->format))
+		return session_usage(session, err, "--format wants trl-gap, trl-raw or trl-v1, not \"%s\"", options->format);
+	session->usage = anchor_policy_parse(options->anchor, &order->anchor, err) != 0;
+	return session->usage ? -1 : check_metadata(session, err);
+}
+
+static void say_published(struct session *session, const struct publish_outcome *outcome, int64_t total_ms)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	struct output_line line;
+	digest128_format(&outcome->digest, digest);
+	output_line_begin(&line, &session->output, "published");
+	json_writer_text(&line.writer, "run", span_text(session->options->run));
+	json_writer_u64(&line.writer, "step", outcome->step);
+	json_writer_text(&line.writer, "label", span_text(session->options->label));
+	json_writer_text(&line.writer, "digest", span_text(digest));
+	json_writer_bool(&line.writer, "already", outcome->already);
+	json_writer_u64(&line.writer, "checkpoint_bytes", outcome->checkpoint_bytes);
+	json_writer_u64(&line.writer, "delta_bytes", outcome->delta_bytes);
+	json_writer_u64(&line.writer, "anchor_bytes", outcome->anchor_bytes);
+	json_writer_u64(&line.writer, "elements", outcome->stats.elements);
+	json_writer_u64(&line.writer, "changed_elements", outcome->stats.changed_elements);
+	json_writer_i64(&line.writer, "diff_ms", outcome->diff_ms);
+	json_writer_i64(&line.writer, "upload_ms", outcome->upload_ms);
+	json_writer_i64(&line.writer, "total_ms", total_ms);
+	output_line_end(&line);
+	char delta[OUTPUT_SIZE_BYTES];
+	char anchor[OUTPUT_SIZE_BYTES];
+	output_format_size(outcome->delta_bytes, delta);
+	output_format_size(outcome->anchor_bytes, anchor);
+	if (outcome->already && outcome->delta_bytes + outcome->anchor_bytes == 0)
+		output_say(&session->output, "step %" PRIu64 " of %s was published already", outcome->step, session->options->run);
+	else
+		output_say(&session->output, "published step %" PRIu64 " of %s: %s%s%s%s in %.1f s", outcome->step, session->options->run,
+			outcome->delta_bytes > 0 ? "delta " : "", outcome->delta_bytes > 0 ? delta : "",
+			outcome->anchor_bytes > 0 ? (outcome->delta_bytes > 0 ? ", anchor " : "anchor ") : "", outcome->anchor_bytes > 0 ? anchor : "",
+			(double)total_ms / 1000);
+}
+
+int command_publish(struct session *session, struct error *err)
+{
+	const struct clock_source *const clock = clock_system();
+	const int64_t started = clock->monotonic_ms(clock);
+	struct publish_order order;
+	struct publish_outcome outcome;
+	if (make_order(session, &order, err) != 0)
+		return -1;
+	struct buffer metadata;
+	buffer_init(&metadata, METADATA_MAX_BYTES);
+	if (session->options->metadata_count > 0) {
+		print_metadata(session->options, &metadata);
+		order.metadata = buffer_span(&metadata);
+	}
+	int result = buffer_check(&metadata, "--metadata", err);
+	if (result == 0)
+		result = publisher_run(session, session->options->run, &order, &outcome, err);
+	if (result == 0)
+		say_published(session, &outcome, clock->monotonic_ms(clock) - started);
+	buffer_release(&metadata);
+	return result;
+}

@@ -1,0 +1,137 @@
+#include "client/folder_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { DEPTH_MAX = 32 };
+
+char *folder_files_join(const char *folder, const char *name)
+{
+	const size_t folder_len = strlen(folder);
+	const size_t name_len = strlen(name);
+	char *const joined = memory_new(folder_len + name_len + 2);
+	memcpy(joined, folder, folder_len);
+	joined[folder_len] = '/';
+	memcpy(joined + folder_len + 1, name, name_len);
+	return joined;
+}
+
+int folder_files_make_parent(const char *path, struct error *err)
+{
+	char *const parent = memory_copy_text(path);
+	char *const slash = strrchr(parent, '/');
+	int result = 0;
+	if (slash != NULL && slash != parent) {
+		*slash = '\0';
+		result = file_make_folder(parent, 0755, err);
+	}
+	free(parent);
+	return result;
+}
+
+/* What is done with each entry of a walk; folders come after what is in them. */
+typedef int visit_fn(void *owner, const char *name, const char *path, const struct stat *facts, struct error *err);
+
+struct walk {
+	visit_fn *visit;
+	void *owner;
+};
+
+static int walk_folder(const struct walk *walk, const char *folder, const char *prefix, unsigned depth, struct error *err);
+
+static int walk_entry(const struct walk *walk, const char *path, const char *name, unsigned depth, struct error *err)
+{
+	struct stat facts;
+	if (lstat(path, &facts) != 0)
+		return error_set_errno(err, "looking at %s", path);
+	if (S_ISDIR(facts.st_mode) && walk_folder(walk, path, name, depth + 1, err) != 0)
+		return -1;
+	return walk->visit(walk->owner, name, path, &facts, err);
+}
+
+static int walk_folder(const struct walk *walk, const char *folder, const char *prefix, unsigned depth, struct error *err)
+{
+	char **names;
+	size_t count;
+	if (depth > DEPTH_MAX)
+		return error_set(err, ERROR_INVALID, "%s is nested over %d folders deep", folder, DEPTH_MAX);
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char *const path = folder_files_join(folder, names[i]);
+		char *const name = prefix == NULL ? memory_copy_text(names[i]) : folder_files_join(prefix, names[i]);
+		result = walk_entry(walk, path, name, depth, err);
+		free(name);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+static int collect(void *owner, const char *name, const char *path, const struct stat *facts, struct error *err)
+{
+	struct folder_files *const files = owner;
+	if (S_ISDIR(facts->st_mode))
+		return 0;
+	if (!S_ISREG(facts->st_mode))
+		return error_set(err, ERROR_INVALID, "%s is neither a file nor a folder", path);
+	if (files->count == FOLDER_FILES_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "there are over %d files beside %s", FOLDER_FILES_MAX, path);
+	files->files = memory_grow(files->files, files->count + 1, sizeof *files->files);
+	files->files[files->count++] = (struct folder_file){
+		.name = memory_copy_text(name),
+		.path = memory_copy_text(path),
+		.size = (uint64_t)facts->st_size,
+	};
+	return 0;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	const struct folder_file *const a = left;
+	const struct folder_file *const b = right;
+	return strcmp(a->name, b->name);
+}
+
+int folder_files_read(const char *folder, struct folder_files *out, struct error *err)
+{
+	*out = (struct folder_files){0};
+	const struct walk walk = {.visit = collect, .owner = out};
+	if (walk_folder(&walk, folder, NULL, 0, err) != 0) {
+		folder_files_release(out);
+		return -1;
+	}
+	if (out->count > 0)
+		qsort(out->files, out->count, sizeof *out->files, by_name);
+	return 0;
+}
+
+void folder_files_release(struct folder_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		free(files->files[i].name);
+		free(files->files[i].path);
+	}
+	free(files->files);
+	*files = (struct folder_files){0};
+}
+
+static int sync_entry(void *owner, const char *name, const char *path, const struct stat *facts, struct error *err)
+{
+	(void)owner;
+	(void)name;
+	return S_ISDIR(facts->st_mode) ? file_sync_folder(file_system(), path, err) : 0;
+}
+
+int folder_files_sync(const char *folder, struct error *err)
+{
+	const struct walk walk = {.visit = sync_entry};
+	if (walk_folder(&walk, folder, NULL, 0, err) != 0)
+		return -1;
+	return file_sync_folder(file_system(), folder, err);
+}

@@ -1,0 +1,33 @@
+/* The files of a small folder tree, with their paths in it: what a delta consists of, what is left over in a work folder. */
+#ifndef CLIENT_FOLDER_FILES_H
+#define CLIENT_FOLDER_FILES_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct folder_file {
+	char *name;      /* relative, '/' between folders */
+	char *path;
+	uint64_t size;
+};
+
+struct folder_files {
+	struct folder_file *files; /* sorted by name, byte order */
+	size_t count;
+};
+
+enum { FOLDER_FILES_MAX = 4096 };
+
+/* Regular files at most 32 folders deep; anything else in there is invalid, more than FOLDER_FILES_MAX too_large. */
+int folder_files_read(const char *folder, struct folder_files *out, struct error *err);
+void folder_files_release(struct folder_files *files);
+
+/* "folder/name" on the heap; aborts on nothing, paths of any length. */
+char *folder_files_join(const char *folder, const char *name);
+/* Makes the folders that `path` lies in. */
+int folder_files_make_parent(const char *path, struct error *err);
+/* Syncs `folder` and every folder in it, so that the names in them last. */
+int folder_files_sync(const char *folder, struct error *err);
+
+#endif

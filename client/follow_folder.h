@@ -1,0 +1,61 @@
+/* The folder that `follow --into DIR` keeps:
+ *
+ *   current                  symlink to generations/NAME: swapped by rename, so that it always leads to one whole checkpoint
+ *   generations/NAME/        a checkpoint, never changed once it is there
+ *   generations/NAME.json    which step it is; written after the folder is whole: a folder without it is a leftover
+ *   incoming/                downloads
+ *   .deltabucket             whose folder this is (endpoint, run), what current is, and for which generation --exec has run
+ *   .deltabucket.lock        one follower at a time
+ *
+ * What `current` leads to is the truth; kill -9 between any two operations leaves a folder that opening repairs. */
+#ifndef CLIENT_FOLLOW_FOLDER_H
+#define CLIENT_FOLLOW_FOLDER_H
+
+#include "base/error.h"
+#include "base/xxh3.h"
+
+struct follow_generation {
+	char *name;      /* "000007", or "000007.2" when the step had to be made again */
+	uint64_t step;
+	struct digest128 digest;
+	char *label;     /* "" when the step has none */
+	uint64_t order;  /* rises with each one made here */
+};
+
+struct follow_folder {
+	char *path;
+	int lock_fd;
+	char *endpoint;
+	char *run;
+	bool has_current;
+	struct follow_generation current;
+	char *executed;  /* generation that --exec has run for; NULL: none */
+};
+
+/* Makes DIR where needed, locks, reads and repairs it. busy when another follower holds it; exists when it holds files that are not a follower's, or
+ * follows another run; corrupt when its state is unreadable. */
+int follow_folder_open(struct follow_folder *folder, const char *path, const char *endpoint, const char *run, struct error *err);
+void follow_folder_close(struct follow_folder *folder); /* a zeroed one is fine */
+
+/* Heap paths, the caller's. */
+char *follow_folder_current(const struct follow_folder *folder);   /* of the generation itself; only with has_current */
+char *follow_folder_incoming(const struct follow_folder *folder);
+/* A free name for a generation of `step`, and where it has to be made. */
+void follow_folder_next(const struct follow_folder *folder, uint64_t step, char **out_name, char **out_path);
+
+/* The generation is whole and synced: makes it current. `name` and `label` are copied. */
+struct follow_swap {
+	const char *name;
+	uint64_t step;
+	struct digest128 digest;
+	const char *label;
+};
+int follow_folder_swap(struct follow_folder *folder, const struct follow_swap *swap, struct error *err);
+/* What is current turned out damaged: it is forgotten as a base, but stays in place until a new one is made. */
+void follow_folder_distrust(struct follow_folder *folder);
+bool follow_folder_has_executed(const struct follow_folder *folder);
+int follow_folder_set_executed(struct follow_folder *folder, struct error *err);
+/* Removes all but the current generation and the newest `keep` others. */
+int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err);
+
+#endif

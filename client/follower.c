@@ -1,0 +1,354 @@
+#include "client/follower.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "client/catch_up.h"
+#include "client/follow_folder.h"
+#include "client/hook.h"
+#include "client/remote_run.h"
+
+struct follower {
+	struct session *session;
+	const struct follow_order *order;
+	struct run_name run;
+	struct remote *remote;
+	struct follow_folder folder;
+	struct arena *arena;     /* of the answers of one round */
+	struct retry pause;      /* between rounds that failed */
+	int64_t deadline_ms;     /* monotonic: how long --once waits */
+	bool waiting_told;
+	bool lost_told;
+	bool from_anchor;        /* this round does without what is held */
+};
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static void new_answers(struct follower *follower)
+{
+	arena_free(follower->arena);
+	follower->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+}
+
+static char *text_of(struct span text)
+{
+	char *const copy = memory_new(text.len + 1);
+	if (text.len > 0)
+		memcpy(copy, text.data, text.len);
+	return copy;
+}
+
+static void say_step(struct follower *follower, const struct catch_up_result *fetched, int64_t created_ms)
+{
+	const struct follow_generation *const current = &follower->folder.current;
+	const struct clock_source *const clock = clock_system();
+	const int64_t lag_ms = clock->wall_ms(clock) - created_ms;
+	char digest[DIGEST128_TEXT_BYTES];
+	char size[OUTPUT_SIZE_BYTES];
+	struct output_line line;
+	digest128_format(&current->digest, digest);
+	output_format_size(fetched->bytes, size);
+	output_line_begin(&line, &follower->session->output, "step");
+	json_writer_text(&line.writer, "run", span_text(follower->run.text));
+	json_writer_u64(&line.writer, "step", current->step);
+	json_writer_text(&line.writer, "label", span_text(current->label));
+	json_writer_text(&line.writer, "digest", span_text(digest));
+	json_writer_u64(&line.writer, "bytes", fetched->bytes);
+	json_writer_u64(&line.writer, "links", fetched->deltas + (fetched->anchor_bytes > 0 ? 1 : 0));
+	json_writer_bool(&line.writer, "from_anchor", fetched->anchor_bytes > 0);
+	json_writer_i64(&line.writer, "fetch_ms", fetched->fetch_ms);
+	json_writer_i64(&line.writer, "apply_ms", fetched->apply_ms);
+	json_writer_i64(&line.writer, "lag_ms", lag_ms);
+	output_line_end(&line);
+	output_say(&follower->session->output, "step %" PRIu64 "%s%s%s: %s in %.1f s, applied in %.1f s, %.1f s after it was published", current->step,
+		current->label[0] != '\0' ? " (" : "", current->label, current->label[0] != '\0' ? ")" : "", size, (double)fetched->fetch_ms / 1000,
+		(double)fetched->apply_ms / 1000, (double)lag_ms / 1000);
+}
+
+/* For --once and --step when there was nothing to fetch. */
+static void say_held(struct follower *follower)
+{
+	const struct follow_generation *const current = &follower->folder.current;
+	char digest[DIGEST128_TEXT_BYTES];
+	struct output_line line;
+	digest128_format(&current->digest, digest);
+	output_line_begin(&line, &follower->session->output, "held");
+	json_writer_text(&line.writer, "run", span_text(follower->run.text));
+	json_writer_u64(&line.writer, "step", current->step);
+	json_writer_text(&line.writer, "label", span_text(current->label));
+	json_writer_text(&line.writer, "digest", span_text(digest));
+	output_line_end(&line);
+	output_say(&follower->session->output, "step %" PRIu64 " is held already", current->step);
+}
+
+static void say_failure(struct follower *follower, const char *event, const struct error *failure)
+{
+	struct output_line line;
+	output_line_begin(&line, &follower->session->output, event);
+	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
+	json_writer_text(&line.writer, "message", span_text(failure->text));
+	output_line_end(&line);
+	output_note(&follower->session->output, "%s", failure->text);
+}
+
+/* --exec for the current generation, unless it has run for it: at least once for each one that a reader could have seen and that is still current. */
+static int run_hook(struct follower *follower, struct error *err)
+{
+	const char *const command = follower->order->exec;
+	const struct follow_generation *const current = &follower->folder.current;
+	if (!follower->folder.has_current || follow_folder_has_executed(&follower->folder))
+		return 0;
+	int status = 0;
+	if (command != NULL) {
+		char step[24];
+		char digest[DIGEST128_TEXT_BYTES];
+		char *const path = follow_folder_current(&follower->folder);
+		snprintf(step, sizeof step, "%" PRIu64, current->step);
+		digest128_format(&current->digest, digest);
+		const struct hook_variable variables[] = {
+			{"DELTABUCKET_STEP", step}, {"DELTABUCKET_LABEL", current->label}, {"DELTABUCKET_DIGEST", digest}, {"DELTABUCKET_CURRENT", path},
+		};
+		const struct hook hook = {command, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
+		struct error failure = {0};
+		if (hook_run(&hook, follower->session->interrupt, &status, &failure) == 0 && status != 0)
+			error_set(&failure, ERROR_IO, "the command for step %s ended with status %d", step, status);
+		free(path);
+		if (interrupt_check(follower->session->interrupt, err) != 0)
+			return -1; /* it was told to stop: it runs again at the next start */
+		if (failure.kind != ERROR_NONE)
+			say_failure(follower, "exec_failed", &failure);
+	}
+	return follow_folder_set_executed(&follower->folder, err);
+}
+
+static int find_path(struct follower *follower, struct path_message *out, struct error *err)
+{
+	const struct follow_folder *const folder = &follower->folder;
+	struct remote_run_route route = {.has_want = follower->order->has_step, .want = follower->order->step};
+	if (folder->has_current && !follower->from_anchor) {
+		route.has_have = true;
+		route.have = folder->current.step;
+		route.digest = folder->current.digest;
+	}
+	return remote_run_path(follower->remote, &follower->run, &route, follower->arena, out, err);
+}
+
+/* Makes the generation that the path leads to, and swaps. */
+static int advance(struct follower *follower, const struct path_message *path, struct error *err)
+{
+	struct follow_folder *const folder = &follower->folder;
+	struct step_message manifest;
+	struct catch_up_result fetched;
+	if (remote_run_step(follower->remote, &follower->run, path->to_step, follower->arena, &manifest, err) != 0)
+		return -1;
+	char *name;
+	char *out;
+	follow_folder_next(folder, path->to_step, &name, &out);
+	char *const base = folder->has_current && !path->from_nothing ? follow_folder_current(folder) : NULL;
+	char *const work = follow_folder_incoming(folder);
+	char *const label = text_of(manifest.label);
+	const struct catch_up_params params = {
+		.transfer = session_transfer(follower->session, NULL),
+		.run = &follower->run,
+		.path = path,
+		.base = base,
+		.work = work,
+		.out = out,
+		.threads = follower->order->threads,
+		.show_progress = !follower->session->output.quiet,
+	};
+	const struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest, .label = label};
+	int result = catch_up(&params, &fetched, err);
+	if (result == 0)
+		result = follow_folder_swap(folder, &swap, err);
+	if (result == 0) {
+		say_step(follower, &fetched, manifest.created_ms);
+		result = run_hook(follower, err);
+	}
+	if (result == 0)
+		result = follow_folder_trim(folder, follower->order->keep, err);
+	free(label);
+	free(work);
+	free(base);
+	free(out);
+	free(name);
+	return result;
+}
+
+/* One look at the server and, when behind, one advance. *out_there: the wanted step is held. */
+static int round_once(struct follower *follower, bool *out_there, struct error *err)
+{
+	struct path_message path;
+	new_answers(follower);
+	*out_there = false;
+	if (find_path(follower, &path, err) != 0)
+		return -1;
+	if (path.link_count > 0) {
+		if (advance(follower, &path, err) != 0)
+			return -1;
+	} else if (!follower->folder.has_current) {
+		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", path.to_step, follower->run.text);
+	} else if (follower->order->once || follower->order->has_step) {
+		say_held(follower);
+	}
+	follower->from_anchor = false;
+	*out_there = true;
+	return 0;
+}
+
+/* Long-polls until something newer than what is held may be there. */
+static int wait_for_newer(struct follower *follower, struct error *err)
+{
+	const struct follow_folder *const folder = &follower->folder;
+	const struct remote_run_wait wait = {
+		.has_after = folder->has_current,
+		.after = folder->has_current ? folder->current.step : 0,
+		.wait_s = follower->order->poll_s,
+	};
+	struct step_message newest;
+	bool found = false;
+	while (!found) {
+		new_answers(follower);
+		if (remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, &found, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool is_not_there_yet(const struct error *failure)
+{
+	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_STEP || failure->kind == ERROR_NO_BUCKET;
+}
+
+/* Whether a failed round is worth another after a pause: what may pass by itself, and what the trainer has yet to publish. */
+static bool may_pass(const struct follower *follower, const struct error *failure)
+{
+	const struct follow_order *const order = follower->order;
+	if (interrupt_signal(follower->session->interrupt) != 0)
+		return false;
+	if (is_not_there_yet(failure))
+		return !order->once || now_ms() < follower->deadline_ms;
+	/* A step that retention removed while we fetched it: the next path goes another way. */
+	if (failure->kind == ERROR_COLLECTED)
+		return !order->once && !order->has_step;
+	return failure->kind == ERROR_UPSTREAM && !order->once;
+}
+
+static void tell_once(struct follower *follower, const struct error *failure)
+{
+	const bool waits = is_not_there_yet(failure);
+	bool *const told = waits ? &follower->waiting_told : &follower->lost_told;
+	struct error shown = *failure;
+	if (*told)
+		return;
+	*told = true;
+	error_wrap(&shown, waits ? "waiting" : "trying again");
+	say_failure(follower, waits ? "waiting" : "retrying", &shown);
+}
+
+/* True when the round failed on damage that an anchor may cure, and it has not been tried. */
+static bool turn_to_anchor(struct follower *follower, const struct error *failure)
+{
+	if (follower->from_anchor || !follower->folder.has_current || !catch_up_wants_anchor(failure))
+		return false;
+	say_failure(follower, "from_anchor", failure);
+	follower->from_anchor = true;
+	return true;
+}
+
+/* What to do about a failed round: 0 to go on with another, -1 to end with the error. */
+static int recover(struct follower *follower, const struct error *failure, struct error *err)
+{
+	if (interrupt_check(follower->session->interrupt, err) != 0)
+		return -1;
+	if (turn_to_anchor(follower, failure))
+		return 0;
+	if (may_pass(follower, failure)) {
+		tell_once(follower, failure);
+		if (follower->pause.attempt > 5)
+			follower->pause.attempt = 5; /* a started trainer is noticed within seconds */
+		if (retry_again(&follower->pause, -1))
+			return 0;
+		return interrupt_check(follower->session->interrupt, err) != 0 ? -1 : 0;
+	}
+	*err = *failure;
+	return -1;
+}
+
+static int follow(struct follower *follower, struct error *err)
+{
+	const struct follow_order *const order = follower->order;
+	for (bool there = false;;) {
+		struct error failure = {0};
+		int result = there ? wait_for_newer(follower, &failure) : 0;
+		if (result == 0)
+			result = round_once(follower, &there, &failure);
+		if (result == 0) {
+			retry_reset(&follower->pause);
+			follower->waiting_told = false;
+			follower->lost_told = false;
+			if (order->once || order->has_step)
+				return 0;
+			continue;
+		}
+		there = false;
+		if (recover(follower, &failure, err) != 0)
+			return -1;
+	}
+}
+
+/* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never ran is completed. */
+static int check_held(struct follower *follower, struct error *err)
+{
+	struct follow_folder *const folder = &follower->folder;
+	if (!folder->has_current)
+		return 0;
+	struct digest128 digest;
+	struct error failure = {0};
+	char *const path = follow_folder_current(folder);
+	int result = catch_up_folder_digest(path, follower->order->threads, &digest, &failure);
+	if (result == 0 && !digest128_equal(&digest, &folder->current.digest))
+		result = error_set(&failure, ERROR_CORRUPT, "%s is damaged: its tensors differ from the digest of step %" PRIu64, path, folder->current.step);
+	free(path);
+	if (result == 0)
+		return run_hook(follower, err) != 0 ? -1 : follow_folder_trim(folder, follower->order->keep, err);
+	say_failure(follower, "damaged", &failure);
+	follow_folder_distrust(folder);
+	return 0;
+}
+
+static int open_follower(struct follower *follower, struct error *err)
+{
+	struct session *const session = follower->session;
+	if (follow_folder_open(&follower->folder, follower->order->into, session->options->endpoint, follower->run.text, err) != 0)
+		return -1;
+	follower->remote = session_connect(session, err);
+	if (follower->remote == NULL)
+		return -1;
+	retry_init(&follower->pause, session->interrupt, RETRY_FOREVER);
+	follower->deadline_ms = now_ms() + (int64_t)follower->order->wait_s * 1000;
+	return check_held(follower, err);
+}
+
+int follower_run(struct session *session, const struct follow_order *order, struct error *err)
+{
+	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
+	if (run_name_init(&follower.run, order->run, err) != 0)
+		return -1;
+	int result = open_follower(&follower, err);
+	if (result == 0)
+		result = follow(&follower, err);
+	arena_free(follower.arena);
+	remote_free(follower.remote);
+	follow_folder_close(&follower.folder);
+	run_name_release(&follower.run);
+	return result;
+}

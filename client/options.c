@@ -1,0 +1,266 @@
+#include "client/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST };
+
+struct option_row {
+	const char *name;
+	enum option_kind kind;
+	int commands; /* of enum command_bit */
+	size_t offset;
+	const char *value; /* what help calls it */
+	uint64_t least, most;
+	const char *help;
+};
+
+#define AT(member) offsetof(struct options, member)
+static const struct option_row ROWS[] = {
+	{"--run", OPTION_TEXT, COMMAND_PUBLISH | COMMAND_FOLLOW, AT(run), "BUCKET/RUN", 0, 0, "the run"},
+	{"--into", OPTION_TEXT, COMMAND_FOLLOW, AT(into), "DIR", 0, 0, "folder to keep the weights in; DIR/current is the newest whole checkpoint"},
+	{"--exec", OPTION_TEXT, COMMAND_FOLLOW, AT(exec), "CMD", 0, 0, "shell command to run after each swap"},
+	{"--once", OPTION_FLAG, COMMAND_FOLLOW, AT(once), NULL, 0, 0, "bring the newest step, then end"},
+	{"--step", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW, AT(step), "N", 0, UINT32_MAX, "publish: refuse unless this is the next step; follow: bring this step, then end"},
+	{"--wait", OPTION_NUMBER, COMMAND_FOLLOW, AT(wait), "SECONDS", 0, 86400, "with --once: how long to wait for a step to appear (0)"},
+	{"--poll", OPTION_NUMBER, COMMAND_FOLLOW, AT(poll), "SECONDS", 1, 60, "how long one request may wait for a newer step (30)"},
+	{"--keep", OPTION_NUMBER, COMMAND_FOLLOW, AT(keep), "N", 0, 1000, "older checkpoints to keep beside the current one (1)"},
+	{"--label", OPTION_TEXT, COMMAND_PUBLISH, AT(label), "TEXT", 0, 0, "the trainer's own number or name of this step"},
+	{"--metadata", OPTION_LIST, COMMAND_PUBLISH, AT(metadata), "KEY=VALUE", 0, 0, "goes into the step's manifest; repeats"},
+	{"--anchor", OPTION_TEXT, COMMAND_PUBLISH, AT(anchor), "WHEN", 0, 0, "upload a full copy too: auto, always, never, or every N steps (auto)"},
+	{"--format", OPTION_TEXT, COMMAND_PUBLISH | COMMAND_DIFF, AT(format), "FORMAT", 0, 0, "of the delta: trl-gap, trl-raw or trl-v1 (trl-gap)"},
+	{"--state", OPTION_TEXT, COMMAND_PUBLISH, AT(state), "DIR", 0, 0, "where publish remembers what it published (a folder per endpoint and run in the user's state folder)"},
+	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0, "become the run's writer, fencing off any earlier one"},
+	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX, "set the run to keep its newest N steps (0: all)"},
+	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
+	{"--recursive", OPTION_FLAG, COMMAND_LS, AT(recursive), NULL, 0, 0, "list below folders too"},
+	{"--tensors", OPTION_FLAG, COMMAND_INSPECT, AT(tensors), NULL, 0, 0, "list every tensor with its digest"},
+	{"--limit", OPTION_NUMBER, COMMAND_STEPS | COMMAND_LS, AT(limit), "N", 1, UINT32_MAX, "stop after N entries (steps: the newest N)"},
+	{"--threads", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_INSPECT, AT(threads), "N", 1, 1024, "threads that compute (one per core)"},
+	{"--parallel", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET, AT(parallel), "N", 1, 64, "transfers at a time (4)"},
+	{"--retries", OPTION_NUMBER, COMMAND_REMOTE, AT(retries), "N", 0, 1000, "tries after the first one fails (8 for transfers, 3 for listings)"},
+	{"--endpoint", OPTION_TEXT, COMMAND_REMOTE, AT(endpoint), "URL", 0, 0, "the server, like https://host:9000 (DELTABUCKET_ENDPOINT)"},
+	{"--token", OPTION_TEXT, COMMAND_REMOTE, AT(token), "TOKEN", 0, 0, "bearer token; others on this machine can see flags, so rather use DELTABUCKET_TOKEN or the config file"},
+	{"--ca", OPTION_TEXT, COMMAND_REMOTE, AT(ca), "FILE", 0, 0, "PEM file with the server's CA (DELTABUCKET_CA)"},
+	{"--json", OPTION_FLAG, COMMAND_ALL, AT(json), NULL, 0, 0, "one JSON object per line on stdout"},
+	{"--quiet", OPTION_FLAG, COMMAND_ALL, AT(quiet), NULL, 0, 0, "only results and failures"},
+	{"--help", OPTION_FLAG, COMMAND_ALL, AT(help), NULL, 0, 0, "this text"},
+};
+#undef AT
+enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], CONFIG_MAX_BYTES = 64 * 1024 };
+
+static const struct option_row *find_row(struct span name)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		if (span_equal_text(name, ROWS[i].name))
+			return &ROWS[i];
+	return NULL;
+}
+
+static int add_metadata(struct options *options, const char *value, struct error *err)
+{
+	const char *const equals = strchr(value, '=');
+	if (equals == NULL || equals == value)
+		return error_set(err, ERROR_INVALID, "--metadata wants KEY=VALUE, not \"%s\"", value);
+	if (options->metadata_count == OPTIONS_METADATA_MAX)
+		return error_set(err, ERROR_INVALID, "--metadata is given over %d times", OPTIONS_METADATA_MAX);
+	options->metadata[options->metadata_count++] = value;
+	return 0;
+}
+
+static int set_number(struct option_number *number, const struct option_row *row, const char *value, struct error *err)
+{
+	uint64_t parsed;
+	if (!span_parse_u64(span_text(value), &parsed) || parsed < row->least || parsed > row->most)
+		return error_set(err, ERROR_INVALID, "%s wants a number from %llu to %llu, not \"%s\"", row->name,
+			(unsigned long long)row->least, (unsigned long long)row->most, value);
+	*number = (struct option_number){.given = true, .value = parsed};
+	return 0;
+}
+
+static int set_value(struct options *options, const struct option_row *row, const char *value, struct error *err)
+{
+	void *const member = (char *)options + row->offset;
+	switch (row->kind) {
+	case OPTION_FLAG:
+		*(bool *)member = true;
+		return 0;
+	case OPTION_TEXT:
+		if (value[0] == '\0')
+			return error_set(err, ERROR_INVALID, "%s wants a value", row->name);
+		*(const char **)member = value;
+		return 0;
+	case OPTION_NUMBER:
+		return set_number(member, row, value, err);
+	case OPTION_LIST:
+		return add_metadata(options, value, err);
+	}
+	return 0;
+}
+
+/* Takes one flag and, unless it stands behind '=', its value from the next word; moves *at past both. */
+static int take_flag(struct options *options, enum command_bit command, char *const *words, size_t count, size_t *at, struct error *err)
+{
+	const char *const word = words[(*at)++];
+	const char *const equals = strchr(word, '=');
+	const struct span name = equals == NULL ? span_text(word) : span_of(word, (size_t)(equals - word));
+	const struct option_row *const row = find_row(name);
+	if (row == NULL || (row->commands & (int)command) == 0)
+		return error_set(err, ERROR_INVALID, "this command has no flag %.*s; --help lists its flags", (int)name.len, (const char *)name.data);
+	if (row->kind == OPTION_FLAG) {
+		if (equals != NULL)
+			return error_set(err, ERROR_INVALID, "%s takes no value", row->name);
+		return set_value(options, row, "", err);
+	}
+	if (equals == NULL && *at == count)
+		return error_set(err, ERROR_INVALID, "%s wants a value: %s %s", row->name, row->name, row->value);
+	return set_value(options, row, equals != NULL ? equals + 1 : words[(*at)++], err);
+}
+
+int options_parse(struct options *options, enum command_bit command, char *const *words, size_t count, struct error *err)
+{
+	*options = (struct options){0};
+	bool flags_ended = false;
+	for (size_t at = 0; at < count;) {
+		const char *const word = words[at];
+		if (!flags_ended && strcmp(word, "--") == 0) {
+			flags_ended = true;
+			at++;
+			continue;
+		}
+		/* A single '-' is an argument: stdin or stdout. */
+		if (!flags_ended && word[0] == '-' && word[1] != '\0') {
+			if (take_flag(options, command, words, count, &at, err) != 0)
+				return -1;
+			continue;
+		}
+		if (options->argument_count == OPTIONS_ARGUMENTS_MAX)
+			return error_set(err, ERROR_INVALID, "over %d arguments are given", OPTIONS_ARGUMENTS_MAX);
+		options->arguments[options->argument_count++] = word;
+		at++;
+	}
+	return 0;
+}
+
+/* One `key = value` line of the config file. */
+static int take_line(struct options *options, struct span line, const char *path, unsigned number, struct error *err)
+{
+	const struct {
+		const char *key;
+		const char **value;
+	} keys[] = {{"endpoint", &options->endpoint}, {"token", &options->token}, {"ca", &options->ca}};
+	const struct span text = span_trim(line);
+	if (text.len == 0 || text.data[0] == '#')
+		return 0;
+	struct span rest = text;
+	struct span key;
+	if (span_find(text, '=') < 0 || !span_split(&rest, '=', &key))
+		return error_set(err, ERROR_INVALID, "%s, line %u: this is no `key = value` line", path, number);
+	key = span_trim(key);
+	const struct span value = span_trim(rest);
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+		if (!span_equal_text(key, keys[i].key))
+			continue;
+		if (value.len == 0)
+			return error_set(err, ERROR_INVALID, "%s, line %u: %s has no value", path, number, keys[i].key);
+		if (*keys[i].value == NULL) {
+			options->owned[i] = memory_new(value.len + 1);
+			memcpy(options->owned[i], value.data, value.len);
+			*keys[i].value = options->owned[i];
+		}
+		return 0;
+	}
+	return error_set(err, ERROR_INVALID, "%s, line %u: there is no key \"%.*s\"; the keys are endpoint, token and ca", path, number,
+		(int)(key.len < 60 ? key.len : 60), (const char *)key.data);
+}
+
+static int read_config(struct options *options, const char *path, struct error *err)
+{
+	struct buffer text;
+	buffer_init(&text, CONFIG_MAX_BYTES);
+	int result = -1;
+	if (file_read_all(path, &text, err) != 0)
+		goto out;
+	struct span rest = buffer_span(&text);
+	struct span line;
+	for (unsigned number = 1; span_split(&rest, '\n', &line); number++) {
+		if (line.len > 0 && line.data[line.len - 1] == '\r')
+			line.len--;
+		if (take_line(options, line, path, number, err) != 0)
+			goto out;
+	}
+	result = 0;
+out:
+	buffer_release(&text);
+	return result;
+}
+
+static void from_environment(const char **value, const char *variable)
+{
+	const char *const given = getenv(variable);
+	if (*value == NULL && given != NULL && given[0] != '\0')
+		*value = given;
+}
+
+/* https://host/ and https://host are one server, also where its name keys a state folder. */
+static void trim_endpoint(struct options *options)
+{
+	size_t len = options->endpoint == NULL ? 0 : strlen(options->endpoint);
+	if (len == 0 || options->endpoint[len - 1] != '/')
+		return;
+	while (len > 0 && options->endpoint[len - 1] == '/')
+		len--;
+	options->owned[3] = memory_new(len + 1);
+	memcpy(options->owned[3], options->endpoint, len);
+	options->endpoint = options->owned[3];
+}
+
+int options_complete(struct options *options, const char *config, struct error *err)
+{
+	from_environment(&options->endpoint, "DELTABUCKET_ENDPOINT");
+	from_environment(&options->token, "DELTABUCKET_TOKEN");
+	from_environment(&options->ca, "DELTABUCKET_CA");
+	if (config != NULL && file_exists(config) && read_config(options, config, err) != 0)
+		return -1;
+	trim_endpoint(options);
+	return 0;
+}
+
+char *options_config_path(void)
+{
+	const char *const config_home = getenv("XDG_CONFIG_HOME");
+	const char *const home = getenv("HOME");
+	const bool has_config_home = config_home != NULL && config_home[0] == '/';
+	if (!has_config_home && (home == NULL || home[0] == '\0'))
+		return NULL;
+	struct buffer path;
+	buffer_init(&path, 4096);
+	buffer_format(&path, "%s%s/deltabucket/config", has_config_home ? config_home : home, has_config_home ? "" : "/.config");
+	char *const copy = buffer_failed(&path) ? NULL : memory_copy_text(buffer_text(&path));
+	buffer_release(&path);
+	return copy;
+}
+
+void options_release(struct options *options)
+{
+	for (size_t i = 0; i < sizeof options->owned / sizeof options->owned[0]; i++)
+		free(options->owned[i]);
+	*options = (struct options){0};
+}
+
+void options_print_help(enum command_bit command, struct buffer *out)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const struct option_row *const row = &ROWS[i];
+		if ((row->commands & (int)command) == 0)
+			continue;
+		struct buffer text;
+		buffer_init(&text, 128);
+		buffer_format(&text, "%s%s%s", row->name, row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
+		buffer_format(out, "  %-24s %s\n", buffer_text(&text), row->help);
+		buffer_release(&text);
+	}
+}

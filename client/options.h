@@ -1,0 +1,51 @@
+/* The command line: one table of flags with the commands that take them; it makes the parser and the help text. Endpoint, token and CA come from
+ * flags, then DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN and DELTABUCKET_CA, then the config file ($XDG_CONFIG_HOME/deltabucket/config or
+ * ~/.config/deltabucket/config: `key = value` lines, keys endpoint, token, ca; # begins a comment). */
+#ifndef CLIENT_OPTIONS_H
+#define CLIENT_OPTIONS_H
+
+#include "base/buffer.h"
+
+/* Bits, so that a flag can name all commands that take it. */
+enum command_bit {
+	COMMAND_PUBLISH = 1, COMMAND_FOLLOW = 2, COMMAND_DIFF = 4, COMMAND_APPLY = 8, COMMAND_INSPECT = 16, COMMAND_PUT = 32,
+	COMMAND_GET = 64, COMMAND_LS = 128, COMMAND_RM = 256, COMMAND_RUNS = 512, COMMAND_STEPS = 1024, COMMAND_HELP = 2048,
+	COMMAND_REMOTE = COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS | COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS,
+	COMMAND_ALL = 4095
+};
+
+enum { OPTIONS_METADATA_MAX = 64, OPTIONS_ARGUMENTS_MAX = 1024 };
+
+struct option_number {
+	bool given;
+	uint64_t value;
+};
+
+struct options {
+	const char *endpoint; /* these three: NULL when nowhere given */
+	const char *token;
+	const char *ca;
+	bool json, quiet, help;
+	const char *run, *into, *exec, *state, *label, *format, *anchor;
+	bool take_over, create_bucket, once, recursive, tensors;
+	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit;
+	const char *metadata[OPTIONS_METADATA_MAX]; /* "key=value", checked */
+	size_t metadata_count;
+	const char *arguments[OPTIONS_ARGUMENTS_MAX]; /* what is no flag */
+	size_t argument_count;
+	char *owned[4]; /* values from the config file, and the endpoint without slashes behind it */
+};
+
+/* `words` are the words behind the command; borrowed by the options. invalid for an unknown flag, a missing or bad value, or
+ * one that this command does not take. Flags and arguments mix; `--flag=value` works too; `--` ends the flags. */
+int options_parse(struct options *options, enum command_bit command, char *const *words, size_t count, struct error *err);
+/* Fills endpoint, token and ca where flags left them open. `config` is the config file's path; an absent file is fine. */
+int options_complete(struct options *options, const char *config, struct error *err);
+/* The default config file's path; free it. NULL when there is no home folder. */
+char *options_config_path(void);
+void options_release(struct options *options);
+
+/* Flags of one command, a line each. */
+void options_print_help(enum command_bit command, struct buffer *out);
+
+#endif

@@ -1,0 +1,58 @@
+#include "client/pool.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/memory.h"
+
+struct pool {
+	const struct remote_options *remote;
+	pool_piece_fn *piece;
+	void *job;
+	atomic_bool failed;
+	struct lock lock;
+	struct error first; /* guarded by lock; kind none while all is well */
+};
+
+static void pool_fail(struct pool *pool, const struct error *err)
+{
+	lock_enter(&pool->lock);
+	if (pool->first.kind == ERROR_NONE)
+		pool->first = *err;
+	lock_leave(&pool->lock);
+	atomic_store(&pool->failed, true);
+}
+
+static void *pool_work(void *argument)
+{
+	struct pool *const pool = argument;
+	struct error err = {0};
+	struct remote *const remote = remote_new(pool->remote, &err);
+	int result = remote == NULL ? -1 : 1;
+	while (result > 0 && !atomic_load(&pool->failed))
+		result = pool->piece(pool->job, remote, &err);
+	if (result < 0)
+		pool_fail(pool, &err);
+	remote_free(remote);
+	return NULL;
+}
+
+int pool_run(const struct remote_options *remote, unsigned threads, pool_piece_fn *piece, void *job, struct error *err)
+{
+	struct pool pool = {.remote = remote, .piece = piece, .job = job};
+	lock_init(&pool.lock, LOCK_TRANSFER);
+	const unsigned others = threads > 1 ? threads - 1 : 0;
+	pthread_t *const started = memory_new_array(others + 1, sizeof *started);
+	for (unsigned i = 0; i < others; i++)
+		lock_thread_start(&started[i], "transfer", pool_work, &pool);
+	pool_work(&pool);
+	for (unsigned i = 0; i < others; i++)
+		pthread_join(started[i], NULL);
+	free(started);
+	lock_release(&pool.lock);
+	if (pool.first.kind == ERROR_NONE)
+		return 0;
+	*err = pool.first;
+	return -1;
+}

@@ -1,0 +1,207 @@
+#include "client/publish_forms.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "client/remote_object.h"
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *base, const char *out, struct error *err)
+{
+	struct checkpoint *const opened = checkpoint_open(base, err);
+	if (opened == NULL)
+		return error_set(err, ERROR_WRONG_BASE, "the baseline in %s is damaged: it cannot be opened", base);
+	const struct delta_diff_params params = {
+		.base = opened,
+		.next = snapshot->checkpoint,
+		.next_tensor_digests = snapshot->tensor_digests,
+		.format = publisher->order->format,
+		.model_version = publisher->state.pending.step,
+		.threads = publisher->order->threads,
+		.out = out,
+	};
+	const int result = delta_diff(&params, &publisher->outcome.stats, err);
+	checkpoint_close(opened);
+	if (result == 0 && !digest128_equal(&publisher->outcome.stats.base_digest, &publisher->state.committed.digest))
+		return error_set(err, ERROR_WRONG_BASE, "the baseline in %s is damaged: its digest is not that of the committed step", base);
+	return result;
+}
+
+/* Whether an earlier call left exactly the delta that is wanted now. */
+static bool is_made(const struct publisher *publisher, const struct snapshot *snapshot, const char *path)
+{
+	struct delta_summary summary;
+	struct error ignored = {0};
+	return file_exists(path) && delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta && summary.has_digests &&
+		summary.format == publisher->order->format && digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
+		digest128_equal(&summary.result_digest, &snapshot->digest);
+}
+
+/* 1 when the format cannot hold these tensors exactly, so that there will be no delta. */
+static int make_delta(struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+{
+	struct publish_state *const state = &publisher->state;
+	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
+	char *const out = publish_state_path(state, state->pending.step, "delta");
+	const int64_t started = now_ms();
+	struct error failure = {0};
+	int result = 0;
+	if (!is_made(publisher, snapshot, out)) {
+		result = file_remove_tree(out, &failure);
+		if (result == 0)
+			result = diff(publisher, snapshot, base, out, &failure);
+	}
+	if (result != 0 && failure.kind == ERROR_UNSUPPORTED) {
+		output_note(&publisher->session->output, "%s; publishing a full copy instead", failure.text);
+		result = 1;
+	} else if (result != 0) {
+		struct error ignored = {0};
+		file_remove_tree(out, &ignored);
+		*err = failure;
+	}
+	publisher->outcome.diff_ms = now_ms() - started;
+	free(out);
+	free(base);
+	return result;
+}
+
+static int add_objects(struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind, struct error *err)
+{
+	form->objects = memory_new_array(form->files.count + 1, sizeof *form->objects);
+	for (size_t i = 0; i < form->files.count; i++) {
+		const struct folder_file *const file = &form->files.files[i];
+		struct buffer key;
+		buffer_init(&key, 8192);
+		buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run, publisher->state.pending.step, step_form_kind_name(kind), file->name);
+		const struct span copy = span_text(memory_copy_text(buffer_text(&key)));
+		buffer_release(&key);
+		form->objects[i] = (struct step_object){.name = span_text(file->name), .key = copy, .size = file->size};
+		form->bytes += file->size;
+		if (transfer_file_digest(file->path, &form->objects[i].digest, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_form(struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind, const char *name, const char *format,
+	struct error *err)
+{
+	char *const folder = publish_state_path(&publisher->state, publisher->state.pending.step, name);
+	form->wanted = true;
+	form->format = format;
+	int result = folder_files_read(folder, &form->files, err);
+	if (result == 0)
+		result = add_objects(form, publisher, kind, err);
+	free(folder);
+	return result;
+}
+
+static void form_release(struct publish_form *form)
+{
+	for (size_t i = 0; i < form->files.count && form->objects != NULL; i++)
+		free((uint8_t *)form->objects[i].key.data);
+	free(form->objects);
+	folder_files_release(&form->files);
+	*form = (struct publish_form){0};
+}
+
+int publish_forms_make(struct publish_forms *forms, struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	const struct publish_state *const state = &publisher->state;
+	struct publish_form *const delta = &forms->form[STEP_DELTA];
+	struct publish_form *const anchor = &forms->form[STEP_ANCHOR];
+	*forms = (struct publish_forms){0};
+	if (state->has_committed) {
+		const int made = make_delta(publisher, snapshot, err);
+		if (made < 0 || (made == 0 && read_form(delta, publisher, STEP_DELTA, "delta", delta_format_name(order->format), err) != 0))
+			return -1;
+		if (delta->bytes >= snapshot->bytes)
+			form_release(delta); /* a full copy costs the reader less */
+	}
+	const bool wants_anchor = anchor_policy_wants(&order->anchor, &state->history, state->pending.step, delta->bytes);
+	if ((wants_anchor || !delta->wanted) && read_form(anchor, publisher, STEP_ANCHOR, "checkpoint", "full", err) != 0)
+		return -1;
+	publisher->outcome.delta_bytes = delta->bytes;
+	publisher->outcome.anchor_bytes = anchor->bytes;
+	return 0;
+}
+
+void publish_forms_release(struct publish_forms *forms)
+{
+	for (size_t i = 0; i < STEP_FORMS_MAX; i++)
+		form_release(&forms->form[i]);
+}
+
+struct sending {
+	struct publisher *publisher;
+	struct transfer_upload *files;
+	size_t count;
+	uint64_t bytes;
+};
+
+static bool was_sent(struct span sent, const char *target)
+{
+	struct span line;
+	while (span_split(&sent, '\n', &line))
+		if (span_equal_text(line, target))
+			return true;
+	return false;
+}
+
+static void add_uploads(struct sending *sending, const struct publish_form *form, struct span sent)
+{
+	const struct publisher *const publisher = sending->publisher;
+	for (size_t i = 0; i < form->files.count; i++) {
+		char *const target = remote_object_target(span_text(publisher->run.bucket), form->objects[i].key);
+		if (was_sent(sent, target)) {
+			free(target);
+			continue;
+		}
+		sending->files[sending->count++] = (struct transfer_upload){
+			.target = target,
+			.path = form->files.files[i].path,
+			.size = form->files.files[i].size,
+		};
+		sending->bytes += form->files.files[i].size;
+	}
+}
+
+static int book_sent(void *owner, size_t index, struct error *err)
+{
+	const struct sending *const sending = owner;
+	return publish_state_add_sent(&sending->publisher->state, sending->files[index].target, err);
+}
+
+int publish_forms_send(const struct publish_forms *forms, struct publisher *publisher, struct error *err)
+{
+	struct sending sending = {.publisher = publisher};
+	struct buffer sent;
+	const int64_t started = now_ms();
+	int result = publish_state_read_sent(&publisher->state, &sent, err);
+	if (result == 0) {
+		sending.files = memory_new_array(forms->form[STEP_ANCHOR].files.count + forms->form[STEP_DELTA].files.count + 1, sizeof *sending.files);
+		add_uploads(&sending, &forms->form[STEP_DELTA], buffer_span(&sent));
+		add_uploads(&sending, &forms->form[STEP_ANCHOR], buffer_span(&sent));
+		struct progress *const progress = progress_new("uploading", sending.bytes, !publisher->session->output.quiet);
+		const struct transfer_options transfer = session_transfer(publisher->session, progress);
+		result = transfer_upload(&transfer, sending.files, sending.count, book_sent, &sending, err);
+		progress_free(progress);
+	}
+	for (size_t i = 0; i < sending.count; i++)
+		free((char *)sending.files[i].target);
+	free(sending.files);
+	buffer_release(&sent);
+	publisher->outcome.upload_ms += now_ms() - started;
+	return result;
+}

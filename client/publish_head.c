@@ -1,0 +1,206 @@
+#include "client/publish_head.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "client/catch_up.h"
+#include "client/remote_object.h"
+
+static void new_answer(struct publisher *publisher)
+{
+	arena_free(publisher->arena);
+	publisher->arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+}
+
+/* A trainer's first publish makes the bucket too. */
+static int open_run(struct publisher *publisher, struct run_message *out, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	const uint64_t *const keep = order->has_keep_steps ? &order->keep_steps : NULL;
+	struct error failure = {0};
+	if (remote_run_open(publisher->remote, &publisher->run, keep, publisher->arena, out, &failure) == 0)
+		return 0;
+	if (failure.kind != ERROR_NO_BUCKET) {
+		*err = failure;
+		return -1;
+	}
+	if (remote_object_make_bucket(publisher->remote, span_text(publisher->run.bucket), err) != 0)
+		return error_wrap(err, "there is no bucket %s, and making it failed", publisher->run.bucket);
+	output_note(&publisher->session->output, "made the bucket %s", publisher->run.bucket);
+	return remote_run_open(publisher->remote, &publisher->run, keep, publisher->arena, out, err);
+}
+
+static int become_writer(struct publisher *publisher, struct run_message *out, struct error *err)
+{
+	if (open_run(publisher, out, err) != 0)
+		return -1;
+	publisher->state.has_epoch = true;
+	publisher->state.epoch = out->epoch;
+	return publish_state_save(&publisher->state, err);
+}
+
+static int stay_writer(struct publisher *publisher, struct run_message *out, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	struct error failure = {0};
+	if (remote_run_find(publisher->remote, &publisher->run, publisher->arena, out, &failure) != 0) {
+		*err = failure;
+		if (failure.kind == ERROR_NO_RUN || failure.kind == ERROR_NO_BUCKET)
+			return error_set(err, failure.kind, "run %s, to which this state folder has published, is gone; --take-over begins it anew",
+				publisher->run.text);
+		return -1;
+	}
+	if (out->epoch != publisher->state.epoch)
+		return error_set(err, ERROR_STALE_EPOCH, "another publisher has taken run %s over (epoch %" PRIu64 ", ours is %" PRIu64
+			"); if this one shall go on instead, run it once with --take-over", publisher->run.text, out->epoch, publisher->state.epoch);
+	if (order->has_keep_steps && order->keep_steps != out->keep_steps)
+		return remote_run_set_keep(publisher->remote, &publisher->run, order->keep_steps, err);
+	return 0;
+}
+
+static bool mark_equal(const struct publish_mark *a, const struct publish_mark *b)
+{
+	return a->step == b->step && digest128_equal(&a->digest, &b->digest) && digest128_equal(&a->content, &b->content);
+}
+
+static uint64_t form_bytes(const struct step_message *step, enum step_form_kind kind)
+{
+	const struct step_form *const form = step_message_form(step, kind);
+	return form == NULL ? 0 : step_form_bytes(form);
+}
+
+/* A path to the head, from the committed step when there is one. */
+static int fetch_from(struct publisher *publisher, const struct publish_mark *from, const struct publish_mark *head, struct catch_up_result *out,
+	struct error *err)
+{
+	struct publish_state *const state = &publisher->state;
+	struct remote_run_route route = {.has_have = from != NULL, .has_want = true, .want = head->step};
+	if (from != NULL) {
+		route.have = from->step;
+		route.digest = from->digest;
+	}
+	struct path_message path;
+	new_answer(publisher);
+	if (remote_run_path(publisher->remote, &publisher->run, &route, publisher->arena, &path, err) != 0)
+		return -1;
+	if (path.link_count == 0)
+		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", head->step, publisher->run.text);
+	char *const base = from != NULL ? publish_state_path(state, from->step, "checkpoint") : NULL;
+	char *const work = publish_state_work_path(state, "incoming");
+	char *const step_folder = publish_state_path(state, head->step, "");
+	char *const folder = publish_state_path(state, head->step, "checkpoint");
+	const struct catch_up_params params = {
+		.transfer = session_transfer(publisher->session, NULL),
+		.run = &publisher->run,
+		.path = &path,
+		.base = base,
+		.work = work,
+		.out = folder,
+		.threads = publisher->order->threads,
+		.show_progress = !publisher->session->output.quiet,
+	};
+	int result = file_remove_tree(step_folder, err);
+	if (result == 0)
+		result = file_make_folder(step_folder, 0700, err);
+	if (result == 0)
+		result = catch_up(&params, out, err);
+	free(folder);
+	free(step_folder);
+	free(work);
+	free(base);
+	return result;
+}
+
+static void take_history(struct publish_state *state, const struct catch_up_result *fetched)
+{
+	if (fetched->anchor_bytes > 0)
+		anchor_history_add(&state->history, fetched->anchor_bytes, 0);
+	state->history.delta_bytes += fetched->delta_bytes;
+	state->history.links += fetched->deltas;
+}
+
+/* Brings the head as the committed step. */
+static int fetch_baseline(struct publisher *publisher, const struct publish_mark *head, struct error *err)
+{
+	struct publish_state *const state = &publisher->state;
+	if (state->has_committed && state->committed.step >= head->step)
+		state->has_committed = false;
+	if (publish_state_drop_pending(state, err) != 0)
+		return -1;
+	output_note(&publisher->session->output, "fetching step %" PRIu64 " of run %s to go on from", head->step, publisher->run.text);
+	struct catch_up_result fetched;
+	struct error failure = {0};
+	int result = fetch_from(publisher, state->has_committed ? &state->committed : NULL, head, &fetched, &failure);
+	if (result != 0 && state->has_committed && catch_up_wants_anchor(&failure))
+		result = fetch_from(publisher, NULL, head, &fetched, &failure);
+	if (result != 0) {
+		*err = failure;
+		return error_wrap(err, "fetching the baseline");
+	}
+	if (!state->has_committed)
+		state->history = (struct anchor_history){0};
+	take_history(state, &fetched);
+	state->committed = *head;
+	state->has_committed = true;
+	return publish_state_save(state, err);
+}
+
+static int start_anew(struct publisher *publisher, struct error *err)
+{
+	publisher->state.has_committed = false;
+	publisher->state.history = (struct anchor_history){0};
+	return publish_state_drop_pending(&publisher->state, err);
+}
+
+static int refuse_head(const struct publisher *publisher, const struct run_message *run, struct error *err)
+{
+	char head[40] = "empty";
+	char ours[40] = "nothing";
+	if (run->has_head)
+		snprintf(head, sizeof head, "at step %" PRIu64, run->head);
+	if (publisher->state.has_committed)
+		snprintf(ours, sizeof ours, "step %" PRIu64, publisher->state.committed.step);
+	return error_set(err, ERROR_HEAD_MOVED, "run %s is %s, but this state folder has published %s last; --take-over goes on from where the run is",
+		publisher->run.text, head, ours);
+}
+
+int publish_head_settle(struct publisher *publisher, struct error *err)
+{
+	struct publish_state *const state = &publisher->state;
+	const bool opens = !state->has_epoch || publisher->order->take_over;
+	struct run_message run;
+	struct step_message step;
+	new_answer(publisher);
+	if ((opens ? become_writer(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
+		return -1;
+	if (!run.has_head) {
+		if (!state->has_committed)
+			return 0;
+		return opens ? start_anew(publisher, err) : refuse_head(publisher, &run, err);
+	}
+	if (remote_run_step(publisher->remote, &publisher->run, run.head, publisher->arena, &step, err) != 0)
+		return -1;
+	const struct publish_mark head = {
+		.step = step.step,
+		.digest = step.digest,
+		.content = snapshot_content(step.files, step.file_count),
+	};
+	if (state->has_committed && mark_equal(&head, &state->committed))
+		return 0;
+	if (state->has_pending && mark_equal(&head, &state->pending)) {
+		publisher->adopted = true;
+		return publish_state_commit(state, form_bytes(&step, STEP_ANCHOR), form_bytes(&step, STEP_DELTA), err);
+	}
+	/* Without a baseline, but with the current epoch: an earlier call was killed while it fetched. */
+	return opens || !state->has_committed ? fetch_baseline(publisher, &head, err) : refuse_head(publisher, &run, err);
+}
+
+int publish_head_refetch(struct publisher *publisher, struct error *err)
+{
+	ASSERT(publisher->state.has_committed);
+	const struct publish_mark head = publisher->state.committed;
+	publisher->state.has_committed = false;
+	return fetch_baseline(publisher, &head, err);
+}

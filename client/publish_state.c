@@ -1,0 +1,327 @@
+#include "client/publish_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/encode.h"
+#include "base/file.h"
+#include "base/json_node.h"
+#include "base/memory.h"
+#include "client/folder_files.h"
+#include "client/folder_lock.h"
+
+enum { STATE_MAX_BYTES = 64 * 1024, SENT_MAX_BYTES = 16 * 1024 * 1024, STATE_VERSION = 1 };
+
+static const char STATE_FILE[] = "state.json";
+static const char LOCK_FILE[] = "lock";
+
+char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err)
+{
+	const char *const state_home = getenv("XDG_STATE_HOME");
+	const char *const home = getenv("HOME");
+	const bool has_state_home = state_home != NULL && state_home[0] == '/';
+	if (!has_state_home && (home == NULL || home[0] != '/')) {
+		error_set(err, ERROR_INVALID, "there is no home folder to keep the state in: give --state DIR");
+		return NULL;
+	}
+	struct buffer path;
+	buffer_init(&path, 8192);
+	buffer_format(&path, "%s%s/deltabucket/", has_state_home ? state_home : home, has_state_home ? "" : "/.local/state");
+	encode_percent(span_text(endpoint), false, &path);
+	buffer_add_byte(&path, '/');
+	buffer_add_text(&path, run);
+	char *folder = NULL;
+	if (buffer_check(&path, "the state folder's path", err) == 0)
+		folder = memory_copy_text(buffer_text(&path));
+	buffer_release(&path);
+	return folder;
+}
+
+char *publish_state_work_path(const struct publish_state *state, const char *name)
+{
+	return folder_files_join(state->folder, name);
+}
+
+char *publish_state_path(const struct publish_state *state, uint64_t step, const char *name)
+{
+	char relative[128];
+	ASSERT(snprintf(relative, sizeof relative, "step-%06" PRIu64 "%s%s", step, name[0] != '\0' ? "/" : "", name) < (int)sizeof relative);
+	return folder_files_join(state->folder, relative);
+}
+
+static bool read_mark(const struct json_node *node, struct publish_mark *out)
+{
+	struct span digest;
+	struct span content;
+	return json_node_u64(json_node_member(node, "step"), &out->step) && json_node_text(json_node_member(node, "digest"), &digest) &&
+		json_node_text(json_node_member(node, "content"), &content) && digest128_parse(digest, &out->digest) &&
+		digest128_parse(content, &out->content);
+}
+
+static bool read_optional_mark(const struct json_node *node, bool *out_has, struct publish_mark *out)
+{
+	*out_has = node != NULL && !json_node_is_null(node);
+	return !*out_has || read_mark(node, out);
+}
+
+static bool read_history(const struct json_node *node, struct anchor_history *out)
+{
+	return json_node_bool(json_node_member(node, "has_anchor"), &out->has_anchor) &&
+		json_node_u64(json_node_member(node, "anchor_bytes"), &out->anchor_bytes) &&
+		json_node_u64(json_node_member(node, "delta_bytes"), &out->delta_bytes) &&
+		json_node_u64(json_node_member(node, "links"), &out->links);
+}
+
+static bool read_facts(struct publish_state *state, const struct json_node *root)
+{
+	const struct json_node *const epoch = json_node_member(root, "epoch");
+	state->has_epoch = epoch != NULL && !json_node_is_null(epoch);
+	return (!state->has_epoch || json_node_u64(epoch, &state->epoch)) &&
+		read_optional_mark(json_node_member(root, "committed"), &state->has_committed, &state->committed) &&
+		read_optional_mark(json_node_member(root, "pending"), &state->has_pending, &state->pending) &&
+		read_history(json_node_member(root, "since_anchor"), &state->history);
+}
+
+static int check_owner(const struct publish_state *state, const struct json_node *root, const char *path, struct error *err)
+{
+	uint64_t version;
+	struct span endpoint;
+	struct span run;
+	if (!json_node_u64(json_node_member(root, "version"), &version) || !json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
+		!json_node_text(json_node_member(root, "run"), &run))
+		return error_set(err, ERROR_CORRUPT, "%s is no state file of deltabucket publish", path);
+	if (version != STATE_VERSION)
+		return error_set(err, ERROR_UNSUPPORTED, "%s has version %" PRIu64 "; this program reads %d", path, version, STATE_VERSION);
+	if (!span_equal_text(endpoint, state->endpoint) || !span_equal_text(run, state->run))
+		return error_set(err, ERROR_EXISTS, "%s keeps the state of run %.*s at %.*s; give another --state folder", state->folder, (int)run.len,
+			(const char *)run.data, (int)endpoint.len, (const char *)endpoint.data);
+	return 0;
+}
+
+static int load(struct publish_state *state, struct error *err)
+{
+	char *const path = publish_state_work_path(state, STATE_FILE);
+	struct json_node *root = NULL;
+	struct buffer text;
+	buffer_init(&text, STATE_MAX_BYTES);
+	int result = file_read_all(path, &text, err);
+	if (result != 0)
+		goto out;
+	root = json_node_parse(buffer_span(&text), path, err);
+	result = root == NULL ? -1 : check_owner(state, root, path, err);
+	if (root == NULL)
+		err->kind = ERROR_CORRUPT;
+	if (result == 0 && !read_facts(state, root))
+		result = error_set(err, ERROR_CORRUPT, "%s lacks facts that it has to hold", path);
+out:
+	json_node_free(root);
+	buffer_release(&text);
+	free(path);
+	return result;
+}
+
+static bool is_kept(const struct publish_state *state, const char *name)
+{
+	char committed[64] = "";
+	char pending[64] = "";
+	if (state->has_committed)
+		snprintf(committed, sizeof committed, "step-%06" PRIu64, state->committed.step);
+	if (state->has_pending)
+		snprintf(pending, sizeof pending, "step-%06" PRIu64, state->pending.step);
+	return strcmp(name, committed) == 0 || strcmp(name, pending) == 0;
+}
+
+/* Only names of ours are ever removed: the folder may have been given by hand. */
+static int clean(const struct publish_state *state, struct error *err)
+{
+	char **names;
+	size_t count;
+	if (file_list(state->folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		if (strncmp(names[i], "step-", 5) != 0 || is_kept(state, names[i]))
+			continue;
+		char *const path = publish_state_work_path(state, names[i]);
+		result = file_remove_tree(path, err);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+static void print_digest(struct json_writer *writer, const char *name, const struct digest128 *digest)
+{
+	char text[DIGEST128_TEXT_BYTES];
+	digest128_format(digest, text);
+	json_writer_text(writer, name, span_text(text));
+}
+
+static void print_mark(struct json_writer *writer, const char *name, bool has, const struct publish_mark *mark)
+{
+	if (!has) {
+		json_writer_null(writer, name);
+		return;
+	}
+	json_writer_object(writer, name);
+	json_writer_u64(writer, "step", mark->step);
+	print_digest(writer, "digest", &mark->digest);
+	print_digest(writer, "content", &mark->content);
+	json_writer_end(writer, '}');
+}
+
+static void print_state(const struct publish_state *state, struct buffer *out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	json_writer_u64(&writer, "version", STATE_VERSION);
+	json_writer_text(&writer, "endpoint", span_text(state->endpoint));
+	json_writer_text(&writer, "run", span_text(state->run));
+	if (state->has_epoch)
+		json_writer_u64(&writer, "epoch", state->epoch);
+	print_mark(&writer, "committed", state->has_committed, &state->committed);
+	print_mark(&writer, "pending", state->has_pending, &state->pending);
+	json_writer_object(&writer, "since_anchor");
+	json_writer_bool(&writer, "has_anchor", state->history.has_anchor);
+	json_writer_u64(&writer, "anchor_bytes", state->history.anchor_bytes);
+	json_writer_u64(&writer, "delta_bytes", state->history.delta_bytes);
+	json_writer_u64(&writer, "links", state->history.links);
+	json_writer_end(&writer, '}');
+	json_writer_end(&writer, '}');
+	buffer_add_byte(out, '\n');
+}
+
+int publish_state_save(struct publish_state *state, struct error *err)
+{
+	char *const path = publish_state_work_path(state, STATE_FILE);
+	struct buffer text;
+	buffer_init(&text, STATE_MAX_BYTES);
+	print_state(state, &text);
+	int result = buffer_check(&text, path, err);
+	if (result == 0)
+		result = file_publish(file_system(), path, buffer_span(&text), 0600, err);
+	buffer_release(&text);
+	free(path);
+	return result == 0 ? clean(state, err) : -1;
+}
+
+/* A new folder is named ours before anything is put there; one that holds other things is never taken. */
+static int begin(struct publish_state *state, struct error *err)
+{
+	char **names;
+	size_t count;
+	if (file_list(state->folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (strcmp(names[i], LOCK_FILE) != 0)
+			result = error_set(err, ERROR_EXISTS, "%s holds other files (%s) and no state of deltabucket publish; give another --state folder",
+				state->folder, names[i]);
+	file_names_free(names, count);
+	return result == 0 ? publish_state_save(state, err) : -1;
+}
+
+static int load_or_begin(struct publish_state *state, struct error *err)
+{
+	char *const path = publish_state_work_path(state, STATE_FILE);
+	const bool is_new = !file_exists(path);
+	free(path);
+	return is_new ? begin(state, err) : load(state, err);
+}
+
+int publish_state_open(struct publish_state *state, const char *folder, const char *endpoint, const char *run, struct error *err)
+{
+	*state = (struct publish_state){
+		.folder = memory_copy_text(folder),
+		.lock_fd = -1,
+		.endpoint = memory_copy_text(endpoint),
+		.run = memory_copy_text(run),
+	};
+	if (file_make_folder(folder, 0700, err) != 0)
+		goto fail;
+	state->lock_fd = folder_lock_enter(folder, LOCK_FILE, "deltabucket publish", err);
+	if (state->lock_fd < 0)
+		goto fail;
+	if (load_or_begin(state, err) != 0 || clean(state, err) != 0)
+		goto fail;
+	return 0;
+fail:
+	publish_state_close(state);
+	return -1;
+}
+
+void publish_state_close(struct publish_state *state)
+{
+	if (state->folder == NULL)
+		return;
+	folder_lock_leave(state->lock_fd);
+	free(state->folder);
+	free(state->endpoint);
+	free(state->run);
+	*state = (struct publish_state){.lock_fd = -1};
+}
+
+int publish_state_commit(struct publish_state *state, uint64_t anchor_bytes, uint64_t delta_bytes, struct error *err)
+{
+	ASSERT(state->has_pending);
+	static const char *const PENDING_ONLY[] = {"delta", "sent"};
+	state->committed = state->pending;
+	state->has_committed = true;
+	state->has_pending = false;
+	anchor_history_add(&state->history, anchor_bytes, delta_bytes);
+	if (publish_state_save(state, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < sizeof PENDING_ONLY / sizeof PENDING_ONLY[0] && result == 0; i++) {
+		char *const path = publish_state_path(state, state->committed.step, PENDING_ONLY[i]);
+		result = file_remove_tree(path, err);
+		free(path);
+	}
+	return result;
+}
+
+int publish_state_drop_pending(struct publish_state *state, struct error *err)
+{
+	state->has_pending = false;
+	return publish_state_save(state, err);
+}
+
+int publish_state_add_sent(const struct publish_state *state, const char *target, struct error *err)
+{
+	char *const path = publish_state_path(state, state->pending.step, "sent");
+	struct buffer line;
+	buffer_init(&line, SENT_MAX_BYTES);
+	buffer_format(&line, "%s\n", target);
+	const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int result = 0;
+	if (fd < 0 || write(fd, line.data, line.len) != (ssize_t)line.len)
+		result = error_set_errno(err, "writing %s", path);
+	if (fd >= 0)
+		close(fd);
+	buffer_release(&line);
+	free(path);
+	return result;
+}
+
+int publish_state_read_sent(const struct publish_state *state, struct buffer *out, struct error *err)
+{
+	buffer_init(out, SENT_MAX_BYTES);
+	char *const path = publish_state_path(state, state->pending.step, "sent");
+	const int result = file_exists(path) ? file_read_all(path, out, err) : 0;
+	free(path);
+	return result;
+}
+
+int publish_state_clear_sent(const struct publish_state *state, struct error *err)
+{
+	char *const path = publish_state_path(state, state->pending.step, "sent");
+	const int result = file_remove_tree(path, err);
+	free(path);
+	return result;
+}

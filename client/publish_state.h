@@ -1,0 +1,66 @@
+/* What a publisher remembers of one run between two publishes, in a folder of its own:
+ *
+ *   lock              one publisher at a time
+ *   state.json        endpoint, run, epoch, the committed step, the pending one, what was published since the last anchor
+ *   step-NNNNNN/      of the committed and the pending step only:
+ *       checkpoint/   a copy of the checkpoint (reflink where the file system can)
+ *       delta/        pending only: the delta against the committed step
+ *       sent          pending only: request targets whose upload is done, a line each
+ *
+ * state.json is replaced whole, and a step's folder is complete before state.json names it, so kill -9 anywhere leaves either the state before
+ * or the state after; opening removes what no state names. The baseline advances only when the server has said that the step is published. */
+#ifndef CLIENT_PUBLISH_STATE_H
+#define CLIENT_PUBLISH_STATE_H
+
+#include "base/buffer.h"
+#include "base/xxh3.h"
+#include "client/anchor_policy.h"
+
+struct publish_mark {
+	uint64_t step;
+	struct digest128 digest;  /* of the checkpoint's tensors */
+	struct digest128 content; /* of all its files */
+};
+
+struct publish_state {
+	char *folder;
+	int lock_fd;
+	char *endpoint;
+	char *run;
+	bool has_epoch;
+	uint64_t epoch;
+	bool has_committed;
+	struct publish_mark committed;
+	bool has_pending;
+	struct publish_mark pending;
+	struct anchor_history history;
+};
+
+/* The default folder: $XDG_STATE_HOME (or ~/.local/state)/deltabucket/<endpoint>/<bucket>/<run>, the endpoint percent-encoded. NULL with the error
+ * when there is no home folder. Heap, the caller's. */
+char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err);
+
+/* Makes the folder where needed, locks it, reads it, cleans it. busy when another publisher holds it; exists when it belongs to another run or
+ * endpoint; corrupt when state.json is unreadable. */
+int publish_state_open(struct publish_state *state, const char *folder, const char *endpoint, const char *run, struct error *err);
+void publish_state_close(struct publish_state *state); /* a zeroed one is fine */
+
+/* Writes state.json; then removes step folders that it does not name. */
+int publish_state_save(struct publish_state *state, struct error *err);
+/* The pending step is published: it becomes the baseline. Saves. */
+int publish_state_commit(struct publish_state *state, uint64_t anchor_bytes, uint64_t delta_bytes, struct error *err);
+/* Forgets the pending step and its folder. Saves. */
+int publish_state_drop_pending(struct publish_state *state, struct error *err);
+
+/* "<folder>/step-NNNNNN/<name>"; heap, the caller's. */
+char *publish_state_path(const struct publish_state *state, uint64_t step, const char *name);
+/* "<folder>/<name>". */
+char *publish_state_work_path(const struct publish_state *state, const char *name);
+
+/* The pending step's uploads. */
+int publish_state_add_sent(const struct publish_state *state, const char *target, struct error *err);
+/* The text of `sent`: empty when there is none. */
+int publish_state_read_sent(const struct publish_state *state, struct buffer *out, struct error *err);
+int publish_state_clear_sent(const struct publish_state *state, struct error *err);
+
+#endif

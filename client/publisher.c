@@ -1,0 +1,242 @@
+#include "client/publisher.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "client/publish_forms.h"
+#include "client/publish_head.h"
+
+/* Where the copy of the checkpoint lies until it is known to be a new step. */
+static const char NEW_NAME[] = "new";
+
+static uint64_t next_step(const struct publish_state *state)
+{
+	return state->has_committed ? state->committed.step + 1 : 0;
+}
+
+/* --step may name the next step, or the one published last (a repeated call). */
+static int check_step(const struct publisher *publisher, struct error *err)
+{
+	const struct publish_order *const order = publisher->order;
+	const struct publish_state *const state = &publisher->state;
+	if (!order->has_step || order->step == next_step(state) || (state->has_committed && order->step == state->committed.step))
+		return 0;
+	return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step, publisher->run.text,
+		next_step(state));
+}
+
+static int copy_checkpoint(const struct publisher *publisher, struct error *err)
+{
+	char *const folder = publish_state_work_path(&publisher->state, NEW_NAME);
+	int result = file_remove_tree(folder, err);
+	if (result == 0)
+		result = snapshot_copy(publisher->order->checkpoint, folder, err);
+	free(folder);
+	return result;
+}
+
+/* True when this very checkpoint is the committed step already, and the caller means that step. */
+static bool is_repeat(const struct publisher *publisher, const struct snapshot *snapshot)
+{
+	const struct publish_state *const state = &publisher->state;
+	if (!state->has_committed || !digest128_equal(&state->committed.content, &snapshot->content))
+		return false;
+	return publisher->order->has_step ? publisher->order->step == state->committed.step : publisher->adopted;
+}
+
+static int finish_repeat(struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+{
+	publisher->outcome = (struct publish_outcome){
+		.step = publisher->state.committed.step,
+		.digest = publisher->state.committed.digest,
+		.already = true,
+		.checkpoint_bytes = snapshot->bytes,
+	};
+	char *const folder = publish_state_work_path(&publisher->state, NEW_NAME);
+	const int result = file_remove_tree(folder, err);
+	free(folder);
+	return result;
+}
+
+/* The copy becomes the pending step, unless that is pending already from a call that did not finish. */
+static int settle_pending(struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+{
+	struct publish_state *const state = &publisher->state;
+	const struct publish_mark mark = {.step = next_step(state), .digest = snapshot->digest, .content = snapshot->content};
+	const bool resumes = state->has_pending && state->pending.step == mark.step && digest128_equal(&state->pending.content, &mark.content);
+	if (!resumes && publish_state_drop_pending(state, err) != 0)
+		return -1;
+	char *const fresh = publish_state_work_path(state, NEW_NAME);
+	char *const folder = publish_state_path(state, mark.step, "");
+	char *const checkpoint = publish_state_path(state, mark.step, "checkpoint");
+	int result;
+	if (resumes) {
+		result = file_remove_tree(fresh, err);
+	} else {
+		result = file_make_folder(folder, 0700, err);
+		if (result == 0 && file_system()->rename(file_system(), fresh, checkpoint) != 0)
+			result = error_set_errno(err, "renaming %s to %s", fresh, checkpoint);
+		if (result == 0) {
+			state->pending = mark;
+			state->has_pending = true;
+			result = publish_state_save(state, err);
+		}
+	}
+	free(checkpoint);
+	free(folder);
+	free(fresh);
+	return result;
+}
+
+static void fill_form(struct step_message *message, const struct publish_form *form, enum step_form_kind kind)
+{
+	if (!form->wanted)
+		return;
+	message->forms[message->form_count++] = (struct step_form){
+		.kind = kind,
+		.format = span_text(form->format),
+		.objects = form->objects,
+		.object_count = form->files.count,
+	};
+}
+
+static void fill_message(struct step_message *message, const struct publisher *publisher, const struct snapshot *snapshot,
+	const struct publish_forms *forms)
+{
+	const struct publish_state *const state = &publisher->state;
+	*message = (struct step_message){
+		.step = state->pending.step,
+		.epoch = state->epoch,
+		.has_base = state->has_committed,
+		.digest = snapshot->digest,
+		.schema_digest = snapshot->schema_digest,
+		.label = span_text(publisher->order->label),
+		.metadata = publisher->order->metadata,
+		.tensor_digests = span_of(snapshot->tensor_digests, snapshot->tensor_count * sizeof *snapshot->tensor_digests),
+		.files = snapshot->files,
+		.file_count = snapshot->file_count,
+	};
+	if (state->has_committed) {
+		message->base_step = state->committed.step;
+		message->base_digest = state->committed.digest;
+	}
+	fill_form(message, &forms->form[STEP_ANCHOR], STEP_ANCHOR);
+	fill_form(message, &forms->form[STEP_DELTA], STEP_DELTA);
+}
+
+/* What was uploaded by an earlier call may have been removed or overwritten since. */
+static bool wants_upload_again(const struct error *err)
+{
+	return err->kind == ERROR_NO_KEY || err->kind == ERROR_DIGEST_MISMATCH || err->kind == ERROR_NOT_FOUND;
+}
+
+static int explain_refusal(const struct publisher *publisher, const struct error *failure, struct error *err)
+{
+	*err = *failure;
+	if (failure->kind == ERROR_STALE_EPOCH)
+		return error_set(err, ERROR_STALE_EPOCH, "another publisher has taken run %s over, nothing was published; if this one shall go on instead, run"
+			" it once with --take-over", publisher->run.text);
+	return error_wrap(err, "publishing step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
+}
+
+static int send_step(struct publisher *publisher, const struct snapshot *snapshot, const struct publish_forms *forms, struct error *err)
+{
+	struct step_message message;
+	struct error failure = {0};
+	fill_message(&message, publisher, snapshot, forms);
+	for (unsigned tries = 0; tries < 2; tries++) {
+		if (publish_forms_send(forms, publisher, err) != 0)
+			return error_wrap(err, "uploading step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
+		if (remote_run_publish(publisher->remote, &publisher->run, &message, &publisher->outcome.already, &failure) == 0)
+			return 0;
+		if (!wants_upload_again(&failure) || publish_state_clear_sent(&publisher->state, err) != 0)
+			break;
+	}
+	return explain_refusal(publisher, &failure, err);
+}
+
+static int publish_snapshot(struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+{
+	struct publish_forms forms = {0};
+	int result = publish_forms_make(&forms, publisher, snapshot, err);
+	if (result == 0)
+		result = interrupt_check(publisher->session->interrupt, err);
+	if (result == 0)
+		result = send_step(publisher, snapshot, &forms, err);
+	publish_forms_release(&forms);
+	if (result != 0)
+		return -1;
+	struct publish_outcome *const outcome = &publisher->outcome;
+	outcome->step = publisher->state.pending.step;
+	outcome->digest = snapshot->digest;
+	outcome->checkpoint_bytes = snapshot->bytes;
+	return publish_state_commit(&publisher->state, outcome->anchor_bytes, outcome->delta_bytes, err);
+}
+
+static int publish_once(struct publisher *publisher, struct error *err)
+{
+	struct snapshot snapshot = {0};
+	if (check_step(publisher, err) != 0 || copy_checkpoint(publisher, err) != 0)
+		return -1;
+	char *const folder = publish_state_work_path(&publisher->state, NEW_NAME);
+	int result = snapshot_open(&snapshot, folder, publisher->order->threads, err);
+	free(folder);
+	if (result != 0)
+		return -1;
+	const bool repeats = is_repeat(publisher, &snapshot);
+	const struct publish_order *const order = publisher->order;
+	if (repeats)
+		result = finish_repeat(publisher, &snapshot, err);
+	else if (order->has_step && order->step != next_step(&publisher->state))
+		result = error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step, publisher->run.text);
+	else
+		result = settle_pending(publisher, &snapshot, err);
+	if (result == 0 && !repeats)
+		result = publish_snapshot(publisher, &snapshot, err);
+	snapshot_close(&snapshot);
+	return result;
+}
+
+static int open_state(struct publisher *publisher, struct error *err)
+{
+	const char *const endpoint = publisher->session->options->endpoint;
+	char *folder = NULL;
+	if (publisher->order->state_folder == NULL)
+		folder = publish_state_default_folder(endpoint, publisher->run.text, err);
+	if (publisher->order->state_folder == NULL && folder == NULL)
+		return -1;
+	const int result = publish_state_open(&publisher->state, folder != NULL ? folder : publisher->order->state_folder, endpoint, publisher->run.text, err);
+	free(folder);
+	return result;
+}
+
+int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome, struct error *err)
+{
+	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
+	struct error failure = {0};
+	int result = -1;
+	if (run_name_init(&publisher.run, run, err) != 0)
+		return -1;
+	if (open_state(&publisher, &failure) != 0)
+		goto out;
+	publisher.remote = session_connect(session, &failure);
+	if (publisher.remote == NULL || publish_head_settle(&publisher, &failure) != 0)
+		goto out;
+	result = publish_once(&publisher, &failure);
+	if (result != 0 && failure.kind == ERROR_WRONG_BASE) {
+		output_note(&session->output, "%s", failure.text);
+		result = publish_head_refetch(&publisher, &failure);
+		if (result == 0)
+			result = publish_once(&publisher, &failure);
+	}
+out:
+	if (result != 0)
+		*err = failure;
+	*out_outcome = publisher.outcome;
+	arena_free(publisher.arena);
+	remote_free(publisher.remote);
+	publish_state_close(&publisher.state);
+	run_name_release(&publisher.run);
+	return result;
+}

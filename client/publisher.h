@@ -1,0 +1,55 @@
+/* `deltabucket publish`: one checkpoint becomes the run's next step. The parts: publish_head settles who writes and what the baseline is,
+ * publish_forms makes and sends the step's objects, publish_state remembers. Any kill leaves a state from which the same command goes on; the
+ * baseline moves only after the server has said yes. */
+#ifndef CLIENT_PUBLISHER_H
+#define CLIENT_PUBLISHER_H
+
+#include "client/anchor_policy.h"
+#include "client/publish_state.h"
+#include "client/remote_run.h"
+#include "client/session.h"
+#include "client/snapshot.h"
+#include "weights/delta.h"
+
+struct publish_order {
+	const char *checkpoint;   /* file or folder */
+	const char *state_folder; /* NULL: the default one */
+	bool has_step;
+	uint64_t step;
+	const char *label;        /* NULL: none */
+	struct span metadata;     /* JSON object of strings; empty: none */
+	struct anchor_policy anchor;
+	enum delta_format format;
+	bool take_over;
+	bool has_keep_steps;
+	uint64_t keep_steps;
+	unsigned threads;
+};
+
+struct publish_outcome {
+	uint64_t step;
+	struct digest128 digest;
+	bool already;             /* it had been published before this call */
+	uint64_t checkpoint_bytes;
+	uint64_t delta_bytes;     /* 0: no delta */
+	uint64_t anchor_bytes;    /* 0: no anchor */
+	struct delta_stats stats; /* of the delta; zero when an earlier call made it */
+	int64_t diff_ms;
+	int64_t upload_ms;
+};
+
+/* What the parts share; made by publisher_run. */
+struct publisher {
+	struct session *session;
+	const struct publish_order *order;
+	struct run_name run;
+	struct remote *remote;
+	struct publish_state state;
+	struct arena *arena;      /* of one answer at a time */
+	bool adopted;             /* the pending step turned out to be published */
+	struct publish_outcome outcome;
+};
+
+int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome, struct error *err);
+
+#endif

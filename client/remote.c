@@ -1,0 +1,108 @@
+#include "client/remote.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "client/output.h"
+#include "client/remote_error.h"
+
+struct remote {
+	const struct remote_options *options;
+	struct http_client *client;
+	bool passes;       /* the last failure is one that passes */
+	int retry_after_s; /* of the last failure, -1 when not said */
+};
+
+struct remote *remote_new(const struct remote_options *options, struct error *err)
+{
+	const struct http_client_options client_options = {
+		.endpoint = options->endpoint,
+		.ca_file = options->ca,
+		.token = options->token,
+	};
+	struct http_client *const client = http_client_new(&client_options, err);
+	if (client == NULL)
+		return NULL;
+	struct remote *const remote = memory_new(sizeof *remote);
+	remote->options = options;
+	remote->client = client;
+	interrupt_watch(options->interrupt, client);
+	return remote;
+}
+
+void remote_free(struct remote *remote)
+{
+	if (remote == NULL)
+		return;
+	interrupt_forget(remote->options->interrupt, remote->client);
+	http_client_free(remote->client);
+	free(remote);
+}
+
+struct interrupt *remote_interrupt(const struct remote *remote)
+{
+	return remote->options->interrupt;
+}
+
+int remote_try(struct remote *remote, const struct http_request *request, struct http_response *response, struct error *err)
+{
+	remote->passes = false;
+	remote->retry_after_s = -1;
+	if (interrupt_check(remote->options->interrupt, err) != 0)
+		return -1;
+	if (http_client_send(remote->client, request, response, err) != 0) {
+		remote->passes = err->kind == ERROR_UPSTREAM;
+		return -1;
+	}
+	if (response->status >= 200 && response->status <= 299)
+		return 0;
+	remote->passes = retry_worth_status(response->status);
+	remote->retry_after_s = response->retry_after_s;
+	char what[ERROR_TEXT_BYTES];
+	snprintf(what, sizeof what, "%s %s", request->method, request->target);
+	return remote_error_set(err, response->status, buffer_span(&response->body), what);
+}
+
+bool remote_again(struct remote *remote, struct retry *retry, struct error *err)
+{
+	const struct remote_options *const options = remote->options;
+	if (interrupt_check(options->interrupt, err) != 0)
+		return false;
+	if (!remote->passes || retry->attempt >= retry->attempts)
+		return false;
+	if (options->output != NULL && (retry->attempt == 3 || retry->attempt % 20 == 19))
+		output_note(options->output, "%s; still trying", err->text);
+	if (retry_again(retry, remote->retry_after_s))
+		return true;
+	interrupt_check(options->interrupt, err);
+	return false;
+}
+
+struct retry remote_retry(const struct remote *remote)
+{
+	struct retry retry;
+	retry_init(&retry, remote->options->interrupt, remote->options->retries);
+	return retry;
+}
+
+bool remote_failure_passes(const struct remote *remote)
+{
+	return remote->passes;
+}
+
+int remote_send(struct remote *remote, const struct http_request *request, struct http_response *response, struct error *err)
+{
+	struct retry retry = remote_retry(remote);
+	struct error failure = {0};
+	for (;;) {
+		*response = (struct http_response){0};
+		if (remote_try(remote, request, response, &failure) == 0)
+			return 0;
+		if (!remote_again(remote, &retry, &failure))
+			break;
+		http_response_release(response);
+	}
+	*err = failure;
+	return -1;
+}

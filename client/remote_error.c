@@ -1,0 +1,91 @@
+#include "client/remote_error.h"
+
+#include <string.h>
+
+#include "client/listing.h"
+#include "wire/step_message.h"
+
+enum { ARENA_BYTES = 512 * 1024 };
+
+static const struct {
+	int status;
+	enum error_kind kind;
+} STATUSES[] = {
+	{301, ERROR_NO_BUCKET}, {400, ERROR_INVALID}, {401, ERROR_NO_CREDENTIALS}, {403, ERROR_DENIED}, {404, ERROR_NOT_FOUND},
+	{405, ERROR_METHOD}, {409, ERROR_EXISTS}, {410, ERROR_COLLECTED}, {411, ERROR_LENGTH_REQUIRED}, {412, ERROR_PRECONDITION},
+	{413, ERROR_TOO_LARGE}, {416, ERROR_RANGE}, {422, ERROR_INVALID}, {425, ERROR_NOT_READY}, {501, ERROR_UNSUPPORTED},
+	{507, ERROR_NO_SPACE},
+};
+
+/* Codes of the S3 face that say more than their status. */
+static const struct {
+	const char *code;
+	enum error_kind kind;
+} S3_CODES[] = {
+	{"NoSuchBucket", ERROR_NO_BUCKET},
+	{"NoSuchKey", ERROR_NO_KEY},
+	{"BucketAlreadyOwnedByYou", ERROR_BUCKET_OWNED},
+	{"BucketAlreadyExists", ERROR_BUCKET_TAKEN},
+	{"BucketNotEmpty", ERROR_BUCKET_NOT_EMPTY},
+	{"InvalidBucketName", ERROR_BAD_NAME},
+	{"KeyTooLongError", ERROR_KEY_TOO_LONG},
+	{"BadDigest", ERROR_BAD_DIGEST},
+	{"InvalidAccessKeyId", ERROR_UNKNOWN_KEY_ID},
+	{"InvalidToken", ERROR_UNKNOWN_KEY_ID},
+	{"EntityTooLarge", ERROR_TOO_LARGE},
+};
+
+static const struct {
+	const char *name;
+	enum error_kind kind;
+} KINDS[] = {
+#define ERROR_KIND(symbol, number, meaning) {#symbol, ERROR_##symbol},
+#include "base/error.def"
+#undef ERROR_KIND
+};
+
+static enum error_kind kind_of_status(int status)
+{
+	for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
+		if (STATUSES[i].status == status)
+			return STATUSES[i].kind;
+	return ERROR_UPSTREAM;
+}
+
+static enum error_kind kind_of_code(struct span code, int status)
+{
+	for (size_t i = 0; i < sizeof S3_CODES / sizeof S3_CODES[0]; i++)
+		if (span_equal_text(code, S3_CODES[i].code))
+			return S3_CODES[i].kind;
+	/* A 5xx speaks of the server's own state ("busy", "io"): for us it is the peer that failed. */
+	if (status >= 500 && status != 507)
+		return kind_of_status(status);
+	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+		if (span_equal_nocase(code, KINDS[i].name))
+			return KINDS[i].kind;
+	return kind_of_status(status);
+}
+
+int remote_error_set(struct error *err, int status, struct span body, const char *what)
+{
+	struct arena *const arena = arena_new(ARENA_BYTES);
+	struct error_message json = {0};
+	struct listing_error xml = {0};
+	struct error ignored = {0};
+	struct span code = {0};
+	struct span message = {0};
+	if (body.len > 0 && body.data[0] == '{' && error_message_parse(body, arena, &json, &ignored) == 0) {
+		code = json.code;
+		message = json.message;
+	} else if (listing_parse_error(body, arena, &xml)) {
+		code = xml.code;
+		message = xml.message;
+	}
+	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : kind_of_status(status);
+	if (message.len > 0)
+		error_set(err, kind, "%.*s", (int)(message.len < ERROR_TEXT_BYTES ? message.len : ERROR_TEXT_BYTES), (const char *)message.data);
+	else
+		error_set(err, kind, "the server answered %s with status %d", what, status);
+	arena_free(arena);
+	return -1;
+}

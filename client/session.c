@@ -1,0 +1,44 @@
+#include "client/session.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BUCKET_MAX_BYTES = 255, KEY_MAX_BYTES = 1024 };
+
+int session_usage(struct session *session, struct error *err, const char *format, ...)
+{
+	char text[ERROR_TEXT_BYTES];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	session->usage = true;
+	return error_set(err, ERROR_INVALID, "%s", text);
+}
+
+struct remote *session_connect(struct session *session, struct error *err)
+{
+	return remote_new(&session->remote_options, err);
+}
+
+struct transfer_options session_transfer(struct session *session, struct progress *progress)
+{
+	return (struct transfer_options){
+		.remote = &session->remote_options,
+		.parallel = (unsigned)session->options->parallel.value,
+		.progress = progress,
+	};
+}
+
+int session_object_name(struct session *session, const char *text, struct object_name *out, struct error *err)
+{
+	const char *const slash = strchr(text, '/');
+	out->bucket = slash == NULL ? span_text(text) : span_of(text, (size_t)(slash - text));
+	out->key = slash == NULL ? (struct span){0} : span_text(slash + 1);
+	if (out->bucket.len == 0 || out->bucket.len > BUCKET_MAX_BYTES)
+		return session_usage(session, err, "\"%s\" names no bucket: the form is BUCKET/KEY", text);
+	if (out->key.len > KEY_MAX_BYTES)
+		return session_usage(session, err, "the key is over %d bytes", KEY_MAX_BYTES);
+	return 0;
+}

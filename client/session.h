@@ -1,0 +1,31 @@
+/* What every command works with: its options, where it prints, the stop signal, the server. Made by main for one command. */
+#ifndef CLIENT_SESSION_H
+#define CLIENT_SESSION_H
+
+#include "client/interrupt.h"
+#include "client/options.h"
+#include "client/output.h"
+#include "client/remote.h"
+#include "client/transfer.h"
+
+struct session {
+	const struct options *options;
+	struct output output;
+	struct interrupt *interrupt;          /* NULL for commands that only compute */
+	struct remote_options remote_options; /* set for commands that talk to the server */
+	bool usage;                           /* the failure is the command line's: exit code 2 */
+};
+
+/* -1 with invalid, and the exit code says usage. */
+int session_usage(struct session *session, struct error *err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+struct remote *session_connect(struct session *session, struct error *err);
+struct transfer_options session_transfer(struct session *session, struct progress *progress);
+
+/* BUCKET[/KEY] as given on the command line, checked for size; spans into `text`. */
+struct object_name {
+	struct span bucket;
+	struct span key; /* may be empty */
+};
+int session_object_name(struct session *session, const char *text, struct object_name *out, struct error *err);
+
+#endif

@@ -1,0 +1,110 @@
+#include "client/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "client/folder_files.h"
+
+int snapshot_copy(const char *from, const char *to, struct error *err)
+{
+	struct checkpoint *const checkpoint = checkpoint_open(from, err);
+	if (checkpoint == NULL)
+		return -1;
+	int result = file_make_folder(to, 0755, err);
+	for (size_t i = 0; i < checkpoint_file_count(checkpoint) && result == 0; i++) {
+		const struct checkpoint_file *const file = checkpoint_file(checkpoint, i);
+		char *const path = folder_files_join(to, file->path);
+		result = folder_files_make_parent(path, err);
+		if (result == 0)
+			result = file_clone(file->full_path, path, err);
+		free(path);
+	}
+	checkpoint_close(checkpoint);
+	return result;
+}
+
+static int by_path(const void *left, const void *right)
+{
+	const struct step_file *const *const a = left;
+	const struct step_file *const *const b = right;
+	return span_compare((*a)->path, (*b)->path);
+}
+
+static void add_number(struct xxh3_stream *stream, uint64_t number)
+{
+	uint8_t bytes[8];
+	for (unsigned i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(number >> (8 * i));
+	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
+}
+
+struct digest128 snapshot_content(const struct step_file *files, size_t count)
+{
+	const struct step_file **const sorted = memory_new_array(count + 1, sizeof *sorted);
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &files[i];
+	qsort(sorted, count, sizeof *sorted, by_path);
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	for (size_t i = 0; i < count; i++) {
+		add_number(stream, sorted[i]->path.len);
+		xxh3_stream_add(stream, sorted[i]->path);
+		add_number(stream, sorted[i]->size);
+		xxh3_stream_add(stream, span_of(sorted[i]->digest.bytes, sizeof sorted[i]->digest.bytes));
+	}
+	const struct digest128 content = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	free(sorted);
+	return content;
+}
+
+static void measure_files(struct snapshot *snapshot)
+{
+	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof *snapshot->files);
+	for (size_t i = 0; i < snapshot->file_count; i++) {
+		const struct checkpoint_file *const file = checkpoint_file(snapshot->checkpoint, i);
+		snapshot->files[i] = (struct step_file){
+			.path = span_text(file->path),
+			.size = file->size,
+			.digest = checkpoint_file_digest(snapshot->checkpoint, i),
+		};
+	}
+	snapshot->content = snapshot_content(snapshot->files, snapshot->file_count);
+}
+
+static void measure_tensors(struct snapshot *snapshot, unsigned threads)
+{
+	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
+	snapshot->tensor_count = schema_count(schema);
+	snapshot->tensor_digests = memory_new_array(snapshot->tensor_count + 1, sizeof *snapshot->tensor_digests);
+	checkpoint_tensor_digests(snapshot->checkpoint, threads != 0 ? threads : (unsigned)sysconf(_SC_NPROCESSORS_ONLN), snapshot->tensor_digests);
+	snapshot->digest = schema_checkpoint_digest(schema, snapshot->tensor_digests);
+	snapshot->schema_digest = schema_digest(schema);
+}
+
+int snapshot_open(struct snapshot *snapshot, const char *folder, unsigned threads, struct error *err)
+{
+	*snapshot = (struct snapshot){.checkpoint = checkpoint_open(folder, err)};
+	if (snapshot->checkpoint == NULL)
+		return -1;
+	snapshot->file_count = checkpoint_file_count(snapshot->checkpoint);
+	snapshot->bytes = checkpoint_bytes(snapshot->checkpoint);
+	if (snapshot->file_count > STEP_OBJECTS_MAX) {
+		error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", folder, snapshot->file_count, STEP_OBJECTS_MAX);
+		snapshot_close(snapshot);
+		return -1;
+	}
+	measure_tensors(snapshot, threads);
+	measure_files(snapshot);
+	return 0;
+}
+
+void snapshot_close(struct snapshot *snapshot)
+{
+	checkpoint_close(snapshot->checkpoint);
+	free(snapshot->tensor_digests);
+	free(snapshot->files);
+	*snapshot = (struct snapshot){0};
+}

@@ -1,0 +1,30 @@
+/* A checkpoint folder of ours (copied, so that nobody writes to it any more), opened and measured: what a manifest says about it. */
+#ifndef CLIENT_SNAPSHOT_H
+#define CLIENT_SNAPSHOT_H
+
+#include "weights/checkpoint.h"
+#include "wire/step_message.h"
+
+struct snapshot {
+	struct checkpoint *checkpoint;
+	struct digest128 *tensor_digests; /* schema order */
+	size_t tensor_count;
+	struct step_file *files;          /* sorted by path; paths lie in the checkpoint */
+	size_t file_count;
+	uint64_t bytes;
+	struct digest128 digest;          /* of the tensors */
+	struct digest128 schema_digest;
+	struct digest128 content;         /* of the file list */
+};
+
+/* Copies the checkpoint at `from` (a file becomes model.safetensors) into the new folder `to`, by reflink where the file system can. */
+int snapshot_copy(const char *from, const char *to, struct error *err);
+
+/* too_large when there are more files than a manifest may list. */
+int snapshot_open(struct snapshot *snapshot, const char *folder, unsigned threads, struct error *err);
+void snapshot_close(struct snapshot *snapshot); /* a zeroed one is fine */
+
+/* Digest of a list of files, whatever its order: path, size and digest of each. */
+struct digest128 snapshot_content(const struct step_file *files, size_t count);
+
+#endif

@@ -1,0 +1,369 @@
+/* Downloads: a lock guards who takes which part; bytes go straight from the connection to their place in the part file. The thread that finishes
+ * a file's last part proves and renames it. A file of one part has no journal: there is nothing to resume that a fresh range would not do. */
+#include "client/transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "client/part_journal.h"
+#include "client/pool.h"
+#include "client/remote_object.h"
+
+enum { READ_BLOCK_BYTES = 1024 * 1024 };
+
+int transfer_file_digest(const char *path, struct digest128 *out, struct error *err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(err, "opening %s", path);
+	uint8_t *const block = memory_new(READ_BLOCK_BYTES);
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	ssize_t len;
+	while ((len = read(fd, block, READ_BLOCK_BYTES)) > 0 || (len < 0 && errno == EINTR))
+		if (len > 0)
+			xxh3_stream_add(stream, span_of(block, (size_t)len));
+	const int result = len == 0 ? 0 : error_set_errno(err, "reading %s", path);
+	*out = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	free(block);
+	close(fd);
+	return result;
+}
+
+struct file {
+	const struct transfer_download *what;
+	struct part_plan plan;
+	char identity[192];
+	int fd;
+	struct part_journal *journal; /* NULL for one part */
+	size_t parts;
+	bool *taken;         /* guarded by the lock, as the rest */
+	size_t next;         /* no part before it is free */
+	size_t done;
+	bool restarted;
+};
+
+struct download_job {
+	const struct transfer_options *options;
+	struct lock lock;
+	struct file *files;
+	size_t count;
+};
+
+static bool is_there_already(const struct transfer_download *what)
+{
+	struct error ignored = {0};
+	struct digest128 digest;
+	uint64_t size;
+	return what->has_digest && file_exists(what->path) && file_size(what->path, &size, &ignored) == 0 && size == what->size &&
+		transfer_file_digest(what->path, &digest, &ignored) == 0 && digest128_equal(&digest, &what->digest);
+}
+
+/* Room on the disk is taken at once, so that a full disk is known before the download, not at its end. */
+static int reserve(int fd, uint64_t size, const char *path, struct error *err)
+{
+	if (ftruncate(fd, (off_t)size) != 0)
+		return error_set_errno(err, "sizing %s", path);
+	if (size > 0 && fallocate(fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC)
+		return error_set_errno(err, "reserving %llu bytes for %s", (unsigned long long)size, path);
+	return 0;
+}
+
+static int open_journal(struct file *file, struct error *err)
+{
+	char path[4096];
+	if (snprintf(path, sizeof path, "%s.journal", file->what->part_path) >= (int)sizeof path)
+		return error_set(err, ERROR_INVALID, "the path %s is too long", file->what->part_path);
+	file->journal = part_journal_open(path, &file->plan, err);
+	if (file->journal == NULL || part_journal_verify(file->journal, file->fd, file->what->part_path, err) != 0)
+		return -1;
+	return 0;
+}
+
+static void count_what_is_there(struct file *file, struct progress *progress)
+{
+	for (size_t i = 0; i < file->parts; i++) {
+		file->taken[i] = file->journal != NULL && part_journal_has(file->journal, i);
+		if (!file->taken[i])
+			continue;
+		file->done++;
+		progress_add(progress, part_plan_bytes(&file->plan, i));
+	}
+}
+
+static int file_prepare(struct file *file, const struct transfer_download *what, const struct transfer_options *options, struct error *err)
+{
+	char digest[DIGEST128_TEXT_BYTES] = "none";
+	if (what->has_digest)
+		digest128_format(&what->digest, digest);
+	snprintf(file->identity, sizeof file->identity, "%s", what->has_digest || what->etag == NULL ? digest : what->etag);
+	file->what = what;
+	file->plan = (struct part_plan){
+		.size = what->size,
+		.part_bytes = options->part_bytes != 0 ? options->part_bytes : TRANSFER_PART_BYTES,
+		.identity = span_text(file->identity),
+	};
+	if (is_there_already(what)) {
+		progress_add(options->progress, what->size);
+		return 0;
+	}
+	file->fd = open(what->part_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (file->fd < 0)
+		return error_set_errno(err, "opening %s", what->part_path);
+	if (flock(file->fd, LOCK_EX | LOCK_NB) != 0)
+		return error_set(err, ERROR_BUSY, "another process is downloading into %s", what->part_path);
+	if (reserve(file->fd, what->size, what->part_path, err) != 0)
+		return -1;
+	if (part_plan_count(&file->plan) > 1 && open_journal(file, err) != 0)
+		return -1;
+	file->parts = part_plan_count(&file->plan);
+	file->taken = memory_new_array(file->parts, sizeof *file->taken);
+	count_what_is_there(file, options->progress);
+	return 0;
+}
+
+static void file_release(struct file *file)
+{
+	if (file->fd >= 0)
+		close(file->fd);
+	part_journal_close(file->journal);
+	free(file->taken);
+}
+
+static int file_finish(struct file *file, struct error *err)
+{
+	const struct transfer_download *const what = file->what;
+	if (file_sync(file_system(), file->fd, what->part_path, err) != 0)
+		return -1;
+	if (rename(what->part_path, what->path) != 0)
+		return error_set_errno(err, "renaming %s to %s", what->part_path, what->path);
+	if (file->journal != NULL) {
+		char path[4096];
+		snprintf(path, sizeof path, "%s.journal", what->part_path);
+		unlink(path);
+	}
+	return 0;
+}
+
+/* All parts are here: proves the file. 1 when it has to come again, 0 when it is in place. */
+static int file_prove(struct file *file, struct progress *progress, struct error *err)
+{
+	const struct transfer_download *const what = file->what;
+	struct digest128 digest;
+	if (what->has_digest) {
+		if (transfer_file_digest(what->part_path, &digest, err) != 0)
+			return -1;
+		if (!digest128_equal(&digest, &what->digest)) {
+			char wanted[DIGEST128_TEXT_BYTES];
+			char got[DIGEST128_TEXT_BYTES];
+			digest128_format(&what->digest, wanted);
+			digest128_format(&digest, got);
+			if (file->journal != NULL && part_journal_restart(file->journal, err) != 0)
+				return -1;
+			if (file->restarted)
+				return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as %s and should be %s", what->target, got, wanted);
+			progress_take_back(progress, what->size);
+			return 1;
+		}
+	}
+	return file_finish(file, err);
+}
+
+/* A part of any file that nobody has taken yet; NULL when there is none. */
+static struct file *take_part(struct download_job *job, size_t *out_part)
+{
+	struct file *taken = NULL;
+	lock_enter(&job->lock);
+	for (size_t i = 0; i < job->count && taken == NULL; i++) {
+		struct file *const file = &job->files[i];
+		while (file->next < file->parts && file->taken[file->next])
+			file->next++;
+		if (file->next == file->parts)
+			continue;
+		*out_part = file->next++;
+		file->taken[*out_part] = true;
+		taken = file;
+	}
+	lock_leave(&job->lock);
+	return taken;
+}
+
+struct part_sink {
+	struct body_sink sink;
+	const struct file *file;
+	uint64_t offset;
+	struct xxh3_stream *checksum;
+	struct progress *progress;
+};
+
+static enum sink_result part_sink_write(struct body_sink *sink, struct span bytes, struct error *err)
+{
+	struct part_sink *const part = (struct part_sink *)sink;
+	if (file_write_at(file_system(), part->file->fd, bytes, (off_t)part->offset, part->file->what->part_path, err) != 0)
+		return SINK_FAILED;
+	xxh3_stream_add(part->checksum, bytes);
+	part->offset += bytes.len;
+	progress_add(part->progress, bytes.len);
+	return SINK_TAKEN;
+}
+
+static int fetch_part(const struct file *file, size_t part, struct progress *progress, struct remote *remote, uint64_t *out_checksum, struct error *err)
+{
+	const struct remote_object_range range = {
+		.target = file->what->target,
+		.etag = file->what->etag,
+		.offset = part_plan_offset(&file->plan, part),
+		.size = part_plan_bytes(&file->plan, part),
+		.whole = file->parts == 1,
+	};
+	struct part_sink sink = {
+		.sink = {.write = part_sink_write},
+		.file = file,
+		.offset = range.offset,
+		.checksum = xxh3_stream_new(),
+		.progress = progress,
+	};
+	const int result = remote_object_get(remote, &range, &sink.sink, err);
+	const struct digest128 digest = xxh3_stream_result(sink.checksum);
+	memcpy(out_checksum, digest.bytes, sizeof *out_checksum);
+	xxh3_stream_free(sink.checksum);
+	return result;
+}
+
+/* Books a finished part: true when it was the file's last. */
+static int book_part(struct download_job *job, struct file *file, size_t part, uint64_t checksum, bool *out_last, struct error *err)
+{
+	lock_enter(&job->lock);
+	const int result = file->journal == NULL ? 0 : part_journal_add(file->journal, part, checksum, err);
+	file->done++;
+	*out_last = file->done == file->parts;
+	lock_leave(&job->lock);
+	return result;
+}
+
+static void restart(struct download_job *job, struct file *file)
+{
+	lock_enter(&job->lock);
+	memset(file->taken, 0, file->parts * sizeof *file->taken);
+	file->next = 0;
+	file->done = 0;
+	file->restarted = true;
+	lock_leave(&job->lock);
+}
+
+static int settle(struct download_job *job, struct file *file, struct error *err)
+{
+	const int again = file_prove(file, job->options->progress, err);
+	if (again > 0)
+		restart(job, file);
+	return again < 0 ? -1 : 0;
+}
+
+static int download_piece(void *argument, struct remote *remote, struct error *err)
+{
+	struct download_job *const job = argument;
+	size_t part = 0;
+	struct file *const file = take_part(job, &part);
+	if (file == NULL)
+		return 0;
+	uint64_t checksum;
+	bool last;
+	if (fetch_part(file, part, job->options->progress, remote, &checksum, err) != 0 ||
+		book_part(job, file, part, checksum, &last, err) != 0)
+		return -1;
+	if (last && settle(job, file, err) != 0)
+		return -1;
+	return 1;
+}
+
+static unsigned threads_for(const struct transfer_options *options, size_t pieces)
+{
+	const unsigned wanted = options->parallel != 0 ? options->parallel : TRANSFER_PARALLEL;
+	return pieces < wanted ? (unsigned)pieces : wanted;
+}
+
+/* Opens all part files; those that a former call left complete are settled at once. Gives the number of parts still to fetch. */
+static int prepare_all(struct download_job *job, const struct transfer_download *files, size_t *out_missing, struct error *err)
+{
+	for (size_t i = 0; i < job->count; i++) {
+		struct file *const file = &job->files[i];
+		if (file_prepare(file, &files[i], job->options, err) != 0)
+			return -1;
+		if (file->parts > 0 && file->done == file->parts && settle(job, file, err) != 0)
+			return -1;
+		*out_missing += file->parts - file->done;
+	}
+	return 0;
+}
+
+int transfer_download(const struct transfer_options *options, const struct transfer_download *files, size_t count, struct error *err)
+{
+	struct download_job job = {.options = options, .count = count, .files = memory_new_array(count + 1, sizeof *job.files)};
+	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
+	for (size_t i = 0; i < count; i++)
+		job.files[i].fd = -1;
+	size_t missing = 0;
+	int result = prepare_all(&job, files, &missing, err);
+	if (result == 0 && missing > 0)
+		result = pool_run(options->remote, threads_for(options, missing), download_piece, &job, err);
+	for (size_t i = 0; i < count; i++)
+		file_release(&job.files[i]);
+	lock_release(&job.lock);
+	free(job.files);
+	return result;
+}
+
+struct upload_job {
+	const struct transfer_options *options;
+	const struct transfer_upload *files;
+	size_t count;
+	transfer_done_fn *done;
+	void *owner;
+	struct lock lock;
+	size_t next; /* guarded by lock */
+};
+
+static int upload_file(const struct upload_job *job, const struct transfer_upload *file, struct remote *remote, struct error *err)
+{
+	const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(err, "opening %s", file->path);
+	const struct remote_object_body body = {.fd = fd, .size = file->size, .path = file->path, .progress = job->options->progress};
+	const int result = remote_object_put(remote, file->target, &body, err);
+	close(fd);
+	return result;
+}
+
+static int upload_piece(void *argument, struct remote *remote, struct error *err)
+{
+	struct upload_job *const job = argument;
+	lock_enter(&job->lock);
+	const size_t index = job->next < job->count ? job->next++ : job->count;
+	lock_leave(&job->lock);
+	if (index == job->count)
+		return 0;
+	if (upload_file(job, &job->files[index], remote, err) != 0)
+		return -1;
+	lock_enter(&job->lock);
+	const int result = job->done == NULL ? 0 : job->done(job->owner, index, err);
+	lock_leave(&job->lock);
+	return result == 0 ? 1 : -1;
+}
+
+int transfer_upload(const struct transfer_options *options, const struct transfer_upload *files, size_t count, transfer_done_fn *done, void *owner,
+	struct error *err)
+{
+	struct upload_job job = {.options = options, .files = files, .count = count, .done = done, .owner = owner};
+	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
+	const int result = count == 0 ? 0 : pool_run(options->remote, threads_for(options, count), upload_piece, &job, err);
+	lock_release(&job.lock);
+	return result;
+}

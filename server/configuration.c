@@ -1,0 +1,379 @@
+/* Sources are read from the weakest to the strongest: defaults, file, environment, flags; a stronger one replaces what a weaker one
+ * said. A list is replaced as a whole by the first value of a stronger source. */
+#include "server/configuration.h"
+
+#include <ini.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum setting_type { SETTING_TEXT, SETTING_LIST, SETTING_FLAG, SETTING_NUMBER };
+
+struct setting {
+	const char *name;
+	enum setting_type type;
+	size_t offset;
+	const char *standard;
+	uint64_t least;
+	uint64_t most;
+	const char *unit;
+	const char *help;
+};
+
+static const struct setting settings[] = {
+#define SETTING(name, TYPE, standard, least, most, unit, help) \
+	{#name, SETTING_##TYPE, offsetof(struct configuration, name), standard, least, most, unit, help},
+#include "server/configuration.def"
+#undef SETTING
+};
+enum { SETTING_COUNT = sizeof settings / sizeof settings[0], VALUE_MAX_BYTES = 4096, LIST_MAX = 64 };
+
+struct loading {
+	struct configuration *configuration;
+	int origin[SETTING_COUNT]; /* the source whose value stands */
+	int source;                /* which is being read: rises */
+	const char *from;          /* for messages */
+	struct error *err;
+	bool failed;
+};
+
+static void list_clear(struct configuration_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i]);
+	free(list->items);
+	*list = (struct configuration_list){NULL, 0};
+}
+
+static int list_add(struct configuration_list *list, struct span item, const char *name, struct error *err)
+{
+	if (list->count == LIST_MAX)
+		return error_set(err, ERROR_INVALID, "%s has over %d values", name, LIST_MAX);
+	list->items = memory_grow(list->items, list->count + 1, sizeof *list->items);
+	char *const text = memory_new(item.len + 1);
+	memcpy(text, item.data, item.len);
+	list->items[list->count++] = text;
+	return 0;
+}
+
+static int set_number(const struct setting *setting, uint64_t *field, const char *value, const char *from, struct error *err)
+{
+	uint64_t number;
+	if (!span_parse_u64(span_text(value), &number) || number < setting->least || number > setting->most)
+		return error_set(err, ERROR_INVALID, "%s: %s must be a number of %s from %llu to %llu, not '%s'", from, setting->name,
+			setting->unit, (unsigned long long)setting->least, (unsigned long long)setting->most, value);
+	*field = number;
+	return 0;
+}
+
+static int set_flag(const struct setting *setting, bool *field, const char *value, const char *from, struct error *err)
+{
+	static const struct { const char *word; bool meaning; } words[] = {
+		{"1", true}, {"true", true}, {"yes", true}, {"on", true}, {"0", false}, {"false", false}, {"no", false}, {"off", false}};
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+		if (span_equal_nocase(span_text(value), words[i].word)) {
+			*field = words[i].meaning;
+			return 0;
+		}
+	return error_set(err, ERROR_INVALID, "%s: %s must be yes or no, not '%s'", from, setting->name, value);
+}
+
+static int set_list(const struct setting *setting, struct configuration_list *list, const char *value, struct error *err)
+{
+	struct span rest = span_text(value);
+	struct span item;
+	while (span_split(&rest, ',', &item)) {
+		item = span_trim(item);
+		if (item.len > 0 && list_add(list, item, setting->name, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int set_value(struct loading *loading, size_t at, const char *value)
+{
+	const struct setting *const setting = &settings[at];
+	void *const field = (char *)loading->configuration + setting->offset;
+	if (strlen(value) > VALUE_MAX_BYTES)
+		return error_set(loading->err, ERROR_INVALID, "%s: %s is over %d bytes", loading->from, setting->name, VALUE_MAX_BYTES);
+	if (setting->type == SETTING_LIST && loading->origin[at] != loading->source)
+		list_clear(field);
+	loading->origin[at] = loading->source;
+	if (setting->type == SETTING_NUMBER)
+		return set_number(setting, field, value, loading->from, loading->err);
+	if (setting->type == SETTING_FLAG)
+		return set_flag(setting, field, value, loading->from, loading->err);
+	if (setting->type == SETTING_LIST)
+		return set_list(setting, field, value, loading->err);
+	char **const text = field;
+	free(*text);
+	*text = value[0] == '\0' ? NULL : memory_copy_text(value);
+	return 0;
+}
+
+/* Flags write '-' for '_', the environment capitals. */
+static char fold(char character)
+{
+	if (character == '-')
+		return '_';
+	return character >= 'A' && character <= 'Z' ? (char)(character - 'A' + 'a') : character;
+}
+
+static bool is_setting(const char *name, struct span given)
+{
+	if (strlen(name) != given.len)
+		return false;
+	for (size_t i = 0; i < given.len; i++)
+		if (fold((char)given.data[i]) != name[i])
+			return false;
+	return true;
+}
+
+static size_t find_setting(struct span given)
+{
+	size_t at = 0;
+	while (at < SETTING_COUNT && !is_setting(settings[at].name, given))
+		at++;
+	return at;
+}
+
+static int take_file_entry(void *taker, const char *section, const char *name, const char *value)
+{
+	struct loading *const loading = taker;
+	const size_t at = find_setting(span_text(name));
+	if (loading->failed)
+		return 0;
+	if (section[0] != '\0' || at == SETTING_COUNT) {
+		error_set(loading->err, ERROR_INVALID, "%s: there is no setting '%s%s%s'", loading->from, section,
+			section[0] != '\0' ? "." : "", name);
+		loading->failed = true;
+		return 0;
+	}
+	loading->failed = set_value(loading, at, value) != 0;
+	return loading->failed ? 0 : 1;
+}
+
+static int read_file(struct loading *loading, const char *path)
+{
+	loading->source++;
+	loading->from = path;
+	const int line = ini_parse(path, take_file_entry, loading);
+	if (loading->failed)
+		return -1;
+	if (line < 0)
+		return error_set_errno(loading->err, "cannot read the configuration file %s", path);
+	if (line > 0)
+		return error_set(loading->err, ERROR_INVALID, "%s: line %d is no setting (name = value)", path, line);
+	return 0;
+}
+
+/* Other names behind DELTABUCKET_ belong to the client and to the root key; they are passed over. */
+static int read_environment(struct loading *loading, char *const *environment)
+{
+	static const char prefix[] = "DELTABUCKET_";
+	loading->source++;
+	for (; *environment != NULL; environment++) {
+		const char *const equals = strchr(*environment, '=');
+		if (equals == NULL || strncmp(*environment, prefix, sizeof prefix - 1) != 0)
+			continue;
+		const char *const name = *environment + sizeof prefix - 1;
+		const size_t at = find_setting(span_of(name, (size_t)(equals - name)));
+		loading->from = "environment";
+		if (at < SETTING_COUNT && set_value(loading, at, equals + 1) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+struct special {
+	const char *flag;
+	enum configuration_request request;
+};
+static const struct special specials[] = {
+	{"--help", CONFIGURATION_HELP}, {"-h", CONFIGURATION_HELP}, {"--version", CONFIGURATION_VERSION},
+	{"--print-config-docs", CONFIGURATION_DOCS}};
+
+static bool take_special(const char *argument, enum configuration_request *out_request)
+{
+	for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++)
+		if (strcmp(argument, specials[i].flag) == 0) {
+			*out_request = specials[i].request;
+			return true;
+		}
+	return false;
+}
+
+/* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and passed over here. */
+static int take_flag(struct loading *loading, int count, char *const *arguments, int *at)
+{
+	const char *const argument = arguments[*at];
+	if (strncmp(argument, "--", 2) != 0)
+		return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; see deltabucketd --help", argument);
+	const char *const equals = strchr(argument, '=');
+	const struct span name = span_of(argument + 2, equals != NULL ? (size_t)(equals - argument - 2) : strlen(argument) - 2);
+	const bool is_config = span_equal_text(name, "config");
+	const size_t found = find_setting(name);
+	if (found == SETTING_COUNT && !is_config)
+		return error_set(loading->err, ERROR_INVALID, "there is no flag --%.*s; see deltabucketd --help", (int)name.len,
+			(const char *)name.data);
+	const char *value = equals != NULL ? equals + 1 : "yes";
+	if (equals == NULL && (is_config || settings[found].type != SETTING_FLAG)) {
+		if (++*at >= count)
+			return error_set(loading->err, ERROR_INVALID, "--%.*s needs a value", (int)name.len, (const char *)name.data);
+		value = arguments[*at];
+	}
+	loading->from = "command line";
+	return is_config ? 0 : set_value(loading, found, value);
+}
+
+static int read_flags(struct loading *loading, int count, char *const *arguments, enum configuration_request *out_request)
+{
+	loading->source++;
+	for (int i = 0; i < count; i++) {
+		if (take_special(arguments[i], out_request))
+			return 0;
+		if (take_flag(loading, count, arguments, &i) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static const char *find_config_file(int count, char *const *arguments, char *const *environment)
+{
+	for (int i = 0; i < count; i++) {
+		if (strncmp(arguments[i], "--config=", 9) == 0)
+			return arguments[i] + 9;
+		if (strcmp(arguments[i], "--config") == 0 && i + 1 < count)
+			return arguments[i + 1];
+	}
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, "DELTABUCKET_CONFIG=", 19) == 0)
+			return *environment + 19;
+	return NULL;
+}
+
+static int read_defaults(struct loading *loading)
+{
+	loading->source++;
+	loading->from = "default";
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (settings[i].standard[0] != '\0' && set_value(loading, i, settings[i].standard) != 0)
+			return -1;
+	return 0;
+}
+
+static int check(const struct configuration *configuration, struct error *err)
+{
+	if (configuration->data == NULL)
+		return error_set(err, ERROR_INVALID, "--data DIR is needed: the folder that holds everything");
+	if ((configuration->tls_cert == NULL) != (configuration->tls_key == NULL))
+		return error_set(err, ERROR_INVALID, "tls_cert and tls_key go together");
+	if (configuration->http && configuration->tls_cert != NULL)
+		return error_set(err, ERROR_INVALID, "http and tls_cert exclude each other");
+	if (configuration->listen.count == 0)
+		return error_set(err, ERROR_INVALID, "listen needs at least one address");
+	if (configuration->default_namespace == NULL || configuration->region == NULL || configuration->tls_priorities == NULL)
+		return error_set(err, ERROR_INVALID, "default_namespace, region and tls_priorities cannot be empty");
+	return 0;
+}
+
+int configuration_load(struct configuration *configuration, int argument_count, char *const *arguments, char *const *environment,
+	enum configuration_request *out_request, struct error *err)
+{
+	struct loading loading = {.configuration = configuration, .err = err};
+	const char *const file = find_config_file(argument_count, arguments, environment);
+	memset(configuration, 0, sizeof *configuration);
+	*out_request = CONFIGURATION_RUN;
+	if (read_defaults(&loading) != 0)
+		return -1;
+	for (int i = 0; i < argument_count; i++)
+		if (take_special(arguments[i], out_request))
+			return 0;
+	if (file != NULL && read_file(&loading, file) != 0)
+		return -1;
+	if (read_environment(&loading, environment) != 0 || read_flags(&loading, argument_count, arguments, out_request) != 0)
+		return -1;
+	return check(configuration, err);
+}
+
+void configuration_release(struct configuration *configuration)
+{
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		void *const field = (char *)configuration + settings[i].offset;
+		if (settings[i].type == SETTING_LIST)
+			list_clear(field);
+		if (settings[i].type == SETTING_TEXT)
+			free(*(char **)field);
+	}
+	memset(configuration, 0, sizeof *configuration);
+}
+
+static void print_flag(const struct setting *setting, struct buffer *out)
+{
+	buffer_add_text(out, "--");
+	for (const char *letter = setting->name; *letter != '\0'; letter++)
+		buffer_add_byte(out, *letter == '_' ? '-' : (uint8_t)*letter);
+}
+
+static void print_range(const struct setting *setting, struct buffer *out)
+{
+	if (setting->type == SETTING_NUMBER)
+		buffer_format(out, "%llu to %llu %s", (unsigned long long)setting->least, (unsigned long long)setting->most, setting->unit);
+	else
+		buffer_add_text(out, setting->type == SETTING_FLAG ? "yes or no" : setting->unit);
+}
+
+static const char *value_name(const struct setting *setting)
+{
+	if (setting->type == SETTING_NUMBER)
+		return "N";
+	return setting->unit[0] != '\0' ? setting->unit : "TEXT";
+}
+
+void configuration_print_help(struct buffer *out)
+{
+	buffer_add_text(out, "deltabucketd: a bucket server for model weights\n\n"
+		"  deltabucketd --data DIR [--listen 127.0.0.1:9000] [--http | --tls-cert F --tls-key F] [--config FILE]\n"
+		"  deltabucketd keys add|list|revoke --data DIR ...      (see deltabucketd keys --help)\n\n"
+		"Settings, as flag, as key in the INI file, or as environment variable DELTABUCKET_NAME;\n"
+		"flags win over the environment, that over the file:\n");
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		buffer_add_text(out, "\n  ");
+		print_flag(&settings[i], out);
+		if (settings[i].type != SETTING_FLAG)
+			buffer_format(out, " %s", value_name(&settings[i]));
+		buffer_format(out, "\n      %s", settings[i].help);
+		if (settings[i].type == SETTING_NUMBER) {
+			buffer_add_text(out, " (");
+			print_range(&settings[i], out);
+			buffer_add_byte(out, ')');
+		}
+		if (settings[i].standard[0] != '\0')
+			buffer_format(out, "; default %s", settings[i].standard);
+		buffer_add_byte(out, '\n');
+	}
+	buffer_add_text(out, "\n  --config FILE\n      INI file with lines name = value\n  --version\n"
+		"  --print-config-docs\n      this table as Markdown\n");
+}
+
+static void print_upper(const char *text, struct buffer *out)
+{
+	for (; *text != '\0'; text++)
+		buffer_add_byte(out, *text >= 'a' && *text <= 'z' ? (uint8_t)(*text - 'a' + 'A') : (uint8_t)*text);
+}
+
+void configuration_print_docs(struct buffer *out)
+{
+	buffer_add_text(out, "| setting | flag | environment | default | values | meaning |\n|---|---|---|---|---|---|\n");
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		buffer_format(out, "| `%s` | `", settings[i].name);
+		print_flag(&settings[i], out);
+		buffer_add_text(out, "` | `DELTABUCKET_");
+		print_upper(settings[i].name, out);
+		const char *const quote = settings[i].standard[0] != '\0' ? "`" : "";
+		buffer_format(out, "` | %s%s%s | ", quote, settings[i].standard, quote);
+		print_range(&settings[i], out);
+		buffer_format(out, " | %s |\n", settings[i].help);
+	}
+}

@@ -1,0 +1,257 @@
+#include "server/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/context.h"
+#include "api/keyring.h"
+#include "server/certificate.h"
+#include "server/control_socket.h"
+#include "server/data_folder.h"
+#include "server/listener.h"
+#include "server/root_key.h"
+#include "storage/step_watch.h"
+
+enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1024, WATCH_SECONDS = 60, SWEEP_ROUNDS = 10 };
+
+struct daemon {
+	const struct configuration *configuration;
+	struct log *log;
+	struct metrics *metrics;
+	struct data_folder folder;
+	char *tls_folder;
+	struct control_place control;
+	struct certificate *certificate;
+	struct store *store;
+	struct keyring *keyring;
+	struct listener *listener;
+	_Atomic bool stopping;
+	struct api_context context;
+};
+
+static void fill_signals(sigset_t *signals)
+{
+	sigemptyset(signals);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGHUP);
+}
+
+void daemon_block_signals(void)
+{
+	sigset_t signals;
+	fill_signals(&signals);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int open_log(struct daemon *daemon, struct error *err)
+{
+	static const struct { const char *name; enum log_level level; } levels[] = {
+		{"error", LOG_ERROR}, {"warning", LOG_WARNING}, {"info", LOG_INFO}, {"debug", LOG_DEBUG}};
+	const char *const name = daemon->configuration->log_level;
+	for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
+		if (name != NULL && strcmp(levels[i].name, name) == 0) {
+			daemon->log = log_new(STDERR_FILENO, levels[i].level, daemon->configuration->log_json, clock_system());
+			return 0;
+		}
+	return error_set(err, ERROR_INVALID, "log_level must be error, warning, info or debug");
+}
+
+/* Connections, packs and databases all need descriptors. */
+static void raise_file_limit(const struct daemon *daemon)
+{
+	struct rlimit limit;
+	const rlim_t wanted = (rlim_t)daemon->configuration->connections + FILES_BESIDE_CONNECTIONS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < wanted) {
+		const struct log_field fields[] = {log_number("limit", (int64_t)limit.rlim_max), log_number("wanted", (int64_t)wanted)};
+		log_event(daemon->log, LOG_WARNING, NULL, "few_file_descriptors", fields, 2);
+	}
+}
+
+static int open_certificate(struct daemon *daemon, struct error *err)
+{
+	const struct configuration *const configuration = daemon->configuration;
+	if (configuration->http)
+		return 0;
+	daemon->tls_folder = data_folder_path(daemon->folder.path, "tls");
+	const struct certificate_options options = {
+		.folder = daemon->tls_folder, .cert_file = configuration->tls_cert, .key_file = configuration->tls_key,
+		.domain = configuration->domain, .names = configuration->tls_name.items, .name_count = configuration->tls_name.count,
+		.clock = clock_system(),
+	};
+	daemon->certificate = certificate_open(&options, err);
+	return daemon->certificate != NULL ? 0 : -1;
+}
+
+static int open_store(struct daemon *daemon, struct error *err)
+{
+	const struct store_options options = {
+		.folder = daemon->folder.path, .metrics = daemon->metrics, .log = daemon->log,
+		.helper_threads = (unsigned)daemon->configuration->helpers,
+	};
+	daemon->store = store_open(&options, err);
+	if (daemon->store == NULL)
+		return -1;
+	daemon->keyring = keyring_open(daemon->store, daemon->folder.master_key, err);
+	return daemon->keyring != NULL ? 0 : -1;
+}
+
+static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err)
+{
+	struct buffer notice;
+	buffer_init(&notice, NOTICE_MAX_BYTES);
+	const int outcome = root_key_prepare(daemon->keyring, daemon->configuration->default_namespace, environment, &notice, err);
+	if (outcome == 0 && notice.len > 0) {
+		fputs(buffer_text(&notice), stdout);
+		fflush(stdout);
+	}
+	if (notice.data != NULL)
+		explicit_bzero(notice.data, notice.len);
+	buffer_release(&notice);
+	return outcome;
+}
+
+static int open_listener(struct daemon *daemon, struct error *err)
+{
+	const struct configuration *const configuration = daemon->configuration;
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	daemon->context = (struct api_context){
+		.store = daemon->store, .keyring = daemon->keyring, .clock = clock_system(), .log = daemon->log, .metrics = daemon->metrics,
+		.region = configuration->region, .default_namespace = configuration->default_namespace, .domain = configuration->domain,
+		.put_max_bytes = configuration->put_max, .stopping = &daemon->stopping,
+	};
+	control_place_init(&daemon->control, daemon->folder.path);
+	const struct listener_options options = {
+		.context = &daemon->context, .addresses = configuration->listen.items, .address_count = configuration->listen.count,
+		.control_path = daemon->control.path, .secure = !configuration->http, .tls_priorities = configuration->tls_priorities,
+		.reactors = configuration->reactors > 0 ? (unsigned)configuration->reactors : processors > 0 ? (unsigned)processors : 1,
+		.connections = (unsigned)configuration->connections,
+		.connection_memory_bytes = (size_t)configuration->connection_memory * 1024,
+		.idle_timeout_s = (unsigned)configuration->idle_timeout,
+	};
+	daemon->listener = listener_start(&options, err);
+	return daemon->listener != NULL ? 0 : -1;
+}
+
+static int start(struct daemon *daemon, char *const *environment, struct error *err)
+{
+	const struct configuration *const configuration = daemon->configuration;
+	if (open_log(daemon, err) != 0)
+		return -1;
+	raise_file_limit(daemon);
+	daemon->metrics = metrics_new();
+	if (data_folder_open(&daemon->folder, configuration->data, configuration->master_key, true, err) != 0)
+		return -1;
+	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)
+		return -1;
+	if (show_root_key(daemon, environment, err) != 0)
+		return -1;
+	return open_listener(daemon, err);
+}
+
+static void say_ready(const struct daemon *daemon)
+{
+	struct buffer endpoints;
+	buffer_init(&endpoints, NOTICE_MAX_BYTES);
+	listener_print_endpoints(daemon->listener, &endpoints);
+	const char *const ca_path = daemon->certificate != NULL ? certificate_ca_path(daemon->certificate) : NULL;
+	printf("deltabucketd is ready: %s%s%s\n", buffer_text(&endpoints), ca_path != NULL ? " with the CA certificate " : "",
+		ca_path != NULL ? ca_path : "");
+	fflush(stdout);
+	const struct log_field field = log_span("endpoints", buffer_span(&endpoints));
+	log_event(daemon->log, LOG_INFO, NULL, "ready", &field, 1);
+	buffer_release(&endpoints);
+}
+
+static void reload_certificate(const struct daemon *daemon)
+{
+	struct error err = {0};
+	if (daemon->certificate == NULL)
+		return;
+	if (certificate_reload(daemon->certificate, &err) != 0) {
+		log_failure(daemon->log, LOG_ERROR, NULL, "certificate_not_reloaded", &err);
+		return;
+	}
+	const struct log_field field = log_number("ends_ms", certificate_ends_ms(daemon->certificate));
+	log_event(daemon->log, LOG_INFO, NULL, "certificate_reloaded", &field, 1);
+}
+
+/* The signal that came, or 0 after `seconds`. */
+static int wait_for_signal(int seconds, long nanoseconds)
+{
+	sigset_t signals;
+	fill_signals(&signals);
+	const struct timespec timeout = {.tv_sec = seconds, .tv_nsec = nanoseconds};
+	const int got = sigtimedwait(&signals, NULL, &timeout);
+	return got < 0 ? 0 : got;
+}
+
+static void serve(struct daemon *daemon)
+{
+	for (;;) {
+		const int got = wait_for_signal(WATCH_SECONDS, 0);
+		if (got == SIGTERM || got == SIGINT)
+			return;
+		if (got == SIGHUP || (daemon->certificate != NULL && certificate_is_due(daemon->certificate)))
+			reload_certificate(daemon);
+	}
+}
+
+/* Long polls answer at once; others have until the deadline, or until a second signal. */
+static void drain(struct daemon *daemon)
+{
+	const struct clock_source *const clock = clock_system();
+	const int64_t deadline_ms = clock->monotonic_ms(clock) + (int64_t)daemon->configuration->drain_timeout * 1000;
+	atomic_store(&daemon->stopping, true);
+	listener_quiesce(daemon->listener);
+	step_watch_wake_all(store_step_watch(daemon->store));
+	const struct log_field field = log_number("requests", listener_active(daemon->listener));
+	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);
+	for (unsigned round = 0; listener_active(daemon->listener) > 0 && clock->monotonic_ms(clock) < deadline_ms; round++) {
+		const int got = wait_for_signal(0, 20 * 1000 * 1000);
+		if (got == SIGTERM || got == SIGINT)
+			break;
+		if (round % SWEEP_ROUNDS == 0)
+			listener_sweep(daemon->listener);
+	}
+}
+
+static void stop(struct daemon *daemon)
+{
+	listener_stop(daemon->listener);
+	keyring_close(daemon->keyring);
+	if (daemon->store != NULL)
+		store_close(daemon->store);
+	if (daemon->listener != NULL)
+		log_event(daemon->log, LOG_INFO, NULL, "stopped", NULL, 0);
+	certificate_close(daemon->certificate);
+	control_place_release(&daemon->control);
+	data_folder_close(&daemon->folder);
+	metrics_free(daemon->metrics);
+	log_free(daemon->log);
+	free(daemon->tls_folder);
+}
+
+int daemon_run(const struct configuration *configuration, char *const *environment, struct error *err)
+{
+	struct daemon daemon = {.configuration = configuration, .folder = {.lock_fd = -1}};
+	const int started = start(&daemon, environment, err);
+	if (started == 0) {
+		say_ready(&daemon);
+		serve(&daemon);
+		drain(&daemon);
+	}
+	stop(&daemon);
+	return started;
+}

@@ -1,0 +1,131 @@
+#include "server/data_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/encode.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+char *data_folder_path(const char *folder, const char *name)
+{
+	const size_t len = strlen(folder) + 1 + strlen(name) + 1;
+	char *const path = memory_new(len);
+	snprintf(path, len, "%s/%s", folder, name);
+	return path;
+}
+
+static int take_lock(struct data_folder *folder, struct error *err)
+{
+	char *const path = data_folder_path(folder->path, "lock");
+	int outcome = 0;
+	folder->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (folder->lock_fd < 0)
+		outcome = error_set_errno(err, "cannot open %s", path);
+	else if (flock(folder->lock_fd, LOCK_EX | LOCK_NB) != 0)
+		outcome = errno == EWOULDBLOCK ? error_set(err, ERROR_BUSY, "%s is held: a server or command is using this data folder", path)
+			: error_set_errno(err, "cannot lock %s", path);
+	free(path);
+	return outcome;
+}
+
+static int make_key(struct data_folder *folder, const char *path, struct error *err)
+{
+	char *const catalog = data_folder_path(folder->path, "catalog.db");
+	const bool has_store = file_exists(catalog);
+	free(catalog);
+	if (has_store)
+		return error_set(err, ERROR_NOT_FOUND, "the master key %s is missing, and without it the secrets in this store cannot be read; "
+			"put it back (backups leave it out on purpose)", path);
+	char text[2 * MASTER_KEY_BYTES + 2];
+	random_bytes(folder->master_key, sizeof folder->master_key);
+	encode_hex(span_of(folder->master_key, sizeof folder->master_key), text);
+	text[2 * MASTER_KEY_BYTES] = '\n';
+	const int published = file_publish(file_system(), path, span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
+	explicit_bzero(text, sizeof text);
+	return published;
+}
+
+static int check_mode(const char *path, struct error *err)
+{
+	struct stat facts;
+	if (stat(path, &facts) != 0)
+		return error_set_errno(err, "cannot look at %s", path);
+	if ((facts.st_mode & (S_IRWXO | S_IWGRP)) != 0)
+		return error_set(err, ERROR_DENIED, "the master key %s is open to others (mode %04o); make it 0600", path, facts.st_mode & 07777U);
+	return 0;
+}
+
+static int load_key(struct data_folder *folder, const char *path, struct error *err)
+{
+	struct buffer text;
+	buffer_init(&text, 1024);
+	int outcome = check_mode(path, err);
+	if (outcome == 0)
+		outcome = file_read_all(path, &text, err);
+	if (outcome == 0) {
+		struct span digits = buffer_span(&text);
+		if (digits.len > 0 && digits.data[digits.len - 1] == '\n')
+			digits.len--;
+		if (!decode_hex(digits, folder->master_key, sizeof folder->master_key))
+			outcome = error_set(err, ERROR_CORRUPT, "the master key %s is not %d hex digits", path, 2 * MASTER_KEY_BYTES);
+	}
+	if (text.data != NULL)
+		explicit_bzero(text.data, text.len);
+	buffer_release(&text);
+	return outcome;
+}
+
+static int open_inside(struct data_folder *folder, const char *master_key_file, struct error *err)
+{
+	if (take_lock(folder, err) != 0)
+		return -1;
+	char *const path = master_key_file != NULL ? memory_copy_text(master_key_file) : data_folder_path(folder->path, "master.key");
+	const int outcome = file_exists(path) ? load_key(folder, path, err) : make_key(folder, path, err);
+	free(path);
+	return outcome;
+}
+
+/* So that what is printed for people, like the CA's path, means the same everywhere. */
+static int make_absolute(struct data_folder *folder, struct error *err)
+{
+	char *const absolute = realpath(folder->path, NULL);
+	if (absolute == NULL)
+		return error_set_errno(err, "cannot resolve the data folder %s", folder->path);
+	free(folder->path);
+	folder->path = absolute;
+	return 0;
+}
+
+int data_folder_open(struct data_folder *folder, const char *path, const char *master_key_file, bool create, struct error *err)
+{
+	*folder = (struct data_folder){.path = memory_copy_text(path), .lock_fd = -1};
+	int outcome = 0;
+	if (create && !file_exists(path))
+		outcome = file_make_folder(path, 0700, err);
+	else if (!file_exists(path))
+		outcome = error_set(err, ERROR_NOT_FOUND, "there is no data folder %s", path);
+	if (outcome == 0)
+		outcome = make_absolute(folder, err);
+	if (outcome == 0)
+		outcome = open_inside(folder, master_key_file, err);
+	if (outcome != 0)
+		data_folder_close(folder);
+	return outcome;
+}
+
+void data_folder_close(struct data_folder *folder)
+{
+	if (folder->path != NULL && folder->lock_fd >= 0)
+		close(folder->lock_fd);
+	free(folder->path);
+	explicit_bzero(folder->master_key, sizeof folder->master_key);
+	*folder = (struct data_folder){.path = NULL, .lock_fd = -1};
+}

@@ -1,0 +1,300 @@
+/* Start and stop of the reactors, and the accept thread.
+ *
+ * Stopping: libmicrohttpd aborts the process when a daemon is stopped while a request is suspended. So `dropping` is set first: no step
+ * begins any more. Then `inside`, which counts handler calls and suspended requests, falls to zero, because every wait in here ends by
+ * itself once the long polls were woken. A call counts itself before it looks at `dropping`, the stopper sets `dropping` before it looks
+ * at `inside`: one of them sees the other. */
+#include "server/listener_internal.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "base/memory.h"
+#include "server/certificate.h"
+#include "server/control_socket.h"
+
+enum { CONTROL_CONNECTIONS = 64, SOCKETS_MAX = 66, SWEEP_MS = 5000 };
+
+static void *take_uri(void *owner, const char *uri, struct MHD_Connection *connection)
+{
+	struct connection *const from = connection_find(connection);
+	ASSERT(from->unstarted == NULL);
+	from->unstarted = request_new(owner, connection, uri);
+	return from->unstarted;
+}
+
+static enum MHD_Result take_call(void *owner, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
+	const char *data, size_t *data_size, void **state)
+{
+	(void)url;
+	(void)version;
+	struct listener *const listener = ((struct reactor *)owner)->listener;
+	struct request *const request = *state;
+	if (request == NULL)
+		return MHD_NO;
+	if (!request->started)
+		connection_find(connection)->unstarted = NULL;
+	atomic_fetch_add(&listener->inside, 1);
+	const bool dropping = atomic_load(&listener->dropping);
+	const enum MHD_Result result = dropping ? request_drop(request) : request_call(request, method, data, data_size);
+	atomic_fetch_sub(&listener->inside, 1);
+	return result;
+}
+
+static void take_end(void *owner, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode code)
+{
+	(void)owner;
+	struct request *const request = *state;
+	if (request == NULL)
+		return;
+	if (!request->started)
+		connection_find(connection)->unstarted = NULL;
+	request_end(request, code == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+	*state = NULL;
+}
+
+static void take_connection(void *owner, struct MHD_Connection *connection, void **state, enum MHD_ConnectionNotificationCode code)
+{
+	struct listener *const listener = ((struct reactor *)owner)->listener;
+	const bool started = code == MHD_CONNECTION_NOTIFY_STARTED;
+	if (started)
+		connection_open(listener, connection, state);
+	else
+		connection_close(listener, state);
+	metrics_add(listener->context->metrics, METRIC_CONNECTIONS, started ? 1 : -1);
+}
+
+/* Paths are decoded by the router, from the target as sent. */
+static size_t leave_escaped(void *owner, struct MHD_Connection *connection, char *text)
+{
+	(void)owner;
+	(void)connection;
+	return strlen(text);
+}
+
+static void take_message(void *owner, const char *format, va_list arguments)
+{
+	const struct reactor *const reactor = owner;
+	char text[512];
+	struct log *const log = reactor->listener->context->log;
+	if (log == NULL || !log_wants(log, LOG_DEBUG))
+		return;
+	vsnprintf(text, sizeof text, format, arguments);
+	text[strcspn(text, "\n")] = '\0';
+	const struct log_field field = log_text("message", text);
+	log_event(log, LOG_DEBUG, NULL, "http", &field, 1);
+}
+
+static int start_reactor(struct reactor *reactor, unsigned connections, struct error *err)
+{
+	const struct listener_options *const options = &reactor->listener->options;
+	const struct MHD_OptionItem tls[] = {
+		{MHD_OPTION_HTTPS_CERT_CALLBACK2, 0, (void *)(uintptr_t)certificate_callback()},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)options->tls_priorities},
+		{MHD_OPTION_END, 0, NULL}};
+	const struct MHD_OptionItem plain[] = {{MHD_OPTION_END, 0, NULL}};
+	const unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC
+		| MHD_USE_ERROR_LOG | (reactor->secure ? MHD_USE_TLS : 0);
+	reactor->daemon = MHD_start_daemon(flags, 0, NULL, NULL, take_call, reactor,
+		MHD_OPTION_EXTERNAL_LOGGER, take_message, reactor,
+		MHD_OPTION_URI_LOG_CALLBACK, take_uri, reactor,
+		MHD_OPTION_NOTIFY_COMPLETED, take_end, reactor,
+		MHD_OPTION_NOTIFY_CONNECTION, take_connection, reactor,
+		MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->connection_memory_bytes,
+		MHD_OPTION_CONNECTION_LIMIT, connections,
+		MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s,
+		MHD_OPTION_ARRAY, reactor->secure ? tls : plain,
+		MHD_OPTION_END);
+	if (reactor->daemon == NULL)
+		return error_set(err, ERROR_IO, "cannot start an HTTP%s reactor; are the TLS priorities valid?", reactor->secure ? "S" : "");
+	return 0;
+}
+
+static int start_group(struct listener *listener, enum listener_group which, struct error *err)
+{
+	struct reactor_group *const group = &listener->groups[which];
+	const struct listener_options *const options = &listener->options;
+	const bool control = which == GROUP_CONTROL;
+	const unsigned count = control ? 1 : options->reactors;
+	const unsigned connections = control ? CONTROL_CONNECTIONS : (options->connections + count - 1) / count;
+	group->reactors = memory_new_array(count, sizeof *group->reactors);
+	for (unsigned i = 0; i < count; i++) {
+		struct reactor *const reactor = &group->reactors[i];
+		*reactor = (struct reactor){.listener = listener, .secure = options->secure && which == GROUP_MAIN, .control = control};
+		if (start_reactor(reactor, connections, err) != 0)
+			return -1;
+		group->count++;
+	}
+	return 0;
+}
+
+static void deal(struct listener *listener, enum listener_group which, int fd, const struct sockaddr *address, socklen_t len)
+{
+	struct reactor_group *const group = &listener->groups[which];
+	const int on = 1;
+	if (which == GROUP_MAIN)
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a small reply never waits for an acknowledgement */
+	struct reactor *const reactor = &group->reactors[group->next++ % group->count];
+	MHD_add_connection(reactor->daemon, fd, address, len); /* closes the socket itself when it cannot take it */
+}
+
+/* Accepts what is there, a bounded number before the other sockets have their turn. */
+static void accept_from(struct listener *listener, const struct listener_socket *from)
+{
+	for (int i = 0; i < 64; i++) {
+		struct sockaddr_storage address;
+		socklen_t len = sizeof address;
+		const int fd = accept4(from->fd, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+				nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL); /* the connection stays queued; do not spin on it */
+			return;
+		}
+		if (from->group == GROUP_CONTROL && !control_socket_is_ours(fd))
+			close(fd);
+		else
+			deal(listener, from->group, fd, (const struct sockaddr *)&address, len);
+	}
+}
+
+static void *accept_run(void *owner)
+{
+	struct listener *const listener = owner;
+	struct pollfd polled[SOCKETS_MAX + 1] = {{.fd = listener->stop_fd, .events = POLLIN}};
+	for (size_t i = 0; i < listener->socket_count; i++)
+		polled[i + 1] = (struct pollfd){.fd = listener->sockets[i].fd, .events = POLLIN};
+	int64_t swept_ms = clock_system()->monotonic_ms(clock_system());
+	while (poll(polled, listener->socket_count + 1, SWEEP_MS) >= 0 || errno == EINTR) {
+		if ((polled[0].revents & POLLIN) != 0)
+			break;
+		const int64_t now_ms = clock_system()->monotonic_ms(clock_system());
+		if (now_ms - swept_ms >= SWEEP_MS) {
+			swept_ms = now_ms;
+			connection_sweep(listener);
+		}
+		for (size_t i = 0; i < listener->socket_count; i++)
+			if ((polled[i + 1].revents & POLLIN) != 0)
+				accept_from(listener, &listener->sockets[i]);
+	}
+	return NULL;
+}
+
+static int open_sockets(struct listener *listener, struct error *err)
+{
+	const struct listener_options *const options = &listener->options;
+	if (options->address_count + 1 > SOCKETS_MAX)
+		return error_set(err, ERROR_INVALID, "over %d addresses to listen on", SOCKETS_MAX - 1);
+	listener->sockets = memory_new_array(options->address_count + 1, sizeof *listener->sockets);
+	for (size_t i = 0; i < options->address_count; i++) {
+		if (listener_socket_open(&listener->sockets[i], options->addresses[i], err) != 0)
+			return -1;
+		listener->socket_count++;
+	}
+	if (options->control_path == NULL)
+		return 0;
+	struct listener_socket *const control = &listener->sockets[listener->socket_count];
+	if (listener_socket_open_unix(control, options->control_path, 0600, err) != 0)
+		return -1;
+	control->group = GROUP_CONTROL;
+	listener->socket_count++;
+	return 0;
+}
+
+static int start(struct listener *listener, struct error *err)
+{
+	if (open_sockets(listener, err) != 0)
+		return -1;
+	for (size_t i = 0; i < listener->socket_count; i++) {
+		const enum listener_group which = listener->sockets[i].group;
+		if (listener->groups[which].count == 0 && start_group(listener, which, err) != 0)
+			return -1;
+	}
+	listener->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (listener->stop_fd < 0)
+		return error_set_errno(err, "cannot make an event descriptor");
+	lock_thread_start(&listener->accept_thread, "accept", accept_run, listener);
+	listener->accepting = true;
+	return 0;
+}
+
+struct listener *listener_start(const struct listener_options *options, struct error *err)
+{
+	struct listener *const listener = memory_new(sizeof *listener);
+	listener->context = options->context;
+	listener->options = *options;
+	listener->stop_fd = -1;
+	lock_init(&listener->lock, LOCK_CONNECTIONS);
+	if (start(listener, err) == 0)
+		return listener;
+	listener_stop(listener);
+	return NULL;
+}
+
+void listener_print_endpoints(const struct listener *listener, struct buffer *out)
+{
+	for (size_t i = 0; i < listener->socket_count; i++) {
+		if (listener->sockets[i].group == GROUP_CONTROL)
+			continue;
+		if (out->len > 0)
+			buffer_add_byte(out, ' ');
+		listener_socket_print(&listener->sockets[i], listener->options.secure ? "https" : "http", out);
+	}
+}
+
+void listener_quiesce(struct listener *listener)
+{
+	const uint64_t one = 1;
+	atomic_store(&listener->quiesced, true);
+	if (listener->accepting) {
+		const ssize_t written = write(listener->stop_fd, &one, sizeof one);
+		ASSERT(written == sizeof one);
+		pthread_join(listener->accept_thread, NULL);
+		listener->accepting = false;
+	}
+	for (size_t i = 0; i < listener->socket_count; i++)
+		listener_socket_close(&listener->sockets[i]);
+	listener->socket_count = 0;
+}
+
+void listener_sweep(struct listener *listener)
+{
+	connection_sweep(listener);
+}
+
+int64_t listener_active(const struct listener *listener)
+{
+	return atomic_load(&listener->open);
+}
+
+void listener_stop(struct listener *listener)
+{
+	if (listener == NULL)
+		return;
+	listener_quiesce(listener);
+	atomic_store(&listener->dropping, true);
+	while (atomic_load(&listener->inside) > 0)
+		nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000}, NULL);
+	for (size_t which = 0; which < GROUP_COUNT; which++) {
+		struct reactor_group *const group = &listener->groups[which];
+		for (unsigned i = 0; i < group->count; i++)
+			MHD_stop_daemon(group->reactors[i].daemon);
+		free(group->reactors);
+	}
+	if (listener->stop_fd >= 0)
+		close(listener->stop_fd);
+	ASSERT(listener->connections == NULL);
+	lock_release(&listener->lock);
+	free(listener->sockets);
+	free(listener);
+}

@@ -1,0 +1,107 @@
+/* What the listener's files share. microhttpd.h is included here and nowhere else. */
+#ifndef SERVER_LISTENER_INTERNAL_H
+#define SERVER_LISTENER_INTERNAL_H
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+
+#include "api/exchange.h"
+#include "base/lock.h"
+#include "server/listener.h"
+#include "server/listener_socket.h"
+
+enum {
+	DRAIN_MAX_BYTES = 64 * 1024 * 1024, /* of a body that nobody wants any more, before the connection is dropped */
+	HEADERS_MAX_BYTES = 8 * 1024
+};
+
+struct reactor {
+	struct listener *listener;
+	struct MHD_Daemon *daemon;
+	bool secure;
+	bool control;
+};
+
+struct reactor_group {
+	struct reactor *reactors;
+	unsigned count;
+	unsigned next; /* the accept thread's */
+};
+
+struct request;
+
+/* One client connection; a link of the listener's list. */
+struct connection {
+	struct connection *next;
+	struct connection *previous;
+	int fd;
+	bool hung_up;              /* its reading side was shut here */
+	struct request *unstarted; /* the first line is here, the headers are not: nobody else would free it */
+};
+
+struct listener {
+	const struct api_context *context;
+	struct listener_options options;
+	struct listener_socket *sockets;
+	size_t socket_count;
+	struct reactor_group groups[GROUP_COUNT];
+	int stop_fd;                 /* an event for the accept thread; -1: not made */
+	pthread_t accept_thread;
+	bool accepting;
+	_Atomic bool quiesced;       /* replies close their connections */
+	_Atomic bool dropping;       /* no step runs any more */
+	_Atomic int64_t open;        /* requests between their first line and their end */
+	struct lock lock;            /* guards the list of connections */
+	struct connection *connections;
+	_Atomic int64_t inside;      /* calls of handlers under way, and suspended requests */
+};
+
+/* Where a request stands. */
+enum phase {
+	PHASE_BEGIN, /* begin has not run */
+	PHASE_BODY,  /* the sink takes the body */
+	PHASE_WAIT,  /* a handler waits */
+	PHASE_REPLY, /* the reply is set; what is left of the body is dropped */
+	PHASE_SENT   /* the reply is queued */
+};
+/* Between the reactor, who suspends, and the waker, who resumes. The waker touches the request no more once it has stored WOKEN over
+ * RUNNING. */
+enum wait_state { WAIT_RUNNING, WAIT_SUSPENDED, WAIT_WOKEN };
+
+struct request {
+	struct exchange exchange; /* first: ops cast back */
+	struct reactor *reactor;
+	struct MHD_Connection *connection;
+	enum phase phase;
+	bool started;
+	bool suspended;           /* the reactor's own view */
+	bool has_body;
+	bool expects_continue;
+	_Atomic int wait_state;
+	int64_t started_ms;
+	uint64_t received;
+	uint64_t dropped;
+	uint64_t sent;
+	char *target;
+};
+
+/* listener_connection.c */
+void connection_open(struct listener *listener, struct MHD_Connection *handle, void **slot);
+void connection_close(struct listener *listener, void **slot);
+struct connection *connection_find(struct MHD_Connection *handle);
+/* libmicrohttpd misses the end of a stream that arrives together with its last bytes (its epoll is edge-triggered, and a short read ends
+ * its interest), and would keep such a connection until the idle timeout. Shutting the reading side here makes it look again. */
+void connection_sweep(struct listener *listener);
+
+/* listener_request.c */
+struct request *request_new(struct reactor *reactor, struct MHD_Connection *connection, const char *uri);
+/* One call of MHD's access handler. */
+enum MHD_Result request_call(struct request *request, const char *method, const char *data, size_t *data_size);
+/* The same once the listener is stopping: begins nothing any more. */
+enum MHD_Result request_drop(struct request *request);
+void request_end(struct request *request, bool whole); /* logs, counts, frees */
+
+/* listener_reply.c */
+enum MHD_Result request_send(struct request *request);
+
+#endif

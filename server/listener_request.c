@@ -1,0 +1,371 @@
+/* A request on its way through its steps. libmicrohttpd calls the access handler once when the headers are there, then with pieces of
+ * the body, then with an empty piece until a reply is queued. What follows from its habits (each measured):
+ *  - A reply queued in the first call closes the connection. So the first call replies only when the client waits for 100 Continue, or
+ *    when a body would follow that is too large to be dropped.
+ *  - The first call of an upload must not suspend. So routes with a body never wait in `begin`, and for the others `begin` runs in the
+ *    last call.
+ *  - While a body comes no reply can be queued: it is kept, the rest of the body is dropped, the last call queues it.
+ *  - A call with a piece may suspend only when it consumed nothing of it. */
+#include "server/listener_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/keyring.h"
+#include "api/router.h"
+#include "base/encode.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+/* Header operations of exchange_ops. */
+
+struct header_search {
+	const char *name;
+	struct arena *arena;
+	struct span found;
+};
+
+static enum MHD_Result search_header(void *taker, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+	size_t value_len)
+{
+	(void)kind;
+	struct header_search *const search = taker;
+	if (!span_equal_nocase(span_of(name, name_len), search->name))
+		return MHD_YES;
+	const struct span text = span_of(value != NULL ? value : "", value != NULL ? value_len : 0);
+	const struct span before = search->found;
+	if (before.data == NULL)
+		search->found = text;
+	else
+		search->found = span_text(arena_format(search->arena, "%.*s, %.*s", (int)before.len, (const char *)before.data, (int)text.len,
+			(const char *)text.data));
+	return MHD_YES;
+}
+
+static struct span find_header(struct exchange *exchange, const char *name)
+{
+	struct request *const request = (struct request *)exchange;
+	struct header_search search = {name, exchange->arena, {NULL, 0}};
+	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, search_header, &search);
+	return search.found;
+}
+
+struct header_walk {
+	void (*take)(void *taker, struct span name, struct span value);
+	void *taker;
+};
+
+static enum MHD_Result walk_header(void *taker, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value,
+	size_t value_len)
+{
+	(void)kind;
+	const struct header_walk *const walk = taker;
+	walk->take(walk->taker, span_of(name, name_len), span_of(value != NULL ? value : "", value != NULL ? value_len : 0));
+	return MHD_YES;
+}
+
+static void walk_headers(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker)
+{
+	struct request *const request = (struct request *)exchange;
+	struct header_walk walk = {take, taker};
+	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, walk_header, &walk);
+}
+
+/* May come before the reactor has suspended: then the reactor finds WOKEN and goes on at once. */
+static void wake(struct exchange *exchange)
+{
+	struct request *const request = (struct request *)exchange;
+	struct MHD_Connection *const connection = request->connection;
+	const int before = atomic_exchange(&request->wait_state, WAIT_WOKEN);
+	ASSERT(before != WAIT_WOKEN); /* one wake per wait */
+	if (before == WAIT_SUSPENDED)
+		MHD_resume_connection(connection);
+}
+
+static const struct exchange_ops request_ops = {find_header, walk_headers, wake};
+
+struct request *request_new(struct reactor *reactor, struct MHD_Connection *connection, const char *uri)
+{
+	struct request *const request = memory_new(sizeof *request);
+	struct exchange *const exchange = &request->exchange;
+	const struct api_context *const context = reactor->listener->context;
+	uint8_t id[16];
+	random_bytes(id, sizeof id);
+	encode_hex(span_of(id, sizeof id), exchange->request_id);
+	request->reactor = reactor;
+	request->connection = connection;
+	request->started_ms = context->clock->monotonic_ms(context->clock);
+	request->target = memory_copy_text(uri);
+	exchange->ops = &request_ops;
+	exchange->context = context;
+	exchange->arena = arena_new(EXCHANGE_ARENA_BYTES);
+	exchange->secure = reactor->secure;
+	exchange->control = reactor->control;
+	exchange->face = &face_s3;
+	exchange->target = span_text(request->target);
+	const ptrdiff_t mark = span_find(exchange->target, '?');
+	exchange->path = mark < 0 ? exchange->target : span_slice(exchange->target, 0, (size_t)mark);
+	exchange->query = mark < 0 ? span_text("") : span_slice(exchange->target, (size_t)mark + 1, exchange->target.len);
+	atomic_fetch_add(&reactor->listener->open, 1);
+	return request;
+}
+
+static const struct { const char *name; enum method method; } methods[] = {{"GET", METHOD_GET}, {"HEAD", METHOD_HEAD}, {"PUT", METHOD_PUT},
+	{"POST", METHOD_POST}, {"DELETE", METHOD_DELETE}, {"OPTIONS", METHOD_OPTIONS}};
+enum { METHOD_COUNT = sizeof methods / sizeof methods[0] };
+
+static enum method parse_method(const char *text)
+{
+	for (size_t i = 0; i < METHOD_COUNT; i++)
+		if (strcmp(methods[i].name, text) == 0)
+			return methods[i].method;
+	return METHOD_OTHER;
+}
+
+static const char *method_name(enum method method)
+{
+	for (size_t i = 0; i < METHOD_COUNT; i++)
+		if (methods[i].method == method)
+			return methods[i].name;
+	return "OTHER";
+}
+
+static void count_header(void *taker, struct span name, struct span value)
+{
+	size_t *const bytes = taker;
+	*bytes += name.len + value.len + 4;
+}
+
+static void read_headers(struct request *request, const char *method)
+{
+	struct exchange *const exchange = &request->exchange;
+	exchange->method = parse_method(method);
+	exchange->chunked = exchange_header(exchange, "transfer-encoding").data != NULL;
+	exchange->has_length = !exchange->chunked && span_parse_u64(exchange_header(exchange, "content-length"), &exchange->length);
+	request->has_body = exchange->chunked || (exchange->has_length && exchange->length > 0);
+	request->expects_continue = span_equal_nocase(exchange_header(exchange, "expect"), "100-continue");
+}
+
+/* True when the handler has to wait; false when its wake was there already. */
+static bool suspend(struct request *request)
+{
+	int expected = WAIT_RUNNING;
+	request->suspended = true;
+	atomic_fetch_add(&request->reactor->listener->inside, 1);
+	metrics_add(request->exchange.context->metrics, METRIC_WAITING, 1);
+	if (atomic_load(&request->wait_state) == WAIT_RUNNING) {
+		MHD_suspend_connection(request->connection);
+		if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_SUSPENDED))
+			MHD_resume_connection(request->connection);
+		return true;
+	}
+	return false;
+}
+
+/* False when libmicrohttpd called although nobody has woken the request. */
+static bool take_wake(struct request *request)
+{
+	int expected = WAIT_WOKEN;
+	if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_RUNNING))
+		return false;
+	request->suspended = false;
+	metrics_add(request->exchange.context->metrics, METRIC_WAITING, -1);
+	atomic_fetch_sub(&request->reactor->listener->inside, 1);
+	return true;
+}
+
+static void drop_sink(struct request *request)
+{
+	struct exchange *const exchange = &request->exchange;
+	if (exchange->sink != NULL)
+		exchange->sink->abort(exchange->sink);
+	exchange->sink = NULL;
+}
+
+static enum next finish_body(struct request *request)
+{
+	struct exchange *const exchange = &request->exchange;
+	struct error err = {0};
+	if (exchange->sink->finish(exchange->sink, &err) != 0) {
+		drop_sink(request);
+		return exchange_fail(exchange, &err);
+	}
+	exchange->sink = NULL;
+	return router_finish(exchange);
+}
+
+/* In a call without a piece of body: goes on until there is a reply, or a wait. */
+static enum MHD_Result settle(struct request *request, enum next next)
+{
+	while (next != NEXT_REPLY) {
+		if (next == NEXT_BODY) { /* no body came: an empty one is whole */
+			next = finish_body(request);
+			continue;
+		}
+		request->phase = PHASE_WAIT;
+		if (suspend(request))
+			return MHD_YES;
+		take_wake(request);
+		next = router_resume(&request->exchange);
+	}
+	request->phase = PHASE_REPLY;
+	return request_send(request);
+}
+
+static enum MHD_Result refuse_at_once(struct request *request)
+{
+	exchange_add_header(&request->exchange, "Connection", "close");
+	request->phase = PHASE_REPLY;
+	return request_send(request);
+}
+
+static enum MHD_Result begin_upload(struct request *request)
+{
+	struct exchange *const exchange = &request->exchange;
+	const enum next next = router_begin(exchange);
+	ASSERT(next != NEXT_WAIT); /* routes with a body do not wait in begin */
+	request->phase = next == NEXT_BODY ? PHASE_BODY : PHASE_REPLY;
+	if (next == NEXT_REPLY && (request->expects_continue || exchange->length > DRAIN_MAX_BYTES))
+		return refuse_at_once(request);
+	return MHD_YES;
+}
+
+static enum MHD_Result first_call(struct request *request, const char *method)
+{
+	struct exchange *const exchange = &request->exchange;
+	size_t header_bytes = 0;
+	struct error err = {0};
+	read_headers(request, method);
+	walk_headers(exchange, count_header, &header_bytes);
+	router_match(exchange);
+	if (header_bytes > HEADERS_MAX_BYTES)
+		error_set(&err, ERROR_HEADERS_TOO_LARGE, "the request's headers have %zu bytes, over the limit of %d", header_bytes,
+			HEADERS_MAX_BYTES);
+	const bool takes_body = exchange->route == NULL || exchange->route->body != BODY_NONE;
+	if (err.kind == ERROR_NONE && request->has_body && takes_body)
+		return begin_upload(request);
+	if (err.kind == ERROR_NONE && request->has_body && exchange->length > DRAIN_MAX_BYTES)
+		error_set(&err, ERROR_TOO_LARGE, "this request takes no body");
+	if (err.kind == ERROR_NONE)
+		return MHD_YES;
+	exchange_fail(exchange, &err);
+	request->phase = PHASE_REPLY;
+	return request->has_body ? refuse_at_once(request) : MHD_YES;
+}
+
+static enum MHD_Result drop_piece(struct request *request, size_t *data_size)
+{
+	request->dropped += *data_size;
+	*data_size = 0;
+	return request->dropped > DRAIN_MAX_BYTES ? MHD_NO : MHD_YES;
+}
+
+static enum MHD_Result take_piece(struct request *request, const char *data, size_t *data_size)
+{
+	struct exchange *const exchange = &request->exchange;
+	struct error err = {0};
+	enum sink_result result = SINK_TAKEN;
+	if (request->phase != PHASE_BODY)
+		return drop_piece(request, data_size);
+	while ((result = exchange->sink->write(exchange->sink, span_of(data, *data_size), &err)) == SINK_WAIT) {
+		if (suspend(request))
+			return MHD_YES; /* nothing consumed: the same bytes come again */
+		take_wake(request);
+	}
+	if (result == SINK_TAKEN) {
+		request->received += *data_size;
+		*data_size = 0;
+		return MHD_YES;
+	}
+	drop_sink(request);
+	exchange_fail(exchange, &err);
+	request->phase = PHASE_REPLY;
+	return drop_piece(request, data_size);
+}
+
+static enum MHD_Result last_call(struct request *request)
+{
+	switch (request->phase) {
+	case PHASE_BEGIN:
+		return settle(request, router_begin(&request->exchange));
+	case PHASE_BODY:
+		return settle(request, finish_body(request));
+	case PHASE_WAIT:
+		return settle(request, router_resume(&request->exchange));
+	case PHASE_REPLY:
+		return request_send(request);
+	case PHASE_SENT:
+		break;
+	}
+	return MHD_YES;
+}
+
+enum MHD_Result request_call(struct request *request, const char *method, const char *data, size_t *data_size)
+{
+	if (!request->started) {
+		request->started = true;
+		return first_call(request, method);
+	}
+	if (request->suspended && !take_wake(request))
+		return MHD_YES;
+	if (*data_size > 0)
+		return take_piece(request, data, data_size);
+	return last_call(request);
+}
+
+enum MHD_Result request_drop(struct request *request)
+{
+	return request->suspended && !take_wake(request) ? MHD_YES : MHD_NO;
+}
+
+static void log_request(const struct request *request, bool whole)
+{
+	const struct exchange *const exchange = &request->exchange;
+	const struct api_context *const context = exchange->context;
+	if (context->log == NULL || !log_wants(context->log, LOG_INFO))
+		return;
+	const struct span nobody = span_text("-");
+	const struct log_field fields[] = {
+		log_text("method", method_name(exchange->method)),
+		log_span("path", span_slice(exchange->path, 0, 512)),
+		log_text("route", exchange->route != NULL ? exchange->route->name : "-"),
+		log_number("status", exchange->reply.status),
+		log_number("received", (int64_t)request->received),
+		log_number("sent", (int64_t)request->sent),
+		log_number("ms", context->clock->monotonic_ms(context->clock) - request->started_ms),
+		log_span("key", exchange->principal != NULL ? exchange->principal->key_id : nobody),
+		log_text("end", whole ? "whole" : "cut"),
+	};
+	log_event(context->log, LOG_INFO, exchange->request_id, "request", fields, sizeof fields / sizeof fields[0]);
+}
+
+static void count_request(const struct request *request)
+{
+	struct metrics *const metrics = request->exchange.context->metrics;
+	metrics_add(metrics, METRIC_REQUESTS, 1);
+	if (request->exchange.reply.status >= 500)
+		metrics_add(metrics, METRIC_REQUEST_ERRORS, 1);
+	metrics_add(metrics, METRIC_BYTES_RECEIVED, (int64_t)(request->received + request->dropped));
+	metrics_add(metrics, METRIC_BYTES_SENT, (int64_t)request->sent);
+}
+
+void request_end(struct request *request, bool whole)
+{
+	struct exchange *const exchange = &request->exchange;
+	struct listener *const listener = request->reactor->listener;
+	if (request->suspended) { /* resumed, but the client was gone before the handler was called again */
+		const bool woken = take_wake(request);
+		ASSERT(woken);
+	}
+	drop_sink(request);
+	if (exchange->reply.source != NULL)
+		exchange->reply.source->close(exchange->reply.source);
+	if (exchange->release != NULL)
+		exchange->release(exchange);
+	count_request(request);
+	log_request(request, whole);
+	arena_free(exchange->arena);
+	free(request->target);
+	free(request);
+	atomic_fetch_sub(&listener->open, 1);
+}

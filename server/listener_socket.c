@@ -1,0 +1,150 @@
+#include "server/listener_socket.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { BACKLOG = 1024, ADDRESS_MAX_BYTES = 300 };
+
+/* "host:port" or "[host]:port". */
+static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], const char **out_port)
+{
+	const char *const colon = strrchr(address, ':');
+	if (colon == NULL || colon[1] == '\0' || strlen(address) >= ADDRESS_MAX_BYTES)
+		return false;
+	size_t len = (size_t)(colon - address);
+	const bool bracketed = address[0] == '[';
+	if (bracketed && (len < 3 || address[len - 1] != ']'))
+		return false;
+	if (!bracketed && memchr(address, ':', len) != NULL)
+		return false; /* an IPv6 address without brackets */
+	memset(host, 0, ADDRESS_MAX_BYTES);
+	memcpy(host, address + bracketed, len - (bracketed ? 2 : 0));
+	*out_port = colon + 1;
+	return true;
+}
+
+static int bind_tcp(const struct addrinfo *where)
+{
+	const int on = 1;
+	const int fd = socket(where->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	if (where->ai_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+	if (bind(fd, where->ai_addr, where->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	const int fault = errno;
+	close(fd);
+	errno = fault;
+	return -1;
+}
+
+static int open_tcp(struct listener_socket *opened, const char *address, struct error *err)
+{
+	char host[ADDRESS_MAX_BYTES];
+	const char *port;
+	struct addrinfo *found = NULL;
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	if (!split_address(address, host, &port))
+		return error_set(err, ERROR_INVALID, "the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH", address);
+	const int code = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
+	if (code != 0)
+		return error_set(err, ERROR_INVALID, "cannot listen on %s: %s", address, gai_strerror(code));
+	opened->fd = bind_tcp(found);
+	if (opened->fd < 0)
+		error_set_errno(err, "cannot listen on %s", address);
+	freeaddrinfo(found);
+	return opened->fd < 0 ? -1 : 0;
+}
+
+static int connect_unix(const struct sockaddr_un *where)
+{
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	const int outcome = connect(fd, (const struct sockaddr *)where, sizeof *where);
+	close(fd);
+	return outcome;
+}
+
+/* The socket is made with its final mode: nobody gets in between bind and chmod. */
+static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *where, mode_t mode, struct error *err)
+{
+	const char *const path = where->sun_path;
+	struct stat facts;
+	if (connect_unix(where) == 0)
+		return error_set(err, ERROR_BUSY, "somebody answers on %s", path);
+	if (lstat(path, &facts) == 0 && !S_ISSOCK(facts.st_mode))
+		return error_set(err, ERROR_EXISTS, "%s exists and is no socket", path);
+	unlink(path);
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return error_set_errno(err, "cannot make a socket for %s", path);
+	const mode_t old = umask(0777 & ~mode);
+	const int bound = bind(fd, (const struct sockaddr *)where, sizeof *where);
+	umask(old);
+	if (bound != 0 || listen(fd, BACKLOG) != 0) {
+		error_set_errno(err, "cannot listen on %s", path);
+		close(fd);
+		return -1;
+	}
+	opened->fd = fd;
+	opened->unix_path = memory_copy_text(path);
+	return 0;
+}
+
+int listener_socket_open_unix(struct listener_socket *opened, const char *path, mode_t mode, struct error *err)
+{
+	struct sockaddr_un where = {.sun_family = AF_UNIX};
+	*opened = (struct listener_socket){.fd = -1, .group = GROUP_LOCAL};
+	if (path[0] == '\0' || strlen(path) >= sizeof where.sun_path)
+		return error_set(err, ERROR_INVALID, "the socket path '%s' must have 1 to %zu bytes", path, sizeof where.sun_path - 1);
+	memcpy(where.sun_path, path, strlen(path) + 1);
+	return bind_unix(opened, &where, mode, err);
+}
+
+int listener_socket_open(struct listener_socket *opened, const char *address, struct error *err)
+{
+	if (strncmp(address, "unix:", 5) == 0)
+		return listener_socket_open_unix(opened, address + 5, 0666, err);
+	*opened = (struct listener_socket){.fd = -1, .group = GROUP_MAIN};
+	return open_tcp(opened, address, err);
+}
+
+void listener_socket_close(struct listener_socket *opened)
+{
+	if (opened->fd >= 0)
+		close(opened->fd);
+	if (opened->unix_path != NULL)
+		unlink(opened->unix_path);
+	free(opened->unix_path);
+	*opened = (struct listener_socket){.fd = -1};
+}
+
+void listener_socket_print(const struct listener_socket *opened, const char *scheme, struct buffer *out)
+{
+	struct sockaddr_storage where;
+	socklen_t len = sizeof where;
+	char host[ADDRESS_MAX_BYTES];
+	char port[32];
+	if (opened->unix_path != NULL) {
+		buffer_format(out, "unix:%s", opened->unix_path);
+		return;
+	}
+	if (getsockname(opened->fd, (struct sockaddr *)&where, &len) != 0
+		|| getnameinfo((struct sockaddr *)&where, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return;
+	const bool v6 = where.ss_family == AF_INET6;
+	buffer_format(out, "%s://%s%s%s:%s", scheme, v6 ? "[" : "", host, v6 ? "]" : "", port);
+}

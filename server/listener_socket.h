@@ -1,0 +1,24 @@
+/* Listening sockets: parsed addresses, bound. */
+#ifndef SERVER_LISTENER_SOCKET_H
+#define SERVER_LISTENER_SOCKET_H
+
+#include <sys/types.h>
+
+#include "base/buffer.h"
+
+enum listener_group { GROUP_MAIN, GROUP_LOCAL, GROUP_CONTROL, GROUP_COUNT }; /* which reactors serve it */
+
+struct listener_socket {
+	int fd;
+	enum listener_group group;
+	char *unix_path; /* to unlink at close; NULL for TCP */
+};
+
+/* Binds one "--listen" address: invalid, or the system's word. A stale unix socket (nobody answers) is replaced; a live one is busy. */
+int listener_socket_open(struct listener_socket *socket, const char *address, struct error *err);
+/* A unix socket with this mode. */
+int listener_socket_open_unix(struct listener_socket *socket, const char *path, mode_t mode, struct error *err);
+void listener_socket_close(struct listener_socket *socket);
+void listener_socket_print(const struct listener_socket *socket, const char *scheme, struct buffer *out);
+
+#endif

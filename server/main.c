@@ -1,0 +1,49 @@
+/* deltabucketd: reads the settings and runs the daemon, or one of the commands beside it. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/configuration.h"
+#include "server/daemon.h"
+#include "server/keys_command.h"
+
+enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+
+static void print(void (*fill)(struct buffer *out))
+{
+	struct buffer text;
+	buffer_init(&text, TEXT_MAX_BYTES);
+	fill(&text);
+	fputs(buffer_text(&text), stdout);
+	buffer_release(&text);
+}
+
+static int serve(int argument_count, char **arguments)
+{
+	struct configuration configuration;
+	enum configuration_request request;
+	struct error err = {0};
+	int status = 0;
+	daemon_block_signals();
+	if (configuration_load(&configuration, argument_count, arguments, environ, &request, &err) != 0)
+		status = STATUS_USAGE;
+	else if (request == CONFIGURATION_HELP)
+		print(configuration_print_help);
+	else if (request == CONFIGURATION_DOCS)
+		print(configuration_print_docs);
+	else if (request == CONFIGURATION_VERSION)
+		printf("deltabucketd %s\n", PACKAGE_VERSION);
+	else if (daemon_run(&configuration, environ, &err) != 0)
+		status = STATUS_FAILED;
+	if (status != 0)
+		fprintf(stderr, "deltabucketd: %s\n", err.text);
+	configuration_release(&configuration);
+	return status;
+}
+
+int main(int argument_count, char **arguments)
+{
+	if (argument_count > 1 && strcmp(arguments[1], "keys") == 0)
+		return keys_command(argument_count - 2, arguments + 2);
+	return serve(argument_count - 1, arguments + 1);
+}

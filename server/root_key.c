@@ -1,0 +1,58 @@
+#include "server/root_key.h"
+
+#include <string.h>
+
+enum { ROOT_ARENA_BYTES = 64 * 1024 * 1024 };
+
+static const char *find_variable(char *const *environment, const char *name)
+{
+	const size_t len = strlen(name);
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' && (*environment)[len + 1] != '\0')
+			return *environment + len + 1;
+	return NULL;
+}
+
+static int has_root(struct keyring *keyring, struct arena *arena, bool *out_found, struct error *err)
+{
+	struct key_record *keys = NULL;
+	size_t count = 0;
+	if (keyring_list(keyring, arena, &keys, &count, err) != 0)
+		return -1;
+	*out_found = false;
+	for (size_t i = 0; i < count; i++)
+		*out_found = *out_found || keys[i].is_root;
+	return 0;
+}
+
+static int make_root(struct keyring *keyring, const struct keyring_new_key *root, struct arena *arena, struct buffer *out_notice,
+	struct error *err)
+{
+	struct keyring_made_key made;
+	if (keyring_add(keyring, root, arena, &made, err) != 0)
+		return error_wrap(err, "cannot make the root key");
+	if (root->id != NULL && root->secret != NULL && root->token != NULL)
+		return 0;
+	buffer_format(out_notice, "The root key, shown this once:\n  key id  %s\n  secret  %s\n  token   %s\n", made.id, made.secret,
+		made.token);
+	return 0;
+}
+
+int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment, struct buffer *out_notice, struct error *err)
+{
+	const struct keyring_new_key root = {
+		.name = "root", .namespace = namespace, .is_root = true,
+		.id = find_variable(environment, "DELTABUCKET_ROOT_KEY_ID"),
+		.secret = find_variable(environment, "DELTABUCKET_ROOT_SECRET"),
+		.token = find_variable(environment, "DELTABUCKET_ROOT_TOKEN"),
+	};
+	struct arena *const arena = arena_new(ROOT_ARENA_BYTES);
+	bool found = false;
+	int outcome = 0;
+	if (root.id == NULL && root.secret == NULL && root.token == NULL)
+		outcome = has_root(keyring, arena, &found, err);
+	if (outcome == 0 && !found)
+		outcome = make_root(keyring, &root, arena, out_notice, err);
+	arena_free(arena);
+	return outcome;
+}

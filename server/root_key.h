@@ -1,0 +1,13 @@
+/* The root key at start: defined by the environment, found in the store, or made. */
+#ifndef SERVER_ROOT_KEY_H
+#define SERVER_ROOT_KEY_H
+
+#include "api/keyring.h"
+
+/* DELTABUCKET_ROOT_KEY_ID, DELTABUCKET_ROOT_SECRET and DELTABUCKET_ROOT_TOKEN in `environment` define the root key anew at every start;
+ * what they leave out is made at random. Without any of them a store that has no root key gets one. `out_notice` receives what was made
+ * at random, for the operator's eyes, once; empty when nothing was. */
+int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment, struct buffer *out_notice,
+	struct error *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* Accounts, keys and grants. A key has an id and secret (SigV4) and a bearer token; secrets are sealed with the master key by the caller
+ * (server/keyring), tokens are kept as SHA-256. One file for their three tables. */
+#ifndef STORAGE_ACCOUNT_H
+#define STORAGE_ACCOUNT_H
+
+#include "base/arena.h"
+#include "storage/store.h"
+
+enum permission { PERMISSION_READ = 1, PERMISSION_WRITE = 2, PERMISSION_LIST = 4, PERMISSION_ADMIN = 8 };
+
+struct grant {
+	struct span bucket;
+	struct span prefix; /* empty: the whole bucket */
+	unsigned permissions;
+};
+struct key_record {
+	struct span id;
+	struct span name;
+	struct span namespace;      /* the account */
+	struct span sealed_secret;
+	struct span token_hash;     /* 32 bytes */
+	bool is_root;
+	int64_t created_ms;
+	const struct grant *grants; /* none: acts for its whole account */
+	size_t grant_count;
+};
+
+/* All keys; for loading the keyring at start and after a change. */
+int account_list_keys(struct store *store, struct arena *arena, struct key_record **out_keys, size_t *out_count, struct error *err);
+/* Blocking (command line, control socket, start). Adds the account when it is new. exists when the id is taken. `key->is_root` replaces a
+ * root key. */
+int account_add_key(struct store *store, const struct key_record *key, struct error *err);
+int account_revoke_key(struct store *store, struct span id, struct error *err); /* not_found; the root key: denied */
+/* Small named values of the server (for instance the sealed root key's origin). */
+int account_get_setting(struct store *store, const char *name, struct buffer *out, struct error *err); /* not_found */
+int account_put_setting(struct store *store, const char *name, struct span value, struct error *err);
+
+#endif

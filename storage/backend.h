@@ -1,0 +1,46 @@
+/* Where packs live: a table of operations, so that a folder, memory (tests, faults) and later an S3 store serve alike. Names are made
+ * by the store (hex ids and a suffix), never by clients. Any thread; one writer per open file; reads beside it. A file removed while open stays
+ * readable until closed. Sibling drivers: backend_folder, backend_memory. */
+#ifndef STORAGE_BACKEND_H
+#define STORAGE_BACKEND_H
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/span.h"
+
+struct backend;
+struct backend_file { /* embed first */
+	struct backend *backend;
+};
+
+struct backend_ops {
+	/* Creates (must not exist) or opens for appending and reading. */
+	int (*create)(struct backend *backend, const char *name, struct backend_file **out_file, struct error *err);
+	int (*open)(struct backend *backend, const char *name, struct backend_file **out_file, struct error *err); /* not_found when absent */
+	/* Writes at `offset`, at most the end of what was written; overwrites what a failed append left there. */
+	int (*append)(struct backend_file *file, struct span bytes, uint64_t offset, struct error *err);
+	/* Scatter read of exactly the parts' total from offset; short is corrupt. */
+	int (*read)(struct backend_file *file, const struct iovec *parts, int count, uint64_t offset, struct error *err);
+	/* Bytes, length and name survive a power cut when it returns. */
+	int (*sync)(struct backend_file *file, struct error *err);
+	int (*truncate)(struct backend_file *file, uint64_t length, struct error *err);
+	int (*size)(struct backend_file *file, uint64_t *out_size, struct error *err);
+	void (*close)(struct backend_file *file);
+	/* Whole small files (pack indexes): durable when it returns. */
+	int (*put)(struct backend *backend, const char *name, struct span bytes, struct error *err);
+	int (*get)(struct backend *backend, const char *name, struct buffer *out, struct error *err);
+	int (*remove)(struct backend *backend, const char *name, struct error *err); /* absent: 0 */
+	/* Calls `take` for every name; order is free. */
+	int (*list)(struct backend *backend, int (*take)(void *taker, const char *name, struct error *err), void *taker, struct error *err);
+	void (*free)(struct backend *backend);
+	bool can_append; /* false: a file is written once and sealed with each commit (object stores) */
+};
+struct backend { /* embed first */
+	const struct backend_ops *ops;
+};
+
+/* Makes the folder when absent. `files` NULL: the real ones. */
+struct backend *backend_folder_open(const char *folder, const struct file_ops *files, struct error *err);
+struct backend *backend_memory_new(void);
+
+#endif

@@ -1,0 +1,271 @@
+/* Packs as files: FOLDER/xx/<name>, xx being the first two characters of the name, so that no folder grows huge. */
+#include "storage/backend.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { FOLDER_PATH_BYTES = 4096, FOLDER_PREFIX = 2, FOLDER_PARTS_MAX = 64 };
+
+struct backend_folder {
+	struct backend base;
+	const struct file_ops *files;
+	char *folder;
+};
+struct folder_file {
+	struct backend_file base;
+	int fd;
+	atomic_bool name_synced; /* the folder entry is durable */
+	char path[];
+};
+
+static int folder_path(const struct backend_folder *const folder, const char *const name, char out[FOLDER_PATH_BYTES], struct error *const err)
+{
+	ASSERT(strlen(name) > FOLDER_PREFIX && strchr(name, '/') == NULL && name[0] != '.');
+	const int len = snprintf(out, FOLDER_PATH_BYTES, "%s/%.*s/%s", folder->folder, FOLDER_PREFIX, name, name);
+	if (len < 0 || len >= FOLDER_PATH_BYTES)
+		return error_set(err, ERROR_INVALID, "the path of %s below %s is too long", name, folder->folder);
+	return 0;
+}
+
+/* The folder that holds `path`, in place of it. */
+static void folder_cut_to_parent(char *const path)
+{
+	char *const slash = strrchr(path, '/');
+	ASSERT(slash != NULL);
+	*slash = '\0';
+}
+
+static int folder_make_parent(const struct backend_folder *const folder, const char *const path, struct error *const err)
+{
+	char parent[FOLDER_PATH_BYTES];
+	snprintf(parent, sizeof parent, "%s", path);
+	folder_cut_to_parent(parent);
+	if (file_exists(parent))
+		return 0;
+	if (file_make_folder(parent, 0700, err) != 0)
+		return -1;
+	return file_sync_folder(folder->files, folder->folder, err);
+}
+
+static int folder_open_path(struct backend_folder *const folder, const char *const name, const int flags, struct backend_file **const out_file,
+	struct error *const err)
+{
+	char path[FOLDER_PATH_BYTES];
+	if (folder_path(folder, name, path, err) != 0)
+		return -1;
+	const bool creating = (flags & O_CREAT) != 0;
+	if (creating && folder_make_parent(folder, path, err) != 0)
+		return -1;
+	const int fd = folder->files->open(folder->files, path, flags | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return error_set_errno(err, "cannot %s %s", creating ? "create" : "open", path);
+	struct folder_file *const file = memory_new(sizeof *file + strlen(path) + 1);
+	file->base.backend = &folder->base;
+	file->fd = fd;
+	atomic_init(&file->name_synced, !creating);
+	memcpy(file->path, path, strlen(path) + 1);
+	*out_file = &file->base;
+	return 0;
+}
+
+static int folder_create(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
+{
+	return folder_open_path((struct backend_folder *)backend, name, O_RDWR | O_CREAT | O_EXCL, out_file, err);
+}
+
+static int folder_open(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
+{
+	return folder_open_path((struct backend_folder *)backend, name, O_RDWR, out_file, err);
+}
+
+static const struct file_ops *folder_files(const struct backend_file *const file)
+{
+	return ((const struct backend_folder *)file->backend)->files;
+}
+
+static int folder_append(struct backend_file *const base, const struct span bytes, const uint64_t offset, struct error *const err)
+{
+	const struct folder_file *const file = (const struct folder_file *)base;
+	return file_write_at(folder_files(base), file->fd, bytes, (off_t)offset, file->path, err);
+}
+
+/* Drops the first `done` bytes of the parts. Gives how many parts are used up. */
+static int folder_advance(struct iovec *const parts, const int count, size_t done)
+{
+	int used = 0;
+	while (used < count && done >= parts[used].iov_len)
+		done -= parts[used++].iov_len;
+	if (used < count) {
+		parts[used].iov_base = (uint8_t *)parts[used].iov_base + done;
+		parts[used].iov_len -= done;
+	}
+	return used;
+}
+
+static int folder_read(struct backend_file *const base, const struct iovec *const parts, const int count, const uint64_t offset,
+	struct error *const err)
+{
+	const struct folder_file *const file = (const struct folder_file *)base;
+	const struct file_ops *const files = folder_files(base);
+	ASSERT(count >= 1 && count <= FOLDER_PARTS_MAX);
+	struct iovec rest[FOLDER_PARTS_MAX];
+	memcpy(rest, parts, (size_t)count * sizeof *rest);
+	off_t at = (off_t)offset;
+	for (int first = 0; first < count;) {
+		const ssize_t got = files->preadv(files, file->fd, rest + first, count - first, at);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_set_errno(err, "cannot read %s", file->path);
+		if (got == 0)
+			return error_set(err, ERROR_CORRUPT, "%s ends at byte %lld, inside a record", file->path, (long long)at);
+		at += got;
+		first += folder_advance(rest + first, count - first, (size_t)got);
+	}
+	return 0;
+}
+
+static int folder_sync(struct backend_file *const base, struct error *const err)
+{
+	struct folder_file *const file = (struct folder_file *)base;
+	if (file_sync(folder_files(base), file->fd, file->path, err) != 0)
+		return -1;
+	if (atomic_load(&file->name_synced))
+		return 0;
+	char parent[FOLDER_PATH_BYTES];
+	snprintf(parent, sizeof parent, "%s", file->path);
+	folder_cut_to_parent(parent);
+	if (file_sync_folder(folder_files(base), parent, err) != 0)
+		return -1;
+	atomic_store(&file->name_synced, true);
+	return 0;
+}
+
+static int folder_truncate(struct backend_file *const base, const uint64_t length, struct error *const err)
+{
+	const struct folder_file *const file = (const struct folder_file *)base;
+	const struct file_ops *const files = folder_files(base);
+	return files->ftruncate(files, file->fd, (off_t)length) == 0 ? 0 : error_set_errno(err, "cannot cut %s", file->path);
+}
+
+static int folder_size(struct backend_file *const base, uint64_t *const out_size, struct error *const err)
+{
+	const struct folder_file *const file = (const struct folder_file *)base;
+	struct stat state;
+	if (fstat(file->fd, &state) != 0)
+		return error_set_errno(err, "cannot stat %s", file->path);
+	*out_size = (uint64_t)state.st_size;
+	return 0;
+}
+
+static void folder_close(struct backend_file *const base)
+{
+	struct folder_file *const file = (struct folder_file *)base;
+	close(file->fd);
+	free(file);
+}
+
+static int folder_put(struct backend *const backend, const char *const name, const struct span bytes, struct error *const err)
+{
+	const struct backend_folder *const folder = (const struct backend_folder *)backend;
+	char path[FOLDER_PATH_BYTES];
+	if (folder_path(folder, name, path, err) != 0 || folder_make_parent(folder, path, err) != 0)
+		return -1;
+	return file_publish(folder->files, path, bytes, 0600, err);
+}
+
+static int folder_get(struct backend *const backend, const char *const name, struct buffer *const out, struct error *const err)
+{
+	char path[FOLDER_PATH_BYTES];
+	if (folder_path((const struct backend_folder *)backend, name, path, err) != 0)
+		return -1;
+	return file_read_all(path, out, err);
+}
+
+static int folder_remove(struct backend *const backend, const char *const name, struct error *const err)
+{
+	const struct backend_folder *const folder = (const struct backend_folder *)backend;
+	char path[FOLDER_PATH_BYTES];
+	if (folder_path(folder, name, path, err) != 0)
+		return -1;
+	if (folder->files->unlink(folder->files, path) != 0 && errno != ENOENT)
+		return error_set_errno(err, "cannot remove %s", path);
+	return 0;
+}
+
+static int folder_list_one(const char *const path, int (*const take)(void *taker, const char *name, struct error *err), void *const taker,
+	struct error *const err)
+{
+	char **names = NULL;
+	size_t count = 0;
+	if (file_list(path, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = take(taker, names[i], err);
+	file_names_free(names, count);
+	return result;
+}
+
+static int folder_list(struct backend *const backend, int (*const take)(void *taker, const char *name, struct error *err), void *const taker,
+	struct error *const err)
+{
+	const struct backend_folder *const folder = (const struct backend_folder *)backend;
+	char **names = NULL;
+	size_t count = 0;
+	if (file_list(folder->folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char path[FOLDER_PATH_BYTES];
+		snprintf(path, sizeof path, "%s/%s", folder->folder, names[i]);
+		if (strlen(names[i]) == FOLDER_PREFIX)
+			result = folder_list_one(path, take, taker, err);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+static void folder_free(struct backend *const backend)
+{
+	struct backend_folder *const folder = (struct backend_folder *)backend;
+	free(folder->folder);
+	free(folder);
+}
+
+static const struct backend_ops folder_ops = {
+	.create = folder_create,
+	.open = folder_open,
+	.append = folder_append,
+	.read = folder_read,
+	.sync = folder_sync,
+	.truncate = folder_truncate,
+	.size = folder_size,
+	.close = folder_close,
+	.put = folder_put,
+	.get = folder_get,
+	.remove = folder_remove,
+	.list = folder_list,
+	.free = folder_free,
+	.can_append = true,
+};
+
+struct backend *backend_folder_open(const char *const path, const struct file_ops *const files, struct error *const err)
+{
+	if (file_make_folder(path, 0700, err) != 0)
+		return NULL;
+	struct backend_folder *const folder = memory_new(sizeof *folder);
+	folder->base.ops = &folder_ops;
+	folder->files = files != NULL ? files : file_system();
+	folder->folder = memory_copy_text(path);
+	return &folder->base;
+}

@@ -1,0 +1,106 @@
+#include "storage/bucket_row.h"
+
+static const char SQL_BUCKET_ID[] = "SELECT id FROM buckets WHERE name = ?1";
+static const char SQL_BUCKET_READ[] =
+	"SELECT b.id, b.name, a.namespace, b.created_ms FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
+static const char SQL_BUCKET_LIST[] =
+	"SELECT b.id, b.name, a.namespace, b.created_ms FROM buckets b JOIN accounts a ON a.id = b.account"
+	" WHERE b.name > ?1 AND b.name >= ?2 AND (?3 = 1 OR a.namespace = ?4) ORDER BY b.name LIMIT ?5";
+static const char SQL_BUCKET_ADD[] = "INSERT INTO buckets (name, account, created_ms) VALUES (?1, ?2, ?3)";
+static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
+
+static int no_bucket(const struct span name, struct error *const err)
+{
+	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)(name.len > 128 ? 128 : name.len),
+		(const char *)name.data);
+}
+
+int bucket_row_find(struct db *const db, const struct span name, int64_t *const out_id, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_ID, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, name);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_id = db_column_i64(statement, 0);
+	db_reset(statement);
+	if (got == 0)
+		return no_bucket(name, err);
+	return got == 1 ? 0 : -1;
+}
+
+static void read_row(struct db_statement *const statement, struct arena *const arena, struct bucket *const out)
+{
+	out->id = db_column_i64(statement, 0);
+	out->name = arena_copy(arena, db_column_blob(statement, 1));
+	out->owner = arena_copy(arena, db_column_blob(statement, 2));
+	out->created_ms = db_column_i64(statement, 3);
+}
+
+int bucket_row_read(struct db *const db, const struct span name, struct arena *const arena, struct bucket *const out,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_READ, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, name);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		read_row(statement, arena, out);
+	db_reset(statement);
+	if (got == 0)
+		return no_bucket(name, err);
+	if (got == 1 && arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a bucket.");
+	return got == 1 ? 0 : -1;
+}
+
+int bucket_row_list(struct db *const db, const struct bucket_row_scan *const scan, struct arena *const arena, struct bucket **const out,
+	size_t *const out_count, struct error *const err)
+{
+	struct bucket *const rows = arena_take_array(arena, scan->limit + 1, sizeof(*rows));
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_LIST, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, scan->after);
+	db_bind_blob(statement, 2, scan->prefix);
+	db_bind_i64(statement, 3, scan->owner.len == 0);
+	db_bind_blob(statement, 4, scan->owner);
+	db_bind_i64(statement, 5, (int64_t)scan->limit);
+	size_t count = 0;
+	int got = 0;
+	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {
+		if (!span_starts(db_column_blob(statement, 1), scan->prefix)) {
+			got = 0;
+			break;
+		}
+		read_row(statement, arena, &rows[count++]);
+	}
+	db_reset(statement);
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing buckets.");
+	*out = rows;
+	*out_count = count;
+	return got < 0 ? -1 : 0;
+}
+
+int bucket_row_add(struct db *const db, const struct span name, const int64_t account, const int64_t now_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, name);
+	db_bind_i64(statement, 2, account);
+	db_bind_i64(statement, 3, now_ms);
+	return db_execute(statement, err);
+}
+
+int bucket_row_remove(struct db *const db, const int64_t id, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_REMOVE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	return db_execute(statement, err);
+}

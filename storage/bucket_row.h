@@ -1,0 +1,22 @@
+/* The table `buckets`. Internal to storage. */
+#ifndef STORAGE_BUCKET_ROW_H
+#define STORAGE_BUCKET_ROW_H
+
+#include "storage/bucket.h"
+#include "storage/db.h"
+
+/* The row of a name; no_bucket when absent. */
+int bucket_row_find(struct db *db, struct span name, int64_t *out_id, struct error *err);
+int bucket_row_read(struct db *db, struct span name, struct arena *arena, struct bucket *out, struct error *err);
+struct bucket_row_scan {
+	struct span owner; /* empty: everybody's */
+	struct span prefix;
+	struct span after;
+	size_t limit;
+};
+int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct bucket **out, size_t *out_count,
+	struct error *err);
+int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now_ms, struct error *err);
+int bucket_row_remove(struct db *db, int64_t id, struct error *err);
+
+#endif

@@ -1,0 +1,260 @@
+/* Two connections to one WAL file: helpers add through the one, everybody looks up through the other, so that a lookup never waits for
+ * an insert. Ids are cut to 16 bytes: what is found is a hint that the caller compares with the pack's own index. The file is derived
+ * data of this machine, so its schema need not please a second engine. */
+#include "storage/chunk_index.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "storage/db.h"
+
+enum {
+	INDEX_VERSION = 1,
+	INDEX_APPLICATION = 0x44424b43, /* "DBKC" */
+	INDEX_ID_BYTES = 16,
+	INDEX_SAMPLE = 16,
+	INDEX_WAL_BYTES = 8 * 1024 * 1024
+};
+
+struct chunk_index {
+	struct lock write_lock;
+	struct db *writer;
+	struct lock read_lock;
+	struct db *reader; /* the writer itself in memory, where a second connection would see another database */
+};
+
+static const char SQL_SCHEMA[] =
+	"CREATE TABLE pack (number INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE);"
+	"CREATE TABLE chunk (id BLOB PRIMARY KEY, pack INTEGER NOT NULL, number INTEGER NOT NULL) WITHOUT ROWID;"
+	"CREATE INDEX chunk_pack ON chunk (pack);";
+static const char SQL_LAZY[] = "PRAGMA synchronous=NORMAL;";
+static const char SQL_FIND[] = "SELECT p.id, c.number FROM chunk c JOIN pack p ON p.number = c.pack WHERE c.id = ?1";
+static const char SQL_PACK_NUMBER[] = "SELECT number FROM pack WHERE id = ?1";
+static const char SQL_PACK_ADD[] = "INSERT INTO pack (id) VALUES (?1)";
+static const char SQL_PACK_DELETE[] = "DELETE FROM pack WHERE number = ?1";
+static const char SQL_CHUNK_ADD[] =
+	"INSERT INTO chunk (id, pack, number) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET pack = excluded.pack, number = excluded.number";
+static const char SQL_CHUNK_DELETE[] = "DELETE FROM chunk WHERE pack = ?1";
+
+static int index_prepare_file(struct db *const db, bool *const out_new, struct error *const err)
+{
+	int version;
+	int application;
+	if (db_get_version(db, &version, &application, err) != 0 || db_run_script(db, SQL_LAZY, err) != 0)
+		return -1;
+	if (version == INDEX_VERSION && application == INDEX_APPLICATION)
+		return 0;
+	if (version != 0 || application != 0)
+		return error_set(err, ERROR_CORRUPT, "%s is not a chunk index of this version", db_path(db));
+	*out_new = true;
+	if (db_begin(db, err) != 0)
+		return -1;
+	if (db_run_script(db, SQL_SCHEMA, err) == 0 && db_set_version(db, INDEX_VERSION, INDEX_APPLICATION, err) == 0)
+		return db_commit(db, err);
+	db_rollback(db);
+	return -1;
+}
+
+static struct db *index_open_writer(const char *const path, bool *const out_new, struct error *const err)
+{
+	struct db *const db = db_open(path, DB_WRITE, err);
+	if (db == NULL || index_prepare_file(db, out_new, err) == 0)
+		return db;
+	db_close(db);
+	return NULL;
+}
+
+/* The damaged file is kept, once, for whoever wants to know. */
+static int index_move_aside(const char *const path, struct error *const err)
+{
+	static const char *const companions[] = { "-wal", "-shm" };
+	const struct file_ops *const files = file_system();
+	char aside[4096];
+	if (snprintf(aside, sizeof aside, "%s.damaged", path) >= (int)sizeof aside)
+		return error_set(err, ERROR_INVALID, "the path %.100s... is too long", path);
+	if (files->rename(files, path, aside) != 0)
+		return error_set_errno(err, "cannot rename %s to %s", path, aside);
+	for (size_t i = 0; i < sizeof companions / sizeof *companions; i++) {
+		snprintf(aside, sizeof aside, "%s%s", path, companions[i]);
+		files->unlink(files, aside);
+	}
+	return 0;
+}
+
+struct chunk_index *chunk_index_open(const char *const path, bool *const out_rebuild, struct error *const err)
+{
+	const bool in_memory = strcmp(path, ":memory:") == 0;
+	bool is_new = false;
+	struct error first = {0};
+	struct db *writer = index_open_writer(path, &is_new, &first);
+	if (writer == NULL && (first.kind != ERROR_CORRUPT || in_memory)) {
+		*err = first;
+		return NULL;
+	}
+	if (writer == NULL && index_move_aside(path, err) == 0)
+		writer = index_open_writer(path, &is_new, err);
+	struct db *const reader = writer == NULL || in_memory ? writer : db_open(path, DB_READ, err);
+	if (reader == NULL) {
+		db_close(writer);
+		return NULL;
+	}
+	struct chunk_index *const index = memory_new(sizeof *index);
+	index->writer = writer;
+	index->reader = reader;
+	lock_init(&index->write_lock, LOCK_CHUNK_INDEX);
+	lock_init(&index->read_lock, LOCK_CHUNK_INDEX);
+	*out_rebuild = is_new;
+	return index;
+}
+
+void chunk_index_close(struct chunk_index *const index)
+{
+	if (index == NULL)
+		return;
+	if (index->reader != index->writer)
+		db_close(index->reader);
+	db_close(index->writer);
+	lock_release(&index->read_lock);
+	lock_release(&index->write_lock);
+	free(index);
+}
+
+bool chunk_index_sampled(const struct chunk_id *const id)
+{
+	return chunk_id_modulo_word(id) % INDEX_SAMPLE == 0;
+}
+
+static bool index_find_row(struct db *const db, const struct chunk_id *const id, struct chunk_place *const out)
+{
+	struct error ignored = {0}; /* unknown is always a right answer */
+	struct db_statement *const statement = db_prepare(db, SQL_FIND, &ignored);
+	if (statement == NULL)
+		return false;
+	db_bind_blob(statement, 1, span_of(id->bytes, INDEX_ID_BYTES));
+	bool found = false;
+	if (db_step(statement, &ignored) == 1) {
+		const struct span pack = db_column_blob(statement, 0);
+		const int64_t chunk = db_column_i64(statement, 1);
+		found = pack.len == PACK_ID_BYTES && chunk >= 0 && chunk <= UINT32_MAX;
+		if (found) {
+			memcpy(out->pack.bytes, pack.data, PACK_ID_BYTES);
+			out->chunk = (uint32_t)chunk;
+		}
+	}
+	db_reset(statement);
+	return found;
+}
+
+bool chunk_index_find(struct chunk_index *const index, const struct chunk_id *const id, struct chunk_place *const out_place)
+{
+	struct lock *const lock = index->reader == index->writer ? &index->write_lock : &index->read_lock;
+	lock_enter(lock);
+	const bool found = index_find_row(index->reader, id, out_place);
+	lock_leave(lock);
+	return found;
+}
+
+/* 1 and the number, 0 when the pack has none, -1. */
+static int index_find_pack(struct db *const db, const struct pack_id *const pack, int64_t *const out_number, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_NUMBER, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(pack->bytes, PACK_ID_BYTES));
+	const int result = db_step(statement, err);
+	if (result == 1)
+		*out_number = db_column_i64(statement, 0);
+	db_reset(statement);
+	return result;
+}
+
+static int index_add_pack(struct db *const db, const struct pack_id *const pack, int64_t *const out_number, struct error *const err)
+{
+	const int known = index_find_pack(db, pack, out_number, err);
+	if (known != 0)
+		return known == 1 ? 0 : -1;
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(pack->bytes, PACK_ID_BYTES));
+	if (db_execute(statement, err) != 0)
+		return -1;
+	*out_number = db_last_id(db);
+	return 0;
+}
+
+static int index_add_rows(struct db *const db, const struct chunk_index_row *const rows, const size_t count, struct error *const err)
+{
+	int64_t number = 0;
+	for (size_t i = 0; i < count; i++) {
+		const bool same_pack = i > 0 && memcmp(rows[i].place.pack.bytes, rows[i - 1].place.pack.bytes, PACK_ID_BYTES) == 0;
+		if (!same_pack && index_add_pack(db, &rows[i].place.pack, &number, err) != 0)
+			return -1;
+		struct db_statement *const statement = db_prepare(db, SQL_CHUNK_ADD, err);
+		if (statement == NULL)
+			return -1;
+		db_bind_blob(statement, 1, span_of(rows[i].id.bytes, INDEX_ID_BYTES));
+		db_bind_i64(statement, 2, number);
+		db_bind_i64(statement, 3, rows[i].place.chunk);
+		if (db_execute(statement, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int index_remove_pack(struct db *const db, const struct pack_id *const pack, struct error *const err)
+{
+	static const char *const deletions[] = { SQL_CHUNK_DELETE, SQL_PACK_DELETE };
+	int64_t number;
+	const int known = index_find_pack(db, pack, &number, err);
+	if (known != 1)
+		return known;
+	for (size_t i = 0; i < sizeof deletions / sizeof *deletions; i++) {
+		struct db_statement *const statement = db_prepare(db, deletions[i], err);
+		if (statement == NULL)
+			return -1;
+		db_bind_i64(statement, 1, number);
+		if (db_execute(statement, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Ends the transaction that `result` was made in, and keeps the log short. */
+static int index_settle(struct db *const db, const int result, struct error *const err)
+{
+	if (result != 0) {
+		db_rollback(db);
+		return -1;
+	}
+	if (db_commit(db, err) != 0)
+		return -1;
+	struct error ignored = {0}; /* the log is cut another time */
+	if (db_wal_bytes(db) > INDEX_WAL_BYTES)
+		db_checkpoint_restart(db, &ignored);
+	return 0;
+}
+
+int chunk_index_add(struct chunk_index *const index, const struct chunk_index_row *const rows, const size_t count, struct error *const err)
+{
+	lock_enter(&index->write_lock);
+	int result = db_begin(index->writer, err);
+	if (result == 0)
+		result = index_settle(index->writer, index_add_rows(index->writer, rows, count, err), err);
+	lock_leave(&index->write_lock);
+	return result;
+}
+
+int chunk_index_forget_pack(struct chunk_index *const index, const struct pack_id *const pack, struct error *const err)
+{
+	lock_enter(&index->write_lock);
+	int result = db_begin(index->writer, err);
+	if (result == 0)
+		result = index_settle(index->writer, index_remove_pack(index->writer, pack, err), err);
+	lock_leave(&index->write_lock);
+	return result;
+}

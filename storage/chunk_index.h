@@ -1,0 +1,31 @@
+/* The sparse chunk index: which pack holds a sampled chunk (h % 16 = 0, and the first chunk of each object and pack). Derived data in
+ * chunks.db, rebuilt from pack indexes when absent or damaged: a missing entry costs space, a stale one is checked by the caller; neither
+ * costs truth. Internally locked; any thread. */
+#ifndef STORAGE_CHUNK_INDEX_H
+#define STORAGE_CHUNK_INDEX_H
+
+#include "base/error.h"
+#include "storage/segment.h"
+
+struct chunk_index;
+
+/* A damaged file is moved aside and *out_rebuild set. `path` of ":memory:" serves tests. */
+struct chunk_index *chunk_index_open(const char *path, bool *out_rebuild, struct error *err);
+void chunk_index_close(struct chunk_index *index);
+
+struct chunk_place {
+	struct pack_id pack;
+	uint32_t chunk;
+};
+bool chunk_index_sampled(const struct chunk_id *id);
+/* True and the place when known. Failures count as unknown. */
+bool chunk_index_find(struct chunk_index *index, const struct chunk_id *id, struct chunk_place *out_place);
+struct chunk_index_row {
+	struct chunk_id id;
+	struct chunk_place place;
+};
+/* One transaction; committed lazily (this file may lose its tail in a crash). */
+int chunk_index_add(struct chunk_index *index, const struct chunk_index_row *rows, size_t count, struct error *err);
+int chunk_index_forget_pack(struct chunk_index *index, const struct pack_id *pack, struct error *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* Group commit. Every write to the catalog is a change: the one committer thread runs it under a savepoint of its own, in queue order,
+ * its conditions judged there; a change that fails rolls back alone; no outcome leaves before COMMIT returned (invariants 1, 2). */
+#ifndef STORAGE_COMMITTER_H
+#define STORAGE_COMMITTER_H
+
+#include "base/metrics.h"
+#include "storage/db.h"
+#include "storage/pack_store.h"
+
+struct committer;
+
+struct change {
+	/* On the committer before the shared pack is synced; NULL: nothing to place. -1: the change fails. */
+	int (*place)(struct change *change, struct error *err);
+	/* On the committer, inside the transaction. Touches about 1,000 rows at most. */
+	int (*apply)(struct change *change, struct db *db, struct error *err);
+	/* On the committer after COMMIT (or after the failure is settled): `failed` and `error` tell. Must be quick: store, wake. May free the
+	 * change. */
+	void (*done)(struct change *change);
+	bool failed;
+	struct error error;
+	struct change *next; /* the queue's */
+};
+
+/* `db` (writing) is taken over by the committer thread. `packs` may be NULL where no change places anything. */
+struct committer *committer_start(struct db *db, struct pack_store *packs, struct metrics *metrics);
+void committer_stop(struct committer *committer); /* runs what is queued; then closes db */
+/* Takes the change until done. After stop began: done comes at once with busy. */
+void committer_submit(struct committer *committer, struct change *change);
+/* For start-up, background work and the command line: submits and waits. `done` is not called and may be NULL. */
+int committer_run(struct committer *committer, struct change *change, struct error *err);
+
+#endif

@@ -1,0 +1,414 @@
+/* The one home of sqlite3.h. Statements are kept per connection in a small table keyed by the address of their SQL text: looking one up is
+ * a multiplication and a compare, and nobody owns statements but the connection. Bound bytes are not copied (SQLITE_STATIC). */
+#include "storage/db.h"
+
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { STATEMENT_SLOTS = 512, BUSY_TIMEOUT_MS = 10000, RESTART_TIMEOUT_MS = 50, WAL_FRAME_HEADER_BYTES = 24 };
+
+struct db_statement {
+	struct db *db;
+	sqlite3_stmt *handle;
+	const char *sql;
+	int bind_result; /* the first binding that failed: reported by the step */
+};
+
+struct db {
+	sqlite3 *handle;
+	char *path;
+	struct db_statement *slots[STATEMENT_SLOTS];
+	size_t statements;
+	const char *begin_file; /* who began the open transaction */
+	int begin_line;
+	uint64_t page_bytes;
+	uint64_t wal_bytes;
+};
+
+static const char SQL_BEGIN[] = "BEGIN IMMEDIATE";
+static const char SQL_BEGIN_READ[] = "BEGIN";
+static const char SQL_COMMIT[] = "COMMIT";
+static const char SQL_ROLLBACK[] = "ROLLBACK";
+static const char SQL_SAVEPOINT[] = "SAVEPOINT step";
+static const char SQL_SAVEPOINT_RELEASE[] = "RELEASE step";
+static const char SQL_SAVEPOINT_ROLLBACK[] = "ROLLBACK TO step";
+static const char SQL_GET_VERSION[] = "PRAGMA user_version";
+static const char SQL_GET_APPLICATION[] = "PRAGMA application_id";
+static const char SQL_GET_PAGE_SIZE[] = "PRAGMA page_size";
+
+/* auto_vacuum counts only before the first page is written, so it stands before journal_mode. */
+static const char SQL_SETUP_WRITE[] =
+	"PRAGMA auto_vacuum=INCREMENTAL;"
+	"PRAGMA journal_mode=WAL;"
+	"PRAGMA synchronous=FULL;"
+	"PRAGMA foreign_keys=ON;"
+	"PRAGMA wal_autocheckpoint=0;"
+	"PRAGMA cache_size=-16384;";
+static const char SQL_SETUP_READ[] =
+	"PRAGMA query_only=ON;"
+	"PRAGMA wal_autocheckpoint=0;"
+	"PRAGMA cache_size=-4096;";
+
+static const struct {
+	int code;
+	enum error_kind kind;
+} error_kinds[] = {
+	{SQLITE_FULL, ERROR_NO_SPACE},
+	{SQLITE_BUSY, ERROR_BUSY},
+	{SQLITE_LOCKED, ERROR_BUSY},
+	{SQLITE_CORRUPT, ERROR_CORRUPT},
+	{SQLITE_NOTADB, ERROR_CORRUPT},
+	{SQLITE_READONLY, ERROR_DENIED},
+	{SQLITE_PERM, ERROR_DENIED},
+	{SQLITE_AUTH, ERROR_DENIED},
+	{SQLITE_NOMEM, ERROR_NO_MEMORY},
+	{SQLITE_TOOBIG, ERROR_TOO_LARGE},
+	{SQLITE_CONSTRAINT, ERROR_INVALID},
+};
+
+static enum error_kind kind_of(const int extended)
+{
+	if (extended == SQLITE_CONSTRAINT_UNIQUE || extended == SQLITE_CONSTRAINT_PRIMARYKEY || extended == SQLITE_CONSTRAINT_ROWID)
+		return ERROR_EXISTS;
+	for (size_t i = 0; i < sizeof(error_kinds) / sizeof(error_kinds[0]); i++)
+		if (error_kinds[i].code == (extended & 0xff))
+			return error_kinds[i].kind;
+	return ERROR_IO;
+}
+
+static int fail(struct db *const db, const char *const what, struct error *const err)
+{
+	const int code = sqlite3_extended_errcode(db->handle);
+	return error_set(err, kind_of(code), "%s: %s: %s.", db->path, what, sqlite3_errmsg(db->handle));
+}
+
+/* After each commit of this connection: frames that the WAL holds. */
+static int note_wal(void *const owner, sqlite3 *const handle, const char *const name, const int frames)
+{
+	struct db *const db = owner;
+	(void)handle;
+	(void)name;
+	db->wal_bytes = (uint64_t)frames * (db->page_bytes + WAL_FRAME_HEADER_BYTES);
+	return SQLITE_OK;
+}
+
+static int read_number(struct db *const db, const char *const sql, int64_t *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out = db_column_i64(statement, 0);
+	db_reset(statement);
+	if (got == 0)
+		return error_set(err, ERROR_CORRUPT, "%s: '%s' gave no row.", db->path, sql);
+	return got == 1 ? 0 : -1;
+}
+
+static int set_up(struct db *const db, const enum db_mode mode, struct error *const err)
+{
+	sqlite3_extended_result_codes(db->handle, 1);
+	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	if (db_run_script(db, mode == DB_WRITE ? SQL_SETUP_WRITE : SQL_SETUP_READ, err) != 0)
+		return -1;
+	int64_t page_bytes = 0;
+	if (read_number(db, SQL_GET_PAGE_SIZE, &page_bytes, err) != 0)
+		return -1;
+	db->page_bytes = (uint64_t)page_bytes;
+	sqlite3_wal_hook(db->handle, note_wal, db);
+	return 0;
+}
+
+struct db *db_open(const char *const path, const enum db_mode mode, struct error *const err)
+{
+	struct db *const db = memory_new(sizeof(*db));
+	db->path = memory_copy_text(path);
+	/* Readers open for writing too, because a WAL reader must be able to write the shared-memory file; query_only keeps them from the rest.
+	 * */
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (mode == DB_WRITE ? SQLITE_OPEN_CREATE : 0);
+	if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK) {
+		if (db->handle != NULL)
+			fail(db, "opening", err);
+		else
+			error_set(err, ERROR_NO_MEMORY, "%s: opening: out of memory.", path);
+		db_close(db);
+		return NULL;
+	}
+	if (set_up(db, mode, err) != 0) {
+		db_close(db);
+		return NULL;
+	}
+	return db;
+}
+
+void db_close(struct db *const db)
+{
+	if (db == NULL)
+		return;
+	for (size_t i = 0; i < STATEMENT_SLOTS; i++) {
+		if (db->slots[i] != NULL)
+			sqlite3_finalize(db->slots[i]->handle);
+		free(db->slots[i]);
+	}
+	const int result = sqlite3_close(db->handle);
+	ASSERT(result == SQLITE_OK);
+	free(db->path);
+	free(db);
+}
+
+const char *db_path(const struct db *const db)
+{
+	return db->path;
+}
+
+int db_run_script(struct db *const db, const char *const sql, struct error *const err)
+{
+	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return fail(db, "running a script", err);
+	return 0;
+}
+
+int db_get_version(struct db *const db, int *const out_version, int *const out_application, struct error *const err)
+{
+	int64_t version = 0;
+	int64_t application = 0;
+	if (read_number(db, SQL_GET_VERSION, &version, err) != 0 || read_number(db, SQL_GET_APPLICATION, &application, err) != 0)
+		return -1;
+	*out_version = (int)version;
+	*out_application = (int)application;
+	return 0;
+}
+
+int db_set_version(struct db *const db, const int version, const int application, struct error *const err)
+{
+	char sql[96]; /* a PRAGMA takes no bound values; both are our own numbers */
+	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d; PRAGMA application_id=%d;", version, application);
+	return db_run_script(db, sql, err);
+}
+
+/* Statements without rows or values. */
+static int run_plain(struct db *const db, const char *const sql, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	return statement == NULL ? -1 : db_execute(statement, err);
+}
+
+int db_begin_at(struct db *const db, const char *const file, const int line, struct error *const err)
+{
+	if (db_in_transaction(db))
+		error_assert_failed("the transaction begun here has ended", db->begin_file, db->begin_line);
+	if (run_plain(db, SQL_BEGIN, err) != 0)
+		return -1;
+	db->begin_file = file;
+	db->begin_line = line;
+	return 0;
+}
+
+int db_commit(struct db *const db, struct error *const err)
+{
+	if (run_plain(db, SQL_COMMIT, err) == 0)
+		return 0;
+	db_rollback(db);
+	return -1;
+}
+
+void db_rollback(struct db *const db)
+{
+	struct error ignored;
+	if (db_in_transaction(db) && run_plain(db, SQL_ROLLBACK, &ignored) != 0)
+		ASSERT(!db_in_transaction(db));
+}
+
+bool db_in_transaction(const struct db *const db)
+{
+	return sqlite3_get_autocommit(db->handle) == 0;
+}
+
+int db_savepoint(struct db *const db, struct error *const err)
+{
+	ASSERT(db_in_transaction(db));
+	return run_plain(db, SQL_SAVEPOINT, err);
+}
+
+int db_savepoint_release(struct db *const db, struct error *const err)
+{
+	return run_plain(db, SQL_SAVEPOINT_RELEASE, err);
+}
+
+void db_savepoint_rollback(struct db *const db)
+{
+	struct error ignored;
+	/* What cannot be undone alone is undone with the whole transaction. */
+	if (db_in_transaction(db) &&
+	    (run_plain(db, SQL_SAVEPOINT_ROLLBACK, &ignored) != 0 || run_plain(db, SQL_SAVEPOINT_RELEASE, &ignored) != 0))
+		db_rollback(db);
+}
+
+int db_snapshot_begin(struct db *const db, struct error *const err)
+{
+	return run_plain(db, SQL_BEGIN_READ, err);
+}
+
+void db_snapshot_end(struct db *const db)
+{
+	db_rollback(db);
+}
+
+static size_t slot_of(const struct db *const db, const char *const sql)
+{
+	size_t slot = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) % STATEMENT_SLOTS;
+	while (db->slots[slot] != NULL && db->slots[slot]->sql != sql)
+		slot = (slot + 1) % STATEMENT_SLOTS;
+	return slot;
+}
+
+struct db_statement *db_prepare(struct db *const db, const char *const sql, struct error *const err)
+{
+	const size_t slot = slot_of(db, sql);
+	struct db_statement *statement = db->slots[slot];
+	if (statement != NULL) {
+		ASSERT(!sqlite3_stmt_busy(statement->handle));
+		sqlite3_reset(statement->handle);
+		sqlite3_clear_bindings(statement->handle);
+		statement->bind_result = SQLITE_OK;
+		return statement;
+	}
+	sqlite3_stmt *handle = NULL;
+	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, NULL) != SQLITE_OK) {
+		fail(db, sql, err);
+		return NULL;
+	}
+	db->statements++;
+	ASSERT(db->statements < STATEMENT_SLOTS);
+	statement = memory_new(sizeof(*statement));
+	*statement = (struct db_statement){.db = db, .handle = handle, .sql = sql};
+	db->slots[slot] = statement;
+	return statement;
+}
+
+static void note_bind(struct db_statement *const statement, const int result)
+{
+	ASSERT(result != SQLITE_RANGE && result != SQLITE_MISUSE);
+	if (statement->bind_result == SQLITE_OK)
+		statement->bind_result = result;
+}
+
+void db_bind_i64(struct db_statement *const statement, const int position, const int64_t value)
+{
+	note_bind(statement, sqlite3_bind_int64(statement->handle, position, value));
+}
+
+/* A NULL pointer would bind NULL; an empty span is an empty value. */
+void db_bind_blob(struct db_statement *const statement, const int position, const struct span value)
+{
+	const void *const bytes = value.len == 0 ? (const void *)"" : value.data;
+	note_bind(statement, sqlite3_bind_blob64(statement->handle, position, bytes, value.len, SQLITE_STATIC));
+}
+
+void db_bind_text(struct db_statement *const statement, const int position, const struct span value)
+{
+	const char *const text = value.len == 0 ? "" : (const char *)value.data;
+	note_bind(statement, sqlite3_bind_text64(statement->handle, position, text, value.len, SQLITE_STATIC, SQLITE_UTF8));
+}
+
+void db_bind_null(struct db_statement *const statement, const int position)
+{
+	note_bind(statement, sqlite3_bind_null(statement->handle, position));
+}
+
+int db_step(struct db_statement *const statement, struct error *const err)
+{
+	if (statement->bind_result != SQLITE_OK)
+		return error_set(err, kind_of(statement->bind_result), "%s: a value could not be bound to '%s'.", statement->db->path,
+			statement->sql);
+	const int result = sqlite3_step(statement->handle);
+	if (result == SQLITE_ROW)
+		return 1;
+	if (result == SQLITE_DONE)
+		return 0;
+	fail(statement->db, statement->sql, err);
+	sqlite3_reset(statement->handle);
+	return -1;
+}
+
+int db_execute(struct db_statement *const statement, struct error *const err)
+{
+	const int result = db_step(statement, err);
+	ASSERT(result != 1);
+	db_reset(statement);
+	return result;
+}
+
+void db_reset(struct db_statement *const statement)
+{
+	if (statement != NULL)
+		sqlite3_reset(statement->handle);
+}
+
+int64_t db_column_i64(struct db_statement *const statement, const int column)
+{
+	return sqlite3_column_int64(statement->handle, column);
+}
+
+struct span db_column_blob(struct db_statement *const statement, const int column)
+{
+	const void *const bytes = sqlite3_column_blob(statement->handle, column);
+	const int len = sqlite3_column_bytes(statement->handle, column);
+	return span_of(bytes, (size_t)len);
+}
+
+bool db_column_is_null(struct db_statement *const statement, const int column)
+{
+	return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
+}
+
+int64_t db_last_id(struct db *const db)
+{
+	return sqlite3_last_insert_rowid(db->handle);
+}
+
+int64_t db_changes(struct db *const db)
+{
+	return sqlite3_changes64(db->handle);
+}
+
+int db_checkpoint_passive(struct db *const db, struct error *const err)
+{
+	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY)
+		return fail(db, "checkpointing", err);
+	return 0;
+}
+
+/* The committer waits here with every queued change behind it: so not for long. */
+int db_checkpoint_restart(struct db *const db, struct error *const err)
+{
+	sqlite3_busy_timeout(db->handle, RESTART_TIMEOUT_MS);
+	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	if (result == SQLITE_OK)
+		db->wal_bytes = 0;
+	else if ((result & 0xff) != SQLITE_BUSY)
+		return fail(db, "restarting the write-ahead log", err);
+	return 0;
+}
+
+uint64_t db_wal_bytes(const struct db *const db)
+{
+	return db->wal_bytes;
+}
+
+int db_vacuum_some(struct db *const db, const unsigned pages, struct error *const err)
+{
+	char sql[64];
+	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u);", pages);
+	return db_run_script(db, sql, err);
+}

@@ -1,0 +1,208 @@
+/* The owner and every job on a helper hold a reference; whoever lets go of the last one takes the ingest apart, so that ingest_free
+ * never waits. `pending` counts what done waits for: the jobs, and ingest_finish itself. */
+#include "storage/ingest_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+
+struct ingest *ingest_open(const struct ingest_options *const options, struct error *const err)
+{
+	(void)err;
+	struct ingest *const ingest = memory_new(sizeof *ingest);
+	ingest->options = *options;
+	ingest->store = options->packs;
+	ingest->references = 1;
+	lock_init(&ingest->lock, LOCK_INGEST);
+	ingest->chunks = chunk_stream_new(ingest_take_chunk, ingest);
+	part_builder_init(&ingest->part_builder);
+	dedup_init(&ingest->dedup, ingest->store);
+	xorb_builder_init(&ingest->xorb);
+	random_bytes(ingest->pack.bytes, sizeof ingest->pack.bytes);
+	ingest_digest_init(ingest);
+	return ingest;
+}
+
+static void ingest_destroy(struct ingest *const ingest)
+{
+	ingest_pack_release(ingest, atomic_load(&ingest->committed));
+	dedup_release(&ingest->dedup);
+	part_builder_release(&ingest->part_builder);
+	xorb_builder_release(&ingest->xorb);
+	chunk_stream_free(ingest->chunks);
+	ingest_digest_release(ingest);
+	lock_release(&ingest->lock);
+	free(ingest);
+}
+
+static void ingest_unreference(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	const bool last = --ingest->references == 0;
+	lock_leave(&ingest->lock);
+	if (last)
+		ingest_destroy(ingest);
+}
+
+void ingest_free(struct ingest *const ingest)
+{
+	if (ingest == NULL)
+		return;
+	lock_enter(&ingest->lock);
+	atomic_store(&ingest->abandoned, true);
+	lock_leave(&ingest->lock);
+	ingest_unreference(ingest);
+}
+
+void ingest_fail(struct ingest *const ingest, const struct error *const err)
+{
+	lock_enter(&ingest->lock);
+	if (!ingest->failed) {
+		ingest->failed = true;
+		ingest->error = *err;
+	}
+	lock_leave(&ingest->lock);
+}
+
+bool ingest_has_failed(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	const bool failed = ingest->failed;
+	lock_leave(&ingest->lock);
+	return failed;
+}
+
+void ingest_job_begins(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	ingest->references++;
+	ingest->pending++;
+	lock_leave(&ingest->lock);
+}
+
+void ingest_job_ends(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	ingest->pending--;
+	const bool is_done = ingest->pending == 0 && ingest->finished && !atomic_load(&ingest->abandoned);
+	lock_leave(&ingest->lock);
+	if (is_done)
+		ingest->options.done(ingest->options.owner);
+	ingest_unreference(ingest);
+}
+
+bool ingest_is_full(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	const bool is_full = ingest->blocks_out >= INGEST_BLOCKS_MAX || ingest->drains_out >= INGEST_DRAINS_MAX;
+	ingest->wants_room = is_full;
+	lock_leave(&ingest->lock);
+	return is_full;
+}
+
+/* The callback runs under the lock, so that ingest_free, which takes it, never overtakes a callback into its owner. */
+void ingest_offer_room(struct ingest *const ingest)
+{
+	lock_assert_held(&ingest->lock);
+	if (!ingest->wants_room || ingest->blocks_out > INGEST_BLOCKS_ROOM || ingest->drains_out > INGEST_DRAINS_ROOM)
+		return;
+	ingest->wants_room = false;
+	if (!atomic_load(&ingest->abandoned))
+		ingest->options.room(ingest->options.owner);
+}
+
+static int ingest_push(struct ingest *const ingest, const struct span bytes, struct error *const err)
+{
+	ingest->scratch = pack_store_take_scratch(ingest->store);
+	const int result = chunk_stream_push(ingest->chunks, bytes, err);
+	pack_store_give_scratch(ingest->store, ingest->scratch);
+	ingest->scratch = NULL;
+	return result;
+}
+
+enum sink_result ingest_write(struct ingest *const ingest, const struct span bytes, struct error *const err)
+{
+	if (ingest_has_failed(ingest)) {
+		ingest_outcome(ingest, err);
+		return SINK_FAILED;
+	}
+	if (ingest_is_full(ingest))
+		return SINK_WAIT;
+	if (ingest->size + bytes.len <= INLINE_MAX_BYTES && bytes.len > 0)
+		memcpy(ingest->inline_bytes + ingest->size, bytes.data, bytes.len);
+	ingest->size += bytes.len;
+	ingest_digest_add(ingest, bytes);
+	if (ingest_push(ingest, bytes, err) == 0)
+		return SINK_TAKEN;
+	ingest_fail(ingest, err);
+	return SINK_FAILED;
+}
+
+static int ingest_end(struct ingest *const ingest, struct error *const err)
+{
+	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES;
+	ingest->scratch = pack_store_take_scratch(ingest->store);
+	int result = chunk_stream_end(ingest->chunks, err);
+	pack_store_give_scratch(ingest->store, ingest->scratch);
+	ingest->scratch = NULL;
+	if (result == 0)
+		result = ingest_end_chunks(ingest, err);
+	return result;
+}
+
+void ingest_finish(struct ingest *const ingest)
+{
+	struct error err = {0};
+	ingest_job_begins(ingest); /* this call itself: done comes when the last of them ends */
+	lock_enter(&ingest->lock);
+	ASSERT(!ingest->finished);
+	ingest->finished = true;
+	lock_leave(&ingest->lock);
+	if (!ingest_has_failed(ingest) && ingest_end(ingest, &err) != 0)
+		ingest_fail(ingest, &err);
+	ingest->part.size = ingest->size;
+	ingest->part.segments = ingest->part_builder.segments;
+	ingest->part.segment_count = ingest->part_builder.segment_count;
+	ingest->part.is_inline = ingest->is_inline;
+	if (ingest->is_inline)
+		ingest->part.inline_bytes = span_of(ingest->inline_bytes, (size_t)ingest->size);
+	ingest_digest_end(ingest);
+	metrics_add(ingest->store->metrics, METRIC_BYTES_INGESTED, (int64_t)ingest->size);
+	ingest_job_ends(ingest);
+}
+
+int ingest_outcome(struct ingest *const ingest, struct error *const err)
+{
+	lock_enter(&ingest->lock);
+	const bool failed = ingest->failed;
+	if (failed)
+		*err = ingest->error;
+	lock_leave(&ingest->lock);
+	return failed ? -1 : 0;
+}
+
+const struct stored_part *ingest_part(const struct ingest *const ingest)
+{
+	return &ingest->part;
+}
+
+size_t ingest_packs(const struct ingest *const ingest, const struct pack_record **const out_records)
+{
+	*out_records = ingest->records;
+	return ingest->record_count;
+}
+
+void ingest_committed(struct ingest *const ingest)
+{
+	ASSERT(!atomic_load(&ingest->committed) && (!ingest->is_staged || ingest->is_placed));
+	atomic_store(&ingest->committed, true);
+	if (ingest->record_count == 0)
+		return;
+	struct pack_id *const packs = memory_new_array(ingest->record_count, sizeof *packs);
+	for (size_t i = 0; i < ingest->record_count; i++)
+		packs[i] = ingest->records[i].id;
+	pack_feed_submit(ingest->store, packs, ingest->record_count);
+	free(packs);
+}

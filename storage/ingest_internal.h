@@ -1,0 +1,123 @@
+/* The inside of an ingest: ingest.c (face, threads, lifetime), ingest_chunks.c (chunks into xorbs), ingest_pack.c (xorbs to disk, on
+ * helpers), ingest_digest.c (digests, on a helper). */
+#ifndef STORAGE_INGEST_INTERNAL_H
+#define STORAGE_INGEST_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "base/digest.h"
+#include "chunker/chunk_stream.h"
+#include "storage/dedup.h"
+#include "storage/ingest.h"
+#include "storage/part_builder.h"
+
+enum {
+	INGEST_BLOCK_BYTES = 1024 * 1024,
+	INGEST_BLOCKS_MAX = 8,  /* blocks that wait for the digest helper; then writes have to wait */
+	INGEST_BLOCKS_ROOM = 4, /* at so many the writer is called back */
+	INGEST_DRAINS_MAX = 4,  /* the same for records that wait to be written, a good MiB each */
+	INGEST_DRAINS_ROOM = 2
+};
+
+struct ingest_block { /* a copy of body bytes for the digests */
+	struct helper_job job;
+	struct ingest *ingest;
+	struct ingest_block *next;
+	size_t len;
+	uint8_t bytes[INGEST_BLOCK_BYTES];
+};
+
+struct ingest_pack { /* a pack of this stream's own; the write lane's, and from its seal on the sync lane's */
+	struct helper_job job;
+	struct ingest *ingest;
+	struct pack_id id;
+	struct pack_writer *writer; /* once the first bytes were written */
+	struct pack_index *index;   /* once sealed */
+};
+
+struct ingest_drain { /* records on their way into a pack */
+	struct helper_job job;
+	struct ingest *ingest;
+	struct ingest_pack *pack;
+	struct ingest_drain *next;
+	struct buffer bytes;
+	bool is_last; /* of the pack, which is then synced */
+};
+
+struct ingest {
+	struct ingest_options options;
+	struct pack_store *store;
+
+	/* the writer's thread alone */
+	struct chunk_stream *chunks;
+	struct pack_scratch *scratch;       /* during a call */
+	struct part_builder part_builder;   /* from finish on: the concluding job's, then everybody's to read */
+	struct dedup dedup;
+	struct xorb_builder xorb;
+	struct pack_id pack;                /* where the xorb is to go; another when it ends in the shared pack */
+	struct ingest_pack *own;            /* that pack, once something was drained */
+	struct pack_record *records;
+	size_t record_count;
+	struct ingest_block *block;         /* being filled */
+	uint64_t size;
+	uint8_t inline_bytes[INLINE_MAX_BYTES];
+	bool is_inline;
+	bool is_staged;                     /* the xorb waits for ingest_place */
+	bool is_placed;
+	struct chunk_id staged_hash;
+
+	/* the writer's thread until the first block is submitted, then the digest lane's */
+	struct md5_stream *md5;
+	struct xxh3_stream *xxh3;
+	struct helper_lane digest_lane;
+	struct helper_lane write_lane;
+	struct helper_lane sync_lane;       /* apart, so that the next pack fills while one is synced */
+	struct helper_job conclude;
+	struct stored_part part;
+
+	atomic_bool abandoned;              /* helpers need not work for it any more */
+	atomic_bool committed;
+
+	struct lock lock;                   /* guards what follows */
+	unsigned references;                /* the owner's and one for each job */
+	unsigned pending;                   /* jobs, and finish itself, that done waits for */
+	bool finished;
+	bool wants_room;
+	unsigned blocks_out;
+	unsigned drains_out;
+	struct ingest_block *spare;
+	struct ingest_drain *spare_drain;
+	bool failed;
+	struct error error;
+};
+
+/* The first failure is the one that is reported. */
+void ingest_fail(struct ingest *ingest, const struct error *err);
+bool ingest_has_failed(struct ingest *ingest);
+/* A job begins (on the writer's thread) and ends (on a helper, its last act). */
+void ingest_job_begins(struct ingest *ingest);
+void ingest_job_ends(struct ingest *ingest);
+/* Whether the helpers lag so far behind that a write must wait; then room is called later. */
+bool ingest_is_full(struct ingest *ingest);
+/* Under the lock, when a block or drain came back: calls room if someone waits and there is some. */
+void ingest_offer_room(struct ingest *ingest);
+
+/* chunk_take_fn */
+int ingest_take_chunk(void *taker, const struct chunk_id *id, struct span content, struct error *err);
+/* After the last chunk: the rest of the xorb is staged for the shared pack or sealed in an own one. */
+int ingest_end_chunks(struct ingest *ingest, struct error *err);
+
+/* Hands what the xorb has gathered to the write lane, for the own pack, which begins here if need be. */
+void ingest_pack_drain(struct ingest *ingest, bool is_last);
+/* Ends the xorb and with it the own pack; helpers write and sync it while the next one fills. */
+int ingest_pack_seal(struct ingest *ingest, struct error *err);
+/* All jobs have ended. `keep` false: nothing of it was committed, the own packs are removed. */
+void ingest_pack_release(struct ingest *ingest, bool keep);
+
+void ingest_digest_init(struct ingest *ingest);
+void ingest_digest_release(struct ingest *ingest);
+void ingest_digest_add(struct ingest *ingest, struct span bytes);
+/* All bytes were added: computes the part's digests and file hash, at once for a small stream, else on the helper. */
+void ingest_digest_end(struct ingest *ingest);
+
+#endif

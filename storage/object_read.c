@@ -1,0 +1,128 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/assemble.h"
+#include "storage/bucket_row.h"
+#include "storage/header_blob.h"
+#include "storage/object_internal.h"
+#include "storage/part.h"
+
+int object_no_key(const struct span key, struct error *const err)
+{
+	return error_set(err, ERROR_NO_KEY, "The object '%.*s' does not exist.", (int)(key.len > 200 ? 200 : key.len), (const char *)key.data);
+}
+
+int object_of_version(const struct version *const version, struct arena *const arena, struct object *const out, struct error *const err)
+{
+	*out = (struct object){
+		.sequence = version->sequence,
+		.key = version->key,
+		.size = version->size,
+		.digest = version->digest,
+		.file_hash = version->file_hash,
+		.modified_ms = version->modified_ms,
+		.is_current = version->is_current,
+	};
+	memcpy(out->version, version->id, VERSION_ID_BYTES);
+	memcpy(out->etag, version->etag, OBJECT_ETAG_BYTES);
+	return header_blob_read(version->headers, arena, &out->headers, &out->header_count, err);
+}
+
+static int find_current(struct db *const db, const struct span bucket, const struct span key, struct arena *const arena,
+	struct version *const out, struct error *const err)
+{
+	int64_t bucket_id;
+	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
+		return -1;
+	const int got = version_find_current(db, bucket_id, key, arena, out, err);
+	if (got == 0)
+		return object_no_key(key, err);
+	return got == 1 ? 0 : -1;
+}
+
+int object_find(struct store *const store, const struct span bucket, const struct span key, struct arena *const arena,
+	struct object *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	struct version version;
+	const int result = find_current(db, bucket, key, arena, &version, err);
+	store_reader_give(store, db);
+	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
+}
+
+int object_find_sequence(struct store *const store, const int64_t sequence, struct arena *const arena, struct object *const out,
+	struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	struct version version;
+	const int got = version_find_sequence(db, sequence, arena, &version, err);
+	store_reader_give(store, db);
+	if (got == 0)
+		return error_set(err, ERROR_NO_KEY, "Version %lld does not exist any more.", (long long)sequence);
+	return got == 1 ? object_of_version(&version, arena, out, err) : -1;
+}
+
+static struct body_source *open_inline(struct db *const db, const struct version *const version, const uint64_t offset,
+	const uint64_t length, struct error *const err)
+{
+	struct span bytes;
+	struct db_statement *statement = NULL;
+	if (part_inline_load(db, version->sequence, version->contents, &bytes, &statement, err) != 0)
+		return NULL;
+	struct body_source *const source = assemble_open_inline(span_slice(bytes, (size_t)offset, (size_t)length));
+	db_reset(statement);
+	return source;
+}
+
+static struct body_source *open_segments(struct store *const store, struct db *const db, const struct version *const version,
+	const uint64_t offset, const uint64_t length, struct error *const err)
+{
+	struct part_range range = {.offset = offset, .length = length};
+	if (part_set_load(db, version->part_set, version->contents, &range, err) != 0)
+		return NULL;
+	if (range.segment_count == 0)
+		return assemble_open_inline(span_of(NULL, 0));
+	/* Within the snapshot: the packs are held before a sweep of a later state could let them go (invariant 5). */
+	struct body_source *const source =
+		assemble_open(store_packs(store), range.segments, range.segment_count, range.skip, length, err);
+	free(range.segments);
+	return source;
+}
+
+static struct body_source *open_version(struct store *const store, struct db *const db, const struct object *const object,
+	const uint64_t offset, const uint64_t length, struct error *const err)
+{
+	struct version version;
+	const int got = version_find_sequence(db, object->sequence, NULL, &version, err);
+	if (got == 0)
+		object_no_key(object->key, err);
+	if (got != 1)
+		return NULL;
+	if (offset > version.size || length > version.size - offset) {
+		error_set(err, ERROR_RANGE, "Bytes %llu+%llu lie outside the object of %llu bytes.", (unsigned long long)offset,
+			(unsigned long long)length, (unsigned long long)version.size);
+		return NULL;
+	}
+	if (version.kind == VERSION_INLINE)
+		return open_inline(db, &version, offset, length, err);
+	return open_segments(store, db, &version, offset, length, err);
+}
+
+struct body_source *object_open(struct store *const store, const struct object *const object, const uint64_t offset, const uint64_t length,
+	struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return NULL;
+	struct body_source *source = NULL;
+	if (db_snapshot_begin(db, err) == 0) {
+		source = open_version(store, db, object, offset, length, err);
+		db_snapshot_end(db);
+	}
+	store_reader_give(store, db);
+	return source;
+}

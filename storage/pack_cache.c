@@ -1,0 +1,466 @@
+/* One table of small nodes. A node with an index or an open file stands in the list of the recently used; trimming walks that list from its
+ * old end and takes what is neither pinned nor needed. What is taken is freed and closed after the lock is left. */
+#include "storage/pack_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/memory.h"
+#include "storage/little_endian.h"
+
+enum { CACHE_FIRST_BUCKETS = 64, CACHE_TRIM_BATCH = 16 };
+
+struct pack {
+	struct pack *chained;  /* in its bucket */
+	struct pack *newer;    /* in the list of the recently used */
+	struct pack *older;
+	struct pack_id id;
+	uint64_t length;
+	unsigned holds;
+	unsigned pins;
+	bool known;            /* exists; otherwise the node only carries holds or pins */
+	bool listed;
+	enum pack_cache_mode mode;
+	struct pack_index *index;
+	size_t index_bytes;    /* as counted in the cache's sum */
+	struct backend_file *file;
+};
+
+struct pack_cache {
+	struct backend *backend;
+	struct pack_cache_limits limits;
+	struct lock lock;
+	struct pack **buckets;
+	size_t bucket_count;
+	size_t pack_count;
+	struct pack *newest;
+	struct pack *oldest;
+	size_t index_bytes;
+	unsigned open_files;
+};
+
+struct pack_cache *pack_cache_new(struct backend *const backend, const struct pack_cache_limits *const limits)
+{
+	struct pack_cache *const cache = memory_new(sizeof *cache);
+	cache->backend = backend;
+	cache->limits = *limits;
+	lock_init(&cache->lock, LOCK_PACK_STORE);
+	cache->bucket_count = CACHE_FIRST_BUCKETS;
+	cache->buckets = memory_new_array(cache->bucket_count, sizeof(struct pack *));
+	return cache;
+}
+
+static void pack_free(struct pack_cache *const cache, struct pack *const pack)
+{
+	pack_index_free(pack->index);
+	if (pack->file != NULL)
+		cache->backend->ops->close(pack->file);
+	free(pack);
+}
+
+void pack_cache_free(struct pack_cache *const cache)
+{
+	for (size_t i = 0; i < cache->bucket_count; i++)
+		while (cache->buckets[i] != NULL) {
+			struct pack *const pack = cache->buckets[i];
+			cache->buckets[i] = pack->chained;
+			ASSERT(pack->pins == 0);
+			pack_free(cache, pack);
+		}
+	lock_release(&cache->lock);
+	free(cache->buckets);
+	free(cache);
+}
+
+/* Ids are random, so any of their bytes make a bucket. */
+static struct pack **cache_link(const struct pack_cache *const cache, const struct pack_id *const id)
+{
+	struct pack **link = &cache->buckets[little_endian_get(id->bytes, 8) & (cache->bucket_count - 1)];
+	while (*link != NULL && !pack_id_equal(&(*link)->id, id))
+		link = &(*link)->chained;
+	return link;
+}
+
+static void cache_grow(struct pack_cache *const cache)
+{
+	struct pack **const old = cache->buckets;
+	const size_t old_count = cache->bucket_count;
+	cache->bucket_count = 2 * old_count;
+	cache->buckets = memory_new_array(cache->bucket_count, sizeof *cache->buckets);
+	for (size_t i = 0; i < old_count; i++)
+		while (old[i] != NULL) {
+			struct pack *const pack = old[i];
+			old[i] = pack->chained;
+			pack->chained = NULL;
+			*cache_link(cache, &pack->id) = pack;
+		}
+	free(old);
+}
+
+static struct pack *cache_find_or_add(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	struct pack *const found = *cache_link(cache, id);
+	if (found != NULL)
+		return found;
+	if (cache->pack_count >= cache->bucket_count)
+		cache_grow(cache);
+	struct pack *const pack = memory_new(sizeof *pack);
+	pack->id = *id;
+	*cache_link(cache, id) = pack;
+	cache->pack_count++;
+	return pack;
+}
+
+static void cache_unlist(struct pack_cache *const cache, struct pack *const pack)
+{
+	if (!pack->listed)
+		return;
+	*(pack->newer != NULL ? &pack->newer->older : &cache->newest) = pack->older;
+	*(pack->older != NULL ? &pack->older->newer : &cache->oldest) = pack->newer;
+	pack->newer = NULL;
+	pack->older = NULL;
+	pack->listed = false;
+}
+
+static void cache_touch(struct pack_cache *const cache, struct pack *const pack)
+{
+	cache_unlist(cache, pack);
+	if (pack->index == NULL && pack->file == NULL)
+		return;
+	pack->older = cache->newest;
+	*(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = pack;
+	cache->newest = pack;
+	pack->listed = true;
+}
+
+static void cache_count_index(struct pack_cache *const cache, struct pack *const pack)
+{
+	cache->index_bytes -= pack->index_bytes;
+	pack->index_bytes = pack->index != NULL ? pack_index_memory(pack->index) : 0;
+	cache->index_bytes += pack->index_bytes;
+}
+
+/* What left the cache under the lock, to be let go of without it. */
+struct cache_garbage {
+	struct pack_index *indexes[CACHE_TRIM_BATCH];
+	struct backend_file *files[CACHE_TRIM_BATCH];
+	size_t count;
+};
+
+static void cache_drop_index(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
+{
+	garbage->indexes[garbage->count] = pack->index;
+	pack->index = NULL;
+	cache_count_index(cache, pack);
+}
+
+static void cache_drop_file(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
+{
+	garbage->files[garbage->count] = pack->file;
+	cache->open_files -= pack->file != NULL;
+	pack->file = NULL;
+}
+
+static void cache_trim(struct pack_cache *const cache, struct cache_garbage *const garbage)
+{
+	for (struct pack *pack = cache->oldest, *next; pack != NULL && garbage->count < CACHE_TRIM_BATCH; pack = next) {
+		next = pack->newer;
+		const bool drop_index = cache->index_bytes > cache->limits.index_bytes && pack->index != NULL && pack->mode == PACK_CACHE_SAVED;
+		const bool drop_file = cache->open_files > cache->limits.open_files && pack->file != NULL;
+		if (cache->index_bytes <= cache->limits.index_bytes && cache->open_files <= cache->limits.open_files)
+			break;
+		if (pack->pins > 0 || (!drop_index && !drop_file))
+			continue;
+		if (drop_index)
+			cache_drop_index(cache, pack, garbage);
+		if (drop_file)
+			cache_drop_file(cache, pack, garbage);
+		garbage->count++;
+		if (pack->index == NULL && pack->file == NULL)
+			cache_unlist(cache, pack);
+	}
+}
+
+/* Frees the node once nobody knows, holds or pins it. */
+static void cache_forget_if_idle(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
+{
+	if (pack->known || pack->holds > 0 || pack->pins > 0 || garbage->count == CACHE_TRIM_BATCH)
+		return;
+	cache_drop_index(cache, pack, garbage);
+	cache_drop_file(cache, pack, garbage);
+	garbage->count++;
+	cache_unlist(cache, pack);
+	*cache_link(cache, &pack->id) = pack->chained;
+	cache->pack_count--;
+	free(pack);
+}
+
+static void cache_leave(struct pack_cache *const cache, struct cache_garbage *const garbage)
+{
+	cache_trim(cache, garbage);
+	lock_leave(&cache->lock);
+	for (size_t i = 0; i < garbage->count; i++) {
+		pack_index_free(garbage->indexes[i]);
+		if (garbage->files[i] != NULL)
+			cache->backend->ops->close(garbage->files[i]);
+	}
+}
+
+void pack_cache_add(struct pack_cache *const cache, const struct pack_id *const id, const uint64_t length, struct pack_index *const index,
+	const enum pack_cache_mode mode)
+{
+	ASSERT(index != NULL || mode == PACK_CACHE_SAVED);
+	struct cache_garbage garbage = {0};
+	lock_enter(&cache->lock);
+	struct pack *const pack = cache_find_or_add(cache, id);
+	ASSERT(!pack->known && pack->index == NULL);
+	pack->known = true;
+	pack->length = length;
+	pack->mode = mode;
+	pack->index = index;
+	cache_count_index(cache, pack);
+	cache_touch(cache, pack);
+	cache_leave(cache, &garbage);
+}
+
+void pack_cache_set_mode(struct pack_cache *const cache, const struct pack_id *const id, const enum pack_cache_mode mode)
+{
+	struct cache_garbage garbage = {0};
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	if (pack != NULL)
+		pack->mode = mode;
+	cache_leave(cache, &garbage);
+}
+
+enum pack_cache_mode pack_cache_mode(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	const struct pack *const pack = *cache_link(cache, id);
+	const enum pack_cache_mode mode = pack != NULL ? pack->mode : PACK_CACHE_SAVED;
+	lock_leave(&cache->lock);
+	return mode;
+}
+
+void pack_cache_remove(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	struct cache_garbage garbage = {0};
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	if (pack != NULL) {
+		pack->known = false;
+		pack->mode = PACK_CACHE_SAVED;
+		cache_forget_if_idle(cache, pack, &garbage);
+	}
+	cache_leave(cache, &garbage);
+}
+
+bool pack_cache_knows(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	const struct pack *const pack = *cache_link(cache, id);
+	const bool known = pack != NULL && pack->known;
+	lock_leave(&cache->lock);
+	return known;
+}
+
+size_t pack_cache_list(struct pack_cache *const cache, struct pack_id **const out_packs)
+{
+	lock_enter(&cache->lock);
+	*out_packs = memory_new_array(cache->pack_count + 1, sizeof **out_packs);
+	size_t count = 0;
+	for (size_t i = 0; i < cache->bucket_count; i++)
+		for (const struct pack *pack = cache->buckets[i]; pack != NULL; pack = pack->chained)
+			if (pack->known)
+				(*out_packs)[count++] = pack->id;
+	lock_leave(&cache->lock);
+	return count;
+}
+
+void pack_cache_hold(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	cache_find_or_add(cache, id)->holds++;
+	lock_leave(&cache->lock);
+}
+
+bool pack_cache_hold_known(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	const bool known = pack != NULL && pack->known;
+	if (known)
+		pack->holds++;
+	lock_leave(&cache->lock);
+	return known;
+}
+
+void pack_cache_unhold(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	struct cache_garbage garbage = {0};
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	ASSERT(pack != NULL && pack->holds > 0); /* invariant 5 */
+	pack->holds--;
+	cache_forget_if_idle(cache, pack, &garbage);
+	cache_leave(cache, &garbage);
+}
+
+bool pack_cache_is_held(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	const struct pack *const pack = *cache_link(cache, id);
+	const bool held = pack != NULL && pack->holds > 0;
+	lock_leave(&cache->lock);
+	return held;
+}
+
+static int cache_load_index(struct pack_cache *const cache, struct pack *const pack, const uint64_t length, struct error *const err)
+{
+	bool walked;
+	struct pack_index *index = pack_index_load(cache->backend, &pack->id, length, &walked, err);
+	if (index == NULL)
+		return -1;
+	struct error ignored = {0}; /* without the file it is walked again next time */
+	if (walked)
+		pack_index_save(index, cache->backend, &ignored);
+	lock_enter(&cache->lock);
+	if (pack->index == NULL) {
+		pack->index = index;
+		index = NULL;
+		cache_count_index(cache, pack);
+		cache_touch(cache, pack);
+	}
+	lock_leave(&cache->lock);
+	pack_index_free(index); /* another thread was faster */
+	return 0;
+}
+
+static int cache_open_file(struct pack_cache *const cache, struct pack *const pack, struct error *const err)
+{
+	char name[PACK_NAME_BYTES];
+	pack_format_name(&pack->id, PACK_FILE_PACK, name);
+	struct backend_file *file;
+	if (cache->backend->ops->open(cache->backend, name, &file, err) != 0)
+		return -1;
+	lock_enter(&cache->lock);
+	if (pack->file == NULL) {
+		pack->file = file;
+		file = NULL;
+		cache->open_files++;
+		cache_touch(cache, pack);
+	}
+	lock_leave(&cache->lock);
+	if (file != NULL)
+		cache->backend->ops->close(file);
+	return 0;
+}
+
+static int cache_unknown(const struct pack_id *const id, struct error *const err)
+{
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(id, text);
+	return error_set(err, ERROR_CORRUPT, "the pack %s is not in the store", text);
+}
+
+struct pack *pack_cache_pin(struct pack_cache *const cache, const struct pack_id *const id, const bool with_file, struct error *const err)
+{
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	if (pack == NULL || !pack->known) {
+		lock_leave(&cache->lock);
+		cache_unknown(id, err);
+		return NULL;
+	}
+	pack->pins++;
+	const uint64_t length = pack->length;
+	const bool lacks_index = pack->index == NULL;
+	const bool lacks_file = with_file && pack->file == NULL;
+	cache_touch(cache, pack);
+	lock_leave(&cache->lock);
+	if ((lacks_index && cache_load_index(cache, pack, length, err) != 0) || (lacks_file && cache_open_file(cache, pack, err) != 0)) {
+		if (err->kind == ERROR_NOT_FOUND)
+			err->kind = ERROR_CORRUPT; /* the catalog names it, so it should be there */
+		pack_cache_unpin(cache, pack);
+		return NULL;
+	}
+	return pack;
+}
+
+void pack_cache_unpin(struct pack_cache *const cache, struct pack *const pack)
+{
+	struct cache_garbage garbage = {0};
+	lock_enter(&cache->lock);
+	ASSERT(pack->pins > 0);
+	pack->pins--;
+	cache_forget_if_idle(cache, pack, &garbage);
+	cache_leave(cache, &garbage);
+}
+
+struct backend_file *pack_file(const struct pack *const pack)
+{
+	ASSERT(pack->file != NULL);
+	return pack->file;
+}
+
+size_t pack_cache_copy_entries(struct pack_cache *const cache, const struct pack *const pack, const uint32_t first, struct pack_entry *const out,
+	const size_t capacity)
+{
+	lock_enter(&cache->lock);
+	const uint32_t count = pack->index->count;
+	size_t copied = first < count ? count - first : 0;
+	copied = copied < capacity ? copied : capacity;
+	if (copied > 0)
+		memcpy(out, pack->index->entries + first, copied * sizeof *out);
+	lock_leave(&cache->lock);
+	return copied;
+}
+
+const struct pack_index *pack_cache_sealed_index(struct pack_cache *const cache, const struct pack *const pack)
+{
+	lock_enter(&cache->lock);
+	const struct pack_index *const index = pack->mode != PACK_CACHE_GROWING ? pack->index : NULL;
+	lock_leave(&cache->lock);
+	return index;
+}
+
+void pack_cache_extend(struct pack_cache *const cache, const struct pack_id *const id, const struct chunk_id *const xorb,
+	const struct pack_entry *const entries, const uint32_t count, uint32_t *const out_first, uint64_t *const out_length)
+{
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	ASSERT(pack != NULL && pack->known && pack->mode == PACK_CACHE_GROWING);
+	*out_first = pack->index->count;
+	pack_index_add_xorb(pack->index, xorb, entries, count);
+	pack->length = pack->index->length;
+	*out_length = pack->length;
+	cache_count_index(cache, pack);
+	lock_leave(&cache->lock);
+}
+
+void pack_cache_cut(struct pack_cache *const cache, const struct pack_id *const id, const uint32_t chunks)
+{
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	ASSERT(pack != NULL && pack->known && pack->mode == PACK_CACHE_GROWING);
+	pack_index_cut(pack->index, chunks);
+	pack->length = pack->index->length;
+	lock_leave(&cache->lock);
+}
+
+size_t pack_cache_index_bytes(struct pack_cache *const cache)
+{
+	lock_enter(&cache->lock);
+	const size_t bytes = cache->index_bytes;
+	lock_leave(&cache->lock);
+	return bytes;
+}
+
+unsigned pack_cache_open_files(struct pack_cache *const cache)
+{
+	lock_enter(&cache->lock);
+	const unsigned files = cache->open_files;
+	lock_leave(&cache->lock);
+	return files;
+}

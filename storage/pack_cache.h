@@ -1,0 +1,56 @@
+/* Every pack of the store by id: whether it is known, who holds it, and, as far as they are in memory, its index and open file.
+ * Indexes are bounded in bytes and files in number; the least recently used go first, those pinned never. The lock is never held
+ * during I/O. Any thread. */
+#ifndef STORAGE_PACK_CACHE_H
+#define STORAGE_PACK_CACHE_H
+
+#include "storage/backend.h"
+#include "storage/pack_index.h"
+
+struct pack_cache;
+struct pack; /* one pack, pinned */
+
+struct pack_cache_limits {
+	size_t index_bytes;
+	unsigned open_files;
+};
+struct pack_cache *pack_cache_new(struct backend *backend, const struct pack_cache_limits *limits); /* backend: borrowed */
+void pack_cache_free(struct pack_cache *cache);
+
+/* A pack that exists now. `index` (taken over) may be NULL: it is loaded when wanted. A growing pack keeps its index in memory, and so does
+ * one whose index is not saved yet. */
+enum pack_cache_mode { PACK_CACHE_SAVED, PACK_CACHE_UNSAVED, PACK_CACHE_GROWING };
+void pack_cache_add(struct pack_cache *cache, const struct pack_id *pack, uint64_t length, struct pack_index *index, enum pack_cache_mode mode);
+void pack_cache_set_mode(struct pack_cache *cache, const struct pack_id *pack, enum pack_cache_mode mode);
+enum pack_cache_mode pack_cache_mode(struct pack_cache *cache, const struct pack_id *pack); /* unknown: PACK_CACHE_SAVED */
+/* The pack is no longer known; what is pinned lives on until unpinned. Its files are the caller's business. */
+void pack_cache_remove(struct pack_cache *cache, const struct pack_id *pack);
+bool pack_cache_knows(struct pack_cache *cache, const struct pack_id *pack);
+/* Ids of all known packs; free() the array. */
+size_t pack_cache_list(struct pack_cache *cache, struct pack_id **out_packs);
+
+/* Holds are counted, and may be taken for packs that are not known. */
+void pack_cache_hold(struct pack_cache *cache, const struct pack_id *pack);
+bool pack_cache_hold_known(struct pack_cache *cache, const struct pack_id *pack); /* false, and no hold, when not known */
+void pack_cache_unhold(struct pack_cache *cache, const struct pack_id *pack);
+bool pack_cache_is_held(struct pack_cache *cache, const struct pack_id *pack);
+
+/* Pins a pack with its index in memory and, if wanted, its file open. corrupt when the pack is unknown or its index cannot be made. */
+struct pack *pack_cache_pin(struct pack_cache *cache, const struct pack_id *pack, bool with_file, struct error *err);
+void pack_cache_unpin(struct pack_cache *cache, struct pack *pack);
+struct backend_file *pack_file(const struct pack *pack);
+/* Up to `capacity` entries from chunk `first` on; 0 when there is no such chunk. */
+size_t pack_cache_copy_entries(struct pack_cache *cache, const struct pack *pack, uint32_t first, struct pack_entry *out, size_t capacity);
+/* The index of a pinned pack, until unpinned; NULL while the pack grows. */
+const struct pack_index *pack_cache_sealed_index(struct pack_cache *cache, const struct pack *pack);
+
+/* For the one writer of a growing pack. */
+void pack_cache_extend(struct pack_cache *cache, const struct pack_id *pack, const struct chunk_id *xorb, const struct pack_entry *entries,
+	uint32_t count, uint32_t *out_first, uint64_t *out_length);
+void pack_cache_cut(struct pack_cache *cache, const struct pack_id *pack, uint32_t chunks);
+
+/* What the limits bound; for tests. */
+size_t pack_cache_index_bytes(struct pack_cache *cache);
+unsigned pack_cache_open_files(struct pack_cache *cache);
+
+#endif

@@ -1,0 +1,76 @@
+/* All packs of a store: writing them, reading chunk records back verified, holding them while in use, and bringing them in line with the
+ * catalog at start. Owns the backend, the cache of pack indexes (bounded) and the open files (bounded). Internally locked; any thread.
+ * docs/FORMAT.md, "Packs" and "Pack index". */
+#ifndef STORAGE_PACK_STORE_H
+#define STORAGE_PACK_STORE_H
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "chunker/codec.h"
+#include "storage/backend.h"
+#include "storage/chunk_index.h"
+#include "storage/helpers.h"
+#include "storage/segment.h"
+
+struct pack_store;
+
+struct pack_store_options {
+	struct backend *backend;          /* taken over */
+	struct chunk_index *chunk_index;  /* borrowed; NULL: no deduplication across packs */
+	struct helpers *helpers;          /* borrowed */
+	struct metrics *metrics;          /* borrowed, may be NULL */
+	struct log *log;                  /* borrowed, may be NULL; only for events without a caller to answer */
+	uint64_t pack_max_bytes;          /* 0: 64 MiB; at most 1 GiB */
+	size_t index_cache_bytes;         /* 0: 16 MiB */
+};
+struct pack_store *pack_store_open(const struct pack_store_options *options, struct error *err);
+/* After helpers_stop: jobs of the store may run until then. */
+void pack_store_close(struct pack_store *store);
+
+/* Recovery, once, before anything else: cuts the open packs to their committed length (and seals them), removes pack files that no record
+ * names, makes missing indexes anew. A named pack that is absent or shorter than committed is corrupt and reported through `log`, and
+ * start goes on: its objects answer errors. Fills *out_sealed with packs whose state in the catalog must become PACK_SEALED (free() it). */
+int pack_store_recover(struct pack_store *store, const struct pack_record *records, size_t count, struct pack_record **out_sealed,
+	size_t *out_sealed_count, struct error *err);
+
+/* Holds (invariant 5): a held pack is not deleted. Counted. */
+void pack_store_hold(struct pack_store *store, const struct pack_id *pack);
+void pack_store_unhold(struct pack_store *store, const struct pack_id *pack);
+bool pack_store_is_held(struct pack_store *store, const struct pack_id *pack);
+
+/* The shared pack. Called by the committer alone, in this order, once per batch: append (through ingest_place) for each small upload;
+ * sync; then the records below go into the batch's transaction. */
+int pack_store_shared_sync(struct pack_store *store, struct error *err);
+/* Records of shared packs that changed since the last call: the open one's new length, and one that was sealed meanwhile. Up to
+ * `capacity`. */
+size_t pack_store_shared_records(struct pack_store *store, struct pack_record *out, size_t capacity);
+/* Every batch ends with one of these two. Its COMMIT returned: what the records said is true. */
+void pack_store_shared_committed(struct pack_store *store);
+/* Its COMMIT, or its sync, or anything before failed: the open shared pack is given up (sealed at its committed length) and a new one
+ * begins. */
+void pack_store_shared_abandon(struct pack_store *store);
+
+/* Adds all sealed packs to the chunk index: for when that had to be made anew. */
+int pack_store_reindex(struct pack_store *store, struct error *err);
+
+/* A verified read of one chunk: `into` has CHUNK_MAX_BYTES; gives the uncompressed length. `codec` NULL: one of the store's. corrupt
+ * (naming the pack and chunk) if the record's checksum or length is wrong. */
+int pack_store_read_chunk(struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct codec_context *codec, uint8_t *into,
+	size_t *out_len, struct error *err);
+/* Several at once, for streaming: of the `chunks` chunks from `first` on, as many as are raw, lie on one another and fit whole into
+ * `capacity` bytes go straight to `into`, each verified. 0, and *out_chunks 0, when the first is not so. At most PACK_RUN_CHUNKS a
+ * call. */
+enum { PACK_RUN_CHUNKS = 16 };
+struct pack_run {
+	struct pack_id pack;
+	uint32_t first;
+	uint32_t chunks;
+};
+int pack_store_read_run(struct pack_store *store, const struct pack_run *run, uint8_t *into, size_t capacity, uint32_t *out_chunks,
+	size_t *out_len, struct error *err);
+/* Ids and uncompressed sizes of up to `capacity` chunks, from the index alone; at least one, or corrupt. */
+int pack_store_chunk_entries(struct pack_store *store, const struct pack_run *run, struct chunk_entry *out, size_t capacity, size_t *out_count,
+	struct error *err);
+int pack_store_chunk_entry(struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct chunk_entry *out, struct error *err);
+
+#endif

@@ -1,0 +1,81 @@
+/* What the parts of the pack store and ingest share: pack_store.c (reading), shared_pack.c (the pack of small uploads),
+ * pack_recovery.c (start), pack_feed.c (sealed packs enter the chunk index). */
+#ifndef STORAGE_PACK_STORE_INTERNAL_H
+#define STORAGE_PACK_STORE_INTERNAL_H
+
+#include "base/lock.h"
+#include "storage/chunk_map.h"
+#include "storage/pack_cache.h"
+#include "storage/pack_store.h"
+#include "storage/pack_writer.h"
+#include "storage/xorb_builder.h"
+
+enum { PACK_STORE_IDLE_SCRATCHES = 4 };
+
+/* What encoding or decoding one chunk needs; taken for the time of a call, so that ten thousand idle streams need none. */
+struct pack_scratch {
+	struct pack_scratch *next;
+	struct codec_context *codec;
+	uint8_t stored[PACK_STORED_MAX_BYTES];
+};
+
+/* How far a shared pack has come. */
+struct shared_mark {
+	uint64_t length;
+	uint32_t chunks;
+	enum pack_state state;
+};
+struct shared_pack {
+	struct shared_pack *next;
+	struct pack_writer *writer;
+	struct shared_mark now;       /* written */
+	struct shared_mark reported;  /* told to the open batch */
+	struct shared_mark committed; /* in the catalog; length 0: never yet */
+	bool has_private_codecs;
+	bool dirty;                   /* written since the last sync */
+};
+struct shared_packs {
+	/* the committer's alone */
+	struct shared_pack *first; /* those whose seal is not committed yet */
+	struct shared_pack *open;  /* of these; NULL: the next append begins one */
+	/* guarded by lock */
+	struct lock lock;
+	struct chunk_map map; /* committed chunks of the open pack, which the chunk index does not know yet */
+	struct pack_id mapped;
+};
+
+struct pack_store {
+	struct backend *backend;
+	struct chunk_index *chunk_index;
+	struct helpers *helpers;
+	struct metrics *metrics;
+	struct log *log;
+	uint64_t pack_max_bytes;
+	struct pack_cache *cache;
+	struct shared_packs shared;
+	struct helper_lane feed_lane;
+	struct lock lock;
+	struct pack_scratch *idle; /* guarded by lock */
+	unsigned idle_count;       /* guarded by lock */
+};
+
+struct pack_scratch *pack_store_take_scratch(struct pack_store *store);
+void pack_store_give_scratch(struct pack_store *store, struct pack_scratch *scratch);
+
+/* Removes a pack that no record names, with its files. */
+void pack_store_drop(struct pack_store *store, const struct pack_id *pack);
+
+/* Saves the indexes of these packs where that is still to do and adds their rows to the chunk index, on a helper. */
+void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, size_t count);
+/* The same for one pack, at once. */
+int pack_feed_one(struct pack_store *store, const struct pack_id *pack, struct error *err);
+
+void shared_pack_init(struct pack_store *store);
+void shared_pack_release(struct pack_store *store);
+/* Appends a finished xorb. The committer's alone. */
+int shared_pack_append(struct pack_store *store, const struct xorb_builder *xorb, const struct chunk_id *hash, struct chunk_place *out_place,
+	struct error *err);
+/* A candidate among the committed chunks of the open shared pack: compare its id. */
+bool shared_pack_find(struct pack_store *store, const struct chunk_id *id, struct chunk_place *out_place);
+
+#endif

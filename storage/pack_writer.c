@@ -1,0 +1,61 @@
+#include "storage/pack_writer.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+struct pack_writer *pack_writer_open(struct backend *const backend, const struct pack_id *const pack, struct error *const err)
+{
+	char name[PACK_NAME_BYTES];
+	pack_format_name(pack, PACK_FILE_PACK, name);
+	struct backend_file *file;
+	if (backend->ops->create(backend, name, &file, err) != 0)
+		return NULL;
+	struct pack_writer *const writer = memory_new(sizeof *writer);
+	*writer = (struct pack_writer){ .file = file, .pack = *pack };
+	uint8_t header[PACK_HEADER_BYTES];
+	pack_format_put_header(pack, header);
+	if (pack_writer_append(writer, span_of(header, sizeof header), err) != 0) {
+		pack_writer_remove(writer);
+		return NULL;
+	}
+	return writer;
+}
+
+int pack_writer_append(struct pack_writer *const writer, const struct span bytes, struct error *const err)
+{
+	if (writer->file->backend->ops->append(writer->file, bytes, writer->length, err) != 0)
+		return -1;
+	writer->length += bytes.len;
+	return 0;
+}
+
+int pack_writer_sync(struct pack_writer *const writer, struct error *const err)
+{
+	return writer->file->backend->ops->sync(writer->file, err);
+}
+
+int pack_writer_cut(struct pack_writer *const writer, const uint64_t length, struct error *const err)
+{
+	ASSERT(length <= writer->length);
+	writer->length = length;
+	return writer->file->backend->ops->truncate(writer->file, length, err);
+}
+
+void pack_writer_close(struct pack_writer *const writer)
+{
+	if (writer == NULL)
+		return;
+	writer->file->backend->ops->close(writer->file);
+	free(writer);
+}
+
+void pack_writer_remove(struct pack_writer *const writer)
+{
+	struct backend *const backend = writer->file->backend;
+	char name[PACK_NAME_BYTES];
+	pack_format_name(&writer->pack, PACK_FILE_PACK, name);
+	pack_writer_close(writer);
+	struct error ignored = {0}; /* an unreferenced file: recovery removes it (invariant 4) */
+	backend->ops->remove(backend, name, &ignored);
+}

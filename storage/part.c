@@ -1,0 +1,370 @@
+/* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its segments' sums, a set's contents all
+ * part rows. A range reads only the segments it needs: their own sums and the absence of gaps prove them, and a part read whole proves its
+ * sum. */
+#include "storage/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/row_sum.h"
+
+static const char SQL_SET_ADD[] = "INSERT INTO part_sets (row_count) VALUES (?1)";
+static const char SQL_SET_ROWS[] = "SELECT row_count FROM part_sets WHERE id = ?1";
+static const char SQL_SET_MARK[] = "UPDATE part_sets SET is_dead = 1 WHERE id = ?1";
+static const char SQL_SET_DELETE[] = "DELETE FROM part_sets WHERE id = ?1";
+static const char SQL_SET_DEAD[] = "SELECT id FROM part_sets WHERE is_dead = 1 ORDER BY id LIMIT 1";
+static const char SQL_PART_ADD[] =
+	"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+static const char SQL_PART_LIST[] =
+	"SELECT number, size, md5, digest, file_hash, sum FROM parts WHERE part_set = ?1 ORDER BY number";
+static const char SQL_PART_DELETE[] = "DELETE FROM parts WHERE part_set = ?1";
+static const char SQL_SEGMENT_ADD[] =
+	"INSERT INTO segments (part_set, number, start, pack, first, count, bytes, sum)"
+	" SELECT ?1, ?2, ?3, packs.number, ?5, ?6, ?7, ?8 FROM packs WHERE packs.id = ?4";
+static const char SQL_SEGMENT_RANGE[] =
+	"SELECT s.start, p.id, s.first, s.count, s.bytes, s.sum FROM segments s LEFT JOIN packs p ON p.number = s.pack"
+	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?4 AND s.start >="
+	" (SELECT MAX(b.start) FROM segments b WHERE b.part_set = ?1 AND b.number = ?2 AND b.start <= ?3)"
+	" ORDER BY s.start";
+static const char SQL_SEGMENT_DELETE[] =
+	"DELETE FROM segments WHERE part_set = ?1 AND (number, start) IN"
+	" (SELECT s.number, s.start FROM segments s WHERE s.part_set = ?1 ORDER BY s.number, s.start LIMIT ?2)";
+static const char SQL_INLINE_ADD[] = "INSERT INTO inline_bytes (version, bytes) VALUES (?1, ?2)";
+static const char SQL_INLINE_GET[] = "SELECT bytes FROM inline_bytes WHERE version = ?1";
+static const char SQL_INLINE_DELETE[] = "DELETE FROM inline_bytes WHERE version = ?1";
+
+struct part_row {
+	int64_t number;
+	uint64_t size;
+	uint64_t sum;
+};
+struct segment_row {
+	int64_t set;
+	int64_t number;
+	uint64_t start;
+	struct segment segment;
+};
+
+static uint64_t segment_sum(const struct segment_row *const row)
+{
+	uint64_t sum = row_sum_number(0, row->set);
+	sum = row_sum_number(sum, row->number);
+	sum = row_sum_number(sum, (int64_t)row->start);
+	sum = row_sum_bytes(sum, span_of(row->segment.pack.bytes, PACK_ID_BYTES));
+	sum = row_sum_number(sum, row->segment.first);
+	sum = row_sum_number(sum, row->segment.count);
+	return row_sum_number(sum, (int64_t)row->segment.bytes);
+}
+
+static int run_on_set(struct db *const db, const char *const sql, const int64_t set, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	return db_execute(statement, err);
+}
+
+static int add_segment(struct db *const db, const struct segment_row *const row, const uint64_t sum, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, row->set);
+	db_bind_i64(statement, 2, row->number);
+	db_bind_i64(statement, 3, (int64_t)row->start);
+	db_bind_blob(statement, 4, span_of(row->segment.pack.bytes, PACK_ID_BYTES));
+	db_bind_i64(statement, 5, row->segment.first);
+	db_bind_i64(statement, 6, row->segment.count);
+	db_bind_i64(statement, 7, (int64_t)row->segment.bytes);
+	db_bind_i64(statement, 8, (int64_t)sum);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	if (db_changes(db) != 1) /* invariant 1 */
+		return error_set(err, ERROR_CORRUPT, "%s: a segment names a pack that the catalog does not know.", db_path(db));
+	return 0;
+}
+
+static int add_segments(struct db *const db, const int64_t set, const struct stored_part *const part, uint64_t *const out_sum,
+	struct error *const err)
+{
+	struct segment_row row = {.set = set, .number = 1};
+	uint64_t part_sum = 0;
+	for (size_t i = 0; i < part->segment_count; i++) {
+		row.segment = part->segments[i];
+		const uint64_t sum = segment_sum(&row);
+		if (add_segment(db, &row, sum, err) != 0)
+			return -1;
+		part_sum = row_sum_number(part_sum, (int64_t)sum);
+		row.start += row.segment.bytes;
+	}
+	ASSERT(row.start == part->size);
+	*out_sum = part_sum;
+	return 0;
+}
+
+static uint64_t add_part_to_contents(const uint64_t contents, const struct part_row *const row, const struct span md5,
+	const struct span digest, const struct span file_hash)
+{
+	uint64_t sum = row_sum_number(contents, row->number);
+	sum = row_sum_number(sum, (int64_t)row->size);
+	sum = row_sum_bytes(sum, md5);
+	sum = row_sum_bytes(sum, digest);
+	sum = row_sum_bytes(sum, file_hash);
+	return row_sum_number(sum, (int64_t)row->sum);
+}
+
+static int add_part(struct db *const db, const int64_t set, const struct stored_part *const part, uint64_t *const out_contents,
+	struct error *const err)
+{
+	struct part_row row = {.number = 1, .size = part->size};
+	if (add_segments(db, set, part, &row.sum, err) != 0)
+		return -1;
+	struct db_statement *const statement = db_prepare(db, SQL_PART_ADD, err);
+	if (statement == NULL)
+		return -1;
+	const struct span md5 = span_of(part->md5, part->has_md5 ? sizeof(part->md5) : 0);
+	const struct span digest = span_of(part->digest.bytes, sizeof(part->digest.bytes));
+	const struct span file_hash = span_of(part->file_hash.bytes, CHUNK_ID_BYTES);
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, row.number);
+	db_bind_i64(statement, 3, (int64_t)row.size);
+	db_bind_blob(statement, 4, md5);
+	db_bind_blob(statement, 5, digest);
+	db_bind_blob(statement, 6, file_hash);
+	db_bind_i64(statement, 7, (int64_t)row.sum);
+	*out_contents = add_part_to_contents(0, &row, md5, digest, file_hash);
+	return db_execute(statement, err);
+}
+
+int part_set_add_single(struct db *const db, const struct stored_part *const part, int64_t *const out_set, uint64_t *const out_contents,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, (int64_t)part->segment_count + 1);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	*out_set = db_last_id(db);
+	return add_part(db, *out_set, part, out_contents, err);
+}
+
+/* Up to `limit` segments, then, when none is left, the parts and the set itself. */
+static int remove_rows(struct db *const db, const int64_t set, const int64_t limit, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_DELETE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, limit);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	if (db_changes(db) >= limit)
+		return 0;
+	return run_on_set(db, SQL_PART_DELETE, set, err) != 0 ? -1 : run_on_set(db, SQL_SET_DELETE, set, err);
+}
+
+int part_set_drop(struct db *const db, const int64_t set, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_ROWS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	const int got = db_step(statement, err);
+	const int64_t rows = got == 1 ? db_column_i64(statement, 0) : 0;
+	db_reset(statement);
+	if (got != 1)
+		return got;
+	return rows > PART_DROP_ROWS ? run_on_set(db, SQL_SET_MARK, set, err) : remove_rows(db, set, PART_SWEEP_ROWS, err);
+}
+
+static int find_dead(struct db *const db, int64_t *const out_set, bool *const out_found, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_DEAD, err);
+	if (statement == NULL)
+		return -1;
+	const int got = db_step(statement, err);
+	*out_found = got == 1;
+	if (got == 1)
+		*out_set = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int part_set_sweep(struct db *const db, bool *const out_more, struct error *const err)
+{
+	int64_t set = 0;
+	if (find_dead(db, &set, out_more, err) != 0)
+		return -1;
+	return *out_more ? remove_rows(db, set, PART_SWEEP_ROWS, err) : 0;
+}
+
+int part_set_has_dead(struct db *const db, bool *const out_has, struct error *const err)
+{
+	int64_t set = 0;
+	return find_dead(db, &set, out_has, err);
+}
+
+static int damaged(struct db *const db, const int64_t set, const char *const what, struct error *const err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: part set %lld is damaged: %s.", db_path(db), (long long)set, what);
+}
+
+/* Reads one row and checks its sum and that it continues at `at` (the first may begin before). */
+static int read_segment(struct db_statement *const statement, struct segment_row *const row, uint64_t *const out_sum)
+{
+	const struct span pack = db_column_blob(statement, 1);
+	const int64_t numbers[] = {db_column_i64(statement, 0), db_column_i64(statement, 2), db_column_i64(statement, 3),
+		db_column_i64(statement, 4)};
+	if (pack.len != PACK_ID_BYTES || numbers[0] < 0 || numbers[1] < 0 || numbers[1] > UINT32_MAX || numbers[2] <= 0 ||
+	    numbers[2] > UINT32_MAX || numbers[3] <= 0)
+		return -1;
+	row->start = (uint64_t)numbers[0];
+	memcpy(row->segment.pack.bytes, pack.data, PACK_ID_BYTES);
+	row->segment.first = (uint32_t)numbers[1];
+	row->segment.count = (uint32_t)numbers[2];
+	row->segment.bytes = (uint64_t)numbers[3];
+	*out_sum = (uint64_t)db_column_i64(statement, 5);
+	return *out_sum == segment_sum(row) ? 0 : -1;
+}
+
+static void keep_segment(struct part_range *const range, const struct segment *const segment)
+{
+	if (range->segment_count == range->capacity) {
+		range->capacity = range->capacity == 0 ? 16 : range->capacity * 2;
+		range->segments = memory_grow(range->segments, range->capacity, sizeof(*range->segments));
+	}
+	range->segments[range->segment_count++] = *segment;
+}
+
+/* Segments of one part that hold its bytes [from, to). */
+static int load_segments(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t from, const uint64_t to,
+	struct part_range *const range, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_RANGE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, part->number);
+	db_bind_i64(statement, 3, (int64_t)from);
+	db_bind_i64(statement, 4, (int64_t)to);
+	struct segment_row row = {.set = set, .number = part->number};
+	uint64_t at = 0;
+	uint64_t sums = 0;
+	const char *fault = NULL;
+	bool first = true;
+	int got;
+	while (fault == NULL && (got = db_step(statement, err)) == 1) {
+		uint64_t sum = 0;
+		if (read_segment(statement, &row, &sum) != 0)
+			fault = "the checksum of a segment does not match";
+		else if (first ? row.start > from : row.start != at)
+			fault = "segments leave a gap";
+		if (range->segment_count == 0)
+			range->skip = from - row.start;
+		first = false;
+		at = row.start + row.segment.bytes;
+		sums = row_sum_number(sums, (int64_t)sum);
+		keep_segment(range, &row.segment);
+	}
+	db_reset(statement);
+	if (fault == NULL && got < 0)
+		return -1;
+	if (fault == NULL && at < to)
+		fault = "segments are missing";
+	if (fault == NULL && from == 0 && to == part->size && (sums != part->sum || at != part->size))
+		fault = "the checksum of a part does not match";
+	return fault == NULL ? 0 : damaged(db, set, fault, err);
+}
+
+static uint64_t least(const uint64_t a, const uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The part lies at `base` of the whole: loads what the range needs of it. */
+static int load_part(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t base,
+	struct part_range *const range, struct error *const err)
+{
+	const uint64_t end = range->offset + range->length;
+	if (range->length == 0 || base >= end || base + part->size <= range->offset)
+		return 0;
+	const uint64_t from = range->offset > base ? range->offset - base : 0;
+	return load_segments(db, set, part, from, least(part->size, end - base), range, err);
+}
+
+static int load_parts(struct db *const db, struct db_statement *const statement, const int64_t set, const uint64_t contents,
+	struct part_range *const range, struct error *const err)
+{
+	uint64_t sum = 0;
+	uint64_t base = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		const struct part_row row = {db_column_i64(statement, 0), (uint64_t)db_column_i64(statement, 1), (uint64_t)db_column_i64(statement,
+			5)};
+		sum = add_part_to_contents(sum, &row, db_column_blob(statement, 2), db_column_blob(statement, 3), db_column_blob(statement, 4));
+		if (load_part(db, set, &row, base, range, err) != 0)
+			return -1;
+		base += row.size;
+	}
+	if (got != 0)
+		return -1;
+	return sum == contents ? 0 : damaged(db, set, "the checksum of its parts does not match", err);
+}
+
+int part_set_load(struct db *const db, const int64_t set, const uint64_t contents, struct part_range *const range, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PART_LIST, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	const int result = load_parts(db, statement, set, contents, range, err);
+	db_reset(statement);
+	if (result != 0) {
+		free(range->segments);
+		range->segments = NULL;
+	}
+	return result;
+}
+
+uint64_t part_inline_contents(const struct span bytes)
+{
+	return row_sum_bytes(0, bytes);
+}
+
+int part_inline_add(struct db *const db, const int64_t version, const struct span bytes, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_INLINE_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version);
+	db_bind_blob(statement, 2, bytes);
+	return db_execute(statement, err);
+}
+
+int part_inline_drop(struct db *const db, const int64_t version, struct error *const err)
+{
+	return run_on_set(db, SQL_INLINE_DELETE, version, err);
+}
+
+int part_inline_load(struct db *const db, const int64_t version, const uint64_t contents, struct span *const out,
+	struct db_statement **const out_statement, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_INLINE_GET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version);
+	const int got = db_step(statement, err);
+	if (got == 1 && part_inline_contents(db_column_blob(statement, 0)) == contents) {
+		*out = db_column_blob(statement, 0);
+		*out_statement = statement;
+		return 0;
+	}
+	db_reset(statement);
+	if (got < 0)
+		return -1;
+	return error_set(err, ERROR_CORRUPT, "%s: the inline bytes of version %lld are %s.", db_path(db), (long long)version,
+		got == 1 ? "damaged" : "missing");
+}

@@ -1,0 +1,76 @@
+/* Runs and their steps: opened with an epoch, published to, read, collected. Publishing is one change that verifies presence, size and
+ * digest of every object, base = head, epoch and schema; reading an anchor's safetensors headers (through storage, verified) happens on a
+ * helper before it queues. design: steps count 0, 1, 2, ... without gaps. */
+#ifndef STORAGE_RUN_H
+#define STORAGE_RUN_H
+
+#include "storage/object.h"
+#include "storage/store.h"
+#include "wire/step_message.h"
+
+enum { RUN_NAME_MAX_BYTES = 128 }; /* [A-Za-z0-9._-], not beginning with '.' or '-' */
+int run_check_name(struct span name, struct error *err);
+
+/* no_bucket, no_run. */
+int run_find(struct store *store, struct span bucket, struct span run, struct arena *arena, struct run_message *out, struct error *err);
+int run_list(struct store *store, struct span bucket, struct span after, size_t limit, struct arena *arena, struct run_message **out,
+	size_t *out_count, struct error *err);
+
+/* Reading steps. no_run, no_step; a removed step gives collected and *out_anchor the nearest anchor kept above it (UINT64_MAX: none). */
+int run_find_step(struct store *store, struct span bucket, struct span run, uint64_t step, bool with_tensors, struct arena *arena,
+	struct step_message *out, uint64_t *out_anchor, struct error *err);
+/* The head when it is above `after` (has_after false: any). not_ready when there is none yet. */
+int run_find_latest(struct store *store, struct span bucket, struct span run, bool has_after, uint64_t after, struct arena *arena,
+	struct step_message *out, struct error *err);
+int run_list_steps(struct store *store, struct span bucket, struct span run, uint64_t from, size_t limit, struct arena *arena,
+	struct step_message **out, size_t *out_count, struct error *err);
+/* The object of a step as published, by its name "anchor/model.safetensors" or "delta/delta.safetensors" (form kind, slash, name). */
+int run_find_object(struct store *store, struct span bucket, struct span run, uint64_t step, struct span name, struct arena *arena,
+	struct object *out, uint64_t *out_anchor, struct error *err);
+/* The cheapest way in bytes. `has_have` with a digest that is not that step's starts from an anchor. no_step, collected, not_ready (no
+ * anchor). */
+struct run_path_params {
+	struct span bucket;
+	struct span run;
+	bool has_have;
+	uint64_t have;
+	bool has_digest;
+	struct digest128 digest;
+	bool want_latest;
+	uint64_t want;
+};
+int run_find_path(struct store *store, const struct run_path_params *params, struct arena *arena, struct path_message *out,
+	uint64_t *out_anchor, struct error *err);
+
+/* Changes, all asynchronous: done(owner) once, then outcome, then free. */
+struct run_change;
+struct run_open_params {
+	struct span bucket;
+	struct span run;
+	bool has_keep_steps;  /* sets retention along */
+	uint64_t keep_steps;
+	bool has_expected_epoch; /* precondition when the current epoch is another (guards against opening twice by retry) */
+	uint64_t expected_epoch;
+};
+struct run_change *run_open_start(struct store *store, const struct run_open_params *params, void (*done)(void *owner), void *owner);
+struct run_change *run_settings_start(struct store *store, struct span bucket, struct span run, uint64_t keep_steps,
+	void (*done)(void *owner), void *owner);
+/* `step` is read, not kept. Errors: no_run, stale_epoch, head_moved, base_missing, step_differs, digest_mismatch, schema_mismatch,
+ * incomplete_anchor, no_key, invalid. */
+struct run_change *run_publish_start(struct store *store, struct span bucket, struct span run, const struct step_message *step,
+	void (*done)(void *owner), void *owner);
+/* chain_in_use when a kept step needs it, and for the head. */
+struct run_change *run_collect_start(struct store *store, struct span bucket, struct span run, uint64_t step, void (*done)(void *owner),
+	void *owner);
+/* Ends the run: its name is free again at once; objects are released in slices by the sweeper. */
+struct run_change *run_delete_start(struct store *store, struct span bucket, struct span run, void (*done)(void *owner), void *owner);
+
+struct run_outcome {
+	struct run_message run;    /* open, settings */
+	bool already;              /* publish: the same step was there */
+};
+/* Texts lie in the change until free. */
+int run_change_outcome(struct run_change *change, struct run_outcome *out, struct error *err);
+void run_change_free(struct run_change *change);
+
+#endif

@@ -1,0 +1,62 @@
+/* What the files behind run.h share. Internal to storage. */
+#ifndef STORAGE_RUN_INTERNAL_H
+#define STORAGE_RUN_INTERNAL_H
+
+#include "storage/committer.h"
+#include "storage/helpers.h"
+#include "storage/run.h"
+#include "storage/run_row.h"
+#include "storage/step_row.h"
+#include "storage/version.h"
+#include "weights/schema.h"
+
+/* What a helper found out about a step's tensors before its change queued. */
+struct step_check {
+	int64_t run;                     /* the run it was held against; 0: none was there */
+	struct schema *schema;           /* the run's, or the anchor's when the run has none; NULL: neither */
+	struct digest128 schema_digest;  /* of `schema` */
+	bool failed;                     /* `error` says what is wrong with the anchor or the digests; judged after all else */
+	struct error error;
+};
+/* Reads the headers of the anchor's shards and judges schema and tensor digests. Blocking: on a helper. Faults go into `out`. */
+void step_check_run(struct store *store, struct span bucket, struct span run, const struct step_message *step, struct step_check *out);
+void step_check_release(struct step_check *check);
+
+struct run_change {
+	struct change change; /* first */
+	struct store *store;
+	struct arena *arena;
+	struct span bucket;
+	struct span run;
+	struct run_open_params open;
+	uint64_t keep_steps;
+	uint64_t collect_step;
+	struct step_message step; /* of publish; in the arena */
+	struct step_check check;
+	struct helper_job job;
+	struct run_message message;
+	bool already;
+	void (*done)(void *owner);
+	void *owner;
+};
+struct run_change *run_change_new(struct store *store, struct span bucket, struct span run, void (*done)(void *owner), void *owner);
+/* Queues it with this apply; when the texts did not fit, it fails in its turn. */
+void run_change_submit(struct run_change *change, int (*apply)(struct change *change, struct db *db, struct error *err));
+
+/* A deep copy; false when the arena ran out. */
+bool step_copy(const struct step_message *step, struct arena *arena, struct step_message *out);
+/* The manifest as published, with URLs and times. */
+int step_read(struct db *db, const struct step_row *row, bool with_tensors, struct arena *arena, struct step_message *out,
+	struct error *err);
+/* The version a step's object means: the named one or the current one, with the declared size and digest; else no_key, digest_mismatch. */
+int step_resolve_object(struct db *db, int64_t bucket, const struct step_object *object, struct version *out_version, struct error *err);
+/* Removes a step within a change and counts it out of the run's row (not written here). */
+int step_collect_row(struct db *db, struct run_row *run, const struct step_row *row, struct error *err);
+/* Retention: at most STEP_RETAIN_AT_ONCE steps at a time. */
+enum { STEP_RETAIN_AT_ONCE = 64 };
+int step_retain(struct db *db, struct run_row *run, struct error *err);
+/* collected, with the nearest anchor above (UINT64_MAX: none). */
+int step_is_collected(struct db *db, int64_t run, uint64_t step, uint64_t *out_anchor, struct error *err);
+int step_no_step(uint64_t step, struct error *err);
+
+#endif

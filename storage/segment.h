@@ -1,0 +1,43 @@
+/* Where an object's bytes lie: runs of chunk records in packs. docs/FORMAT.md, "Catalog". */
+#ifndef STORAGE_SEGMENT_H
+#define STORAGE_SEGMENT_H
+
+#include "chunker/chunk.h"
+#include "base/xxh3.h"
+
+enum { PACK_ID_BYTES = 16, VERSION_ID_BYTES = 16, INLINE_MAX_BYTES = 1024 };
+
+struct pack_id { /* random; names the pack file */
+	uint8_t bytes[PACK_ID_BYTES];
+};
+struct segment {
+	struct pack_id pack;
+	uint32_t first; /* chunk number in the pack */
+	uint32_t count;
+	uint64_t bytes; /* uncompressed */
+};
+
+/* Everything the catalog must know of one stored stream (one part). Owned by whoever made it. */
+struct stored_part {
+	uint64_t size;
+	struct chunk_id file_hash;  /* Xet */
+	struct digest128 digest;    /* XXH3-128 of the bytes */
+	uint8_t md5[16];            /* valid when has_md5 */
+	bool has_md5;
+	bool is_inline;
+	struct span inline_bytes;   /* up to INLINE_MAX_BYTES */
+	const struct segment *segments;
+	size_t segment_count;
+};
+
+/* A pack as the catalog knows it. */
+enum pack_state { PACK_OPEN = 0, PACK_SEALED = 1 };
+struct pack_record {
+	struct pack_id id;
+	enum pack_state state;
+	uint64_t length; /* bytes that are committed */
+	uint32_t chunks; /* records that are committed */
+	bool has_private_codecs;
+};
+
+#endif

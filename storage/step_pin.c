@@ -1,0 +1,91 @@
+#include "storage/step_pin.h"
+
+#include "storage/version.h"
+
+static const char SQL_PIN_ADD[] = "INSERT INTO step_objects (step, form, name, version) VALUES (?1, ?2, ?3, ?4)";
+static const char SQL_PIN_FIND[] = "SELECT version FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
+static const char SQL_PIN_HOLDS[] = "SELECT 1 FROM step_objects WHERE version = ?1 LIMIT 1";
+static const char SQL_PIN_FIRST[] = "SELECT form, name, version FROM step_objects WHERE step = ?1 ORDER BY form, name LIMIT 1";
+static const char SQL_PIN_REMOVE[] = "DELETE FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
+
+int step_pin_add(struct db *const db, const int64_t step, const enum step_form_kind form, const struct span name, const int64_t version,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PIN_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, step);
+	db_bind_i64(statement, 2, form);
+	db_bind_blob(statement, 3, name);
+	db_bind_i64(statement, 4, version);
+	if (db_execute(statement, err) == 0)
+		return 0;
+	if (err->kind == ERROR_EXISTS)
+		error_set(err, ERROR_INVALID, "The form names the object '%.*s' twice.", (int)name.len, (const char *)name.data);
+	return -1;
+}
+
+int step_pin_find(struct db *const db, const int64_t step, const enum step_form_kind form, const struct span name,
+	int64_t *const out_version, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PIN_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, step);
+	db_bind_i64(statement, 2, form);
+	db_bind_blob(statement, 3, name);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_version = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got;
+}
+
+int step_pin_holds(struct db *const db, const int64_t version, bool *const out_holds, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PIN_HOLDS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version);
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	*out_holds = got == 1;
+	return got < 0 ? -1 : 0;
+}
+
+static int remove_pin(struct db *const db, const int64_t step, const int64_t form, const struct span name, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PIN_REMOVE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, step);
+	db_bind_i64(statement, 2, form);
+	db_bind_blob(statement, 3, name);
+	return db_execute(statement, err);
+}
+
+/* 1: one was released; 0: none is left. */
+static int release_one(struct db *const db, const int64_t step, struct error *const err)
+{
+	struct db_statement *const first = db_prepare(db, SQL_PIN_FIRST, err);
+	if (first == NULL)
+		return -1;
+	db_bind_i64(first, 1, step);
+	int got = db_step(first, err);
+	if (got == 1) {
+		const int64_t version = db_column_i64(first, 2);
+		if (remove_pin(db, step, db_column_i64(first, 0), db_column_blob(first, 1), err) != 0 || version_unpin(db, version, err) != 0)
+			got = -1;
+	}
+	db_reset(first);
+	return got;
+}
+
+int step_pin_release(struct db *const db, const int64_t step, bool *const out_more, struct error *const err)
+{
+	int got = 1;
+	for (int i = 0; got == 1 && i < STEP_PIN_RELEASE_ROWS; i++)
+		got = release_one(db, step, err);
+	*out_more = got == 1;
+	return got < 0 ? -1 : 0;
+}

@@ -1,0 +1,216 @@
+/* Opens in the order of dependence and closes in the reverse. The catalog is the truth: its pack rows tell the pack store what to keep, and
+ * what recovery sealed is written back before anything else may write. */
+#include "storage/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "base/memory.h"
+#include "storage/catalog.h"
+#include "storage/checkpointer.h"
+#include "storage/committer.h"
+#include "storage/pack_row.h"
+#include "storage/step_watch.h"
+#include "storage/store_internal.h"
+#include "storage/sweeper.h"
+
+enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4 };
+
+struct store {
+	char *catalog_path;
+	const struct clock_source *clock;
+	struct metrics *metrics;
+	struct log *log;
+	bool reindex; /* the chunk index is new or was damaged */
+	struct helpers *helpers;
+	struct chunk_index *chunk_index;
+	struct pack_store *packs;
+	struct committer *committer;
+	struct checkpointer *checkpointer;
+	struct sweeper *sweeper;
+	struct step_watch *watch;
+	struct helper_lane publish_lanes[PUBLISH_LANES];
+	struct lock lock;
+	struct db *readers[READERS_KEPT]; /* idle ones; guarded by lock */
+	size_t reader_count;              /* guarded by lock */
+};
+
+static char *path_in(const char *const folder, const char *const name)
+{
+	const size_t len = strlen(folder) + strlen(name) + 2;
+	char *const path = memory_new(len);
+	snprintf(path, len, "%s/%s", folder, name);
+	return path;
+}
+
+static int record_sealed(struct db *const db, const struct pack_record *const sealed, const size_t count, struct error *const err)
+{
+	if (count == 0)
+		return 0;
+	if (db_begin(db, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (pack_row_record(db, &sealed[i], err) != 0) {
+			db_rollback(db);
+			return -1;
+		}
+	}
+	return db_commit(db, err);
+}
+
+/* Also after a stop in order: then the open pack is sealed and nothing else is found. */
+static int recover(struct store *const store, struct db *const db, struct error *const err)
+{
+	struct pack_record *records = NULL;
+	struct pack_record *sealed = NULL;
+	size_t count = 0;
+	size_t sealed_count = 0;
+	int result = pack_row_list(db, &records, &count, err);
+	if (result == 0)
+		result = pack_store_recover(store->packs, records, count, &sealed, &sealed_count, err);
+	if (result == 0)
+		result = record_sealed(db, sealed, sealed_count, err);
+	if (result == 0 && store->reindex)
+		result = pack_store_reindex(store->packs, err);
+	free(sealed);
+	free(records);
+	return result;
+}
+
+static int open_packs(struct store *const store, const struct store_options *const options, struct error *const err)
+{
+	char *const chunks_path = path_in(options->folder, "chunks.db");
+	char *const packs_path = path_in(options->folder, "packs");
+	struct backend *backend = NULL;
+	store->chunk_index = chunk_index_open(chunks_path, &store->reindex, err);
+	if (store->chunk_index != NULL)
+		backend = options->memory_packs ? backend_memory_new()
+			: backend_folder_open(packs_path, options->files != NULL ? options->files : file_system(), err);
+	free(packs_path);
+	free(chunks_path);
+	if (backend == NULL)
+		return -1;
+	const struct pack_store_options pack_options = {
+		.backend = backend,
+		.chunk_index = store->chunk_index,
+		.helpers = store->helpers,
+		.metrics = store->metrics,
+		.log = store->log,
+		.pack_max_bytes = options->pack_max_bytes,
+	};
+	store->packs = pack_store_open(&pack_options, err);
+	return store->packs == NULL ? -1 : 0;
+}
+
+static int open_catalog(struct store *const store, struct error *const err)
+{
+	struct db *const db = catalog_open(store->catalog_path, err);
+	if (db == NULL)
+		return -1;
+	if (recover(store, db, err) != 0) {
+		db_close(db);
+		return -1;
+	}
+	store->committer = committer_start(db, store->packs, store->metrics);
+	return 0;
+}
+
+struct store *store_open(const struct store_options *const options, struct error *const err)
+{
+	struct store *const store = memory_new(sizeof(*store));
+	lock_init(&store->lock, LOCK_READERS);
+	store->catalog_path = path_in(options->folder, "catalog.db");
+	store->clock = options->clock != NULL ? options->clock : clock_system();
+	store->metrics = options->metrics;
+	store->log = options->log;
+	if (file_make_folder(options->folder, 0700, err) == 0) {
+		store->helpers = helpers_start(options->helper_threads != 0 ? options->helper_threads : HELPER_THREADS);
+		if (open_packs(store, options, err) == 0 && open_catalog(store, err) == 0 &&
+		    (store->checkpointer = checkpointer_start(store->catalog_path, err)) != NULL) {
+			store->watch = step_watch_start(store->clock);
+			store->sweeper = sweeper_start(store);
+			return store;
+		}
+	}
+	store_close(store);
+	return NULL;
+}
+
+void store_close(struct store *const store)
+{
+	if (store == NULL)
+		return;
+	sweeper_stop(store->sweeper);
+	checkpointer_stop(store->checkpointer);
+	for (size_t i = 0; i < store->reader_count; i++)
+		db_close(store->readers[i]);
+	committer_stop(store->committer); /* the last connection: empties the write-ahead log */
+	helpers_stop(store->helpers);     /* the last commits gave them packs to index */
+	step_watch_stop(store->watch);
+	if (store->packs != NULL)
+		pack_store_close(store->packs);
+	if (store->chunk_index != NULL)
+		chunk_index_close(store->chunk_index);
+	lock_release(&store->lock);
+	free(store->catalog_path);
+	free(store);
+}
+
+struct committer *store_committer(struct store *const store)
+{
+	return store->committer;
+}
+
+struct pack_store *store_packs(struct store *const store)
+{
+	return store->packs;
+}
+
+struct helpers *store_helpers(struct store *const store)
+{
+	return store->helpers;
+}
+
+struct step_watch *store_step_watch(struct store *const store)
+{
+	return store->watch;
+}
+
+const struct clock_source *store_clock(const struct store *const store)
+{
+	return store->clock;
+}
+
+struct metrics *store_metrics(const struct store *const store)
+{
+	return store->metrics;
+}
+
+struct helper_lane *store_publish_lane(struct store *const store, const uint64_t hash)
+{
+	return &store->publish_lanes[hash % PUBLISH_LANES];
+}
+
+struct db *store_reader_take(struct store *const store, struct error *const err)
+{
+	lock_enter(&store->lock);
+	struct db *const reader = store->reader_count == 0 ? NULL : store->readers[--store->reader_count];
+	lock_leave(&store->lock);
+	return reader != NULL ? reader : db_open(store->catalog_path, DB_READ, err);
+}
+
+void store_reader_give(struct store *const store, struct db *const reader)
+{
+	if (reader == NULL)
+		return;
+	ASSERT(!db_in_transaction(reader));
+	lock_enter(&store->lock);
+	const bool kept = store->reader_count < READERS_KEPT;
+	if (kept)
+		store->readers[store->reader_count++] = reader;
+	lock_leave(&store->lock);
+	if (!kept)
+		db_close(reader);
+}

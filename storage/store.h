@@ -1,0 +1,39 @@
+/* The whole store of one data folder: catalog, packs, chunk index, committer, checkpointer, sweeper, helpers, step watch. Opening recovers;
+ * only the holder of DIR/lock (server/data_folder) may open one. Any thread.
+ *
+ *   DIR/catalog.db   DIR/chunks.db   DIR/packs/xx/<32 hex>.pack, .index   */
+#ifndef STORAGE_STORE_H
+#define STORAGE_STORE_H
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/metrics.h"
+
+struct store;
+
+struct store_options {
+	const char *folder;
+	const struct file_ops *files;        /* NULL: the real ones */
+	const struct clock_source *clock;    /* NULL: the system's */
+	struct metrics *metrics;             /* borrowed, may be NULL */
+	struct log *log;                     /* borrowed, may be NULL */
+	unsigned helper_threads;             /* 0: 4 */
+	uint64_t pack_max_bytes;             /* 0: 64 MiB */
+	bool memory_packs;                   /* tests: packs in memory */
+};
+struct store *store_open(const struct store_options *options, struct error *err);
+/* Waiting exchanges must have been woken (step_watch_wake_all) and finished first. */
+void store_close(struct store *store);
+
+struct committer *store_committer(struct store *store);
+struct pack_store *store_packs(struct store *store);
+struct helpers *store_helpers(struct store *store);
+struct step_watch *store_step_watch(struct store *store);
+const struct clock_source *store_clock(const struct store *store);
+
+/* A reading connection of the catalog, for the time of a few statements; always give it back. NULL with the error set. */
+struct db *store_reader_take(struct store *store, struct error *err);
+void store_reader_give(struct store *store, struct db *reader);
+
+#endif

@@ -1,0 +1,142 @@
+/* One slice is one change of some hundred rows, so that clients' changes get their turn between slices. Whether there is work is asked of a
+ * reader first: an idle store writes nothing. */
+#include "storage/sweeper.h"
+
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/memory.h"
+#include "storage/part.h"
+#include "storage/run_row.h"
+#include "storage/step_pin.h"
+#include "storage/step_row.h"
+
+enum { INTERVAL_MS = 1000, VACUUM_PAGES = 256 };
+
+struct sweeper {
+	struct store *store;
+	pthread_t thread;
+	struct lock lock;
+	struct lock_condition stop;
+	bool stopping; /* guarded by lock */
+};
+
+/* Each kind of work: does one slice of it; *out_more when it found some. */
+static int sweep_ended_run(struct db *const db, bool *const out_more, struct error *const err)
+{
+	int64_t run = 0;
+	int64_t step = 0;
+	bool more = false;
+	if (run_row_find_ended(db, &run, out_more, err) != 0)
+		return -1;
+	if (!*out_more)
+		return 0;
+	const int found = step_row_find_of_run(db, run, &step, err);
+	if (found == 0)
+		return run_row_remove(db, run, err);
+	if (found < 0 || step_pin_release(db, step, &more, err) != 0)
+		return -1;
+	return more ? 0 : step_row_remove(db, step, err);
+}
+
+static int sweep_removed_step(struct db *const db, bool *const out_more, struct error *const err)
+{
+	int64_t step = 0;
+	bool more = false;
+	const int found = step_row_find_releasing(db, &step, err);
+	*out_more = found == 1;
+	if (found != 1)
+		return found;
+	if (step_pin_release(db, step, &more, err) != 0)
+		return -1;
+	return more ? 0 : step_row_set_released(db, step, err);
+}
+
+static int apply_slice(struct change *const change, struct db *const db, struct error *const err)
+{
+	static int (*const kinds[])(struct db *db, bool *out_more, struct error *err) = {sweep_ended_run, sweep_removed_step, part_set_sweep};
+	(void)change;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		bool found = false;
+		if (kinds[i](db, &found, err) != 0)
+			return -1;
+		if (found)
+			return db_vacuum_some(db, VACUUM_PAGES, err);
+	}
+	return 0;
+}
+
+static int find_work(struct db *const db, bool *const out_found, struct error *const err)
+{
+	int64_t id;
+	if (run_row_find_ended(db, &id, out_found, err) != 0)
+		return -1;
+	if (*out_found)
+		return 0;
+	const int step = step_row_find_releasing(db, &id, err);
+	*out_found = step == 1;
+	return step != 0 ? (step < 0 ? -1 : 0) : part_set_has_dead(db, out_found, err);
+}
+
+int sweeper_slice(struct store *const store, bool *const out_more, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int looked = find_work(db, out_more, err);
+	store_reader_give(store, db);
+	if (looked != 0 || !*out_more)
+		return looked;
+	struct change change = {.apply = apply_slice};
+	return committer_run(store_committer(store), &change, err);
+}
+
+/* True when it may be asked again at once. */
+static bool work(struct sweeper *const sweeper)
+{
+	struct error ignored; /* what could not be swept stays marked and is tried again */
+	bool more = false;
+	return sweeper_slice(sweeper->store, &more, &ignored) == 0 && more;
+}
+
+static void *run(void *const argument)
+{
+	struct sweeper *const sweeper = argument;
+	bool more = false;
+	lock_enter(&sweeper->lock);
+	while (!sweeper->stopping) {
+		if (!more)
+			lock_wait_for(&sweeper->lock, &sweeper->stop, INTERVAL_MS);
+		if (sweeper->stopping)
+			break;
+		lock_leave(&sweeper->lock);
+		more = work(sweeper);
+		lock_enter(&sweeper->lock);
+	}
+	lock_leave(&sweeper->lock);
+	return NULL;
+}
+
+struct sweeper *sweeper_start(struct store *const store)
+{
+	struct sweeper *const sweeper = memory_new(sizeof(*sweeper));
+	sweeper->store = store;
+	lock_init(&sweeper->lock, LOCK_CONTROL);
+	lock_condition_init(&sweeper->stop);
+	lock_thread_start(&sweeper->thread, "sweeper", run, sweeper);
+	return sweeper;
+}
+
+void sweeper_stop(struct sweeper *const sweeper)
+{
+	if (sweeper == NULL)
+		return;
+	lock_enter(&sweeper->lock);
+	sweeper->stopping = true;
+	lock_signal(&sweeper->stop);
+	lock_leave(&sweeper->lock);
+	pthread_join(sweeper->thread, NULL);
+	lock_condition_release(&sweeper->stop);
+	lock_release(&sweeper->lock);
+	free(sweeper);
+}

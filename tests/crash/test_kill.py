@@ -1,0 +1,87 @@
+"""SIGKILL to the server at any moment while trainers publish and clients put objects: nothing acknowledged may be lost, and the flow goes on.
+
+DELTABUCKET_TORTURE=1 makes it 1,000 kills instead of 50.
+"""
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from tests.support.checkpoints import expand_small, sha256
+from tests.support.daemon import Daemon
+
+KILLS = 1000 if os.environ.get('DELTABUCKET_TORTURE') else 50
+
+
+class Kill(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
+        self.checkpoints = expand_small(self.folder, 24)
+        self.source = random.Random(5)
+
+    def checkpoint(self, step):
+        return self.checkpoints[step % len(self.checkpoints)]
+
+    def tearDown(self):
+        shutil.rmtree(self.folder)
+
+    def put_objects(self, daemon, acknowledged, stop, seed):
+        """Puts objects of mixed sizes until told to stop; notes what was acknowledged, and what may or may not be there."""
+        source = random.Random(seed)
+        number = 0
+        while not stop.is_set():
+            number += 1
+            body = source.randbytes(source.choice((10, 900, 5_000, 90_000, 400_000, 2_000_000)))
+            key = f'{seed}/{number}'
+            try:
+                if daemon.request('PUT', f'/kill/{key}', body, timeout=10).status == 200:
+                    acknowledged[key] = hashlib.sha256(body).hexdigest()
+            except OSError:
+                time.sleep(0.02)
+            except Exception:  # a reply that was cut
+                time.sleep(0.02)
+
+    def check(self, daemon, acknowledged, steps):
+        for key, digest in acknowledged.items():
+            got = daemon.request('GET', f'/kill/{key}')
+            self.assertEqual((got.status, hashlib.sha256(got.body).hexdigest()), (200, digest), key)
+        if steps:
+            into = os.path.join(daemon.scratch, f'check{steps}')
+            daemon.client('follow', '--run', 'kill/r', '--into', into, '--once')
+            self.assertEqual(sha256(os.path.join(into, 'current', 'model.safetensors')), sha256(self.checkpoint(steps - 1)))
+            shutil.rmtree(into)
+
+    def test_server_killed_while_publishing(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/kill')
+            acknowledged, published = {}, 0
+            for kill in range(KILLS):
+                stop = threading.Event()
+                writers = [threading.Thread(target=self.put_objects, args=(daemon, acknowledged, stop, f'{kill}-{i}')) for i in range(2)]
+                for writer in writers:
+                    writer.start()
+                killer = threading.Timer(self.source.uniform(0.0, 0.25), daemon.kill)
+                killer.start()
+                while killer.is_alive():
+                    done = daemon.client('publish', '--run', 'kill/r', '--step', published, self.checkpoint(published), check=False)
+                    if done.returncode == 0:
+                        published += 1
+                killer.join()
+                stop.set()
+                for writer in writers:
+                    writer.join()
+                daemon.start()
+                if kill % 10 == 9 or kill == KILLS - 1:
+                    self.check(daemon, acknowledged, published)
+            self.assertGreater(len(acknowledged), KILLS)
+            daemon.client('publish', '--run', 'kill/r', '--step', published, self.checkpoint(published))
+            self.check(daemon, acknowledged, published + 1)
+
+
+if __name__ == '__main__':
+    unittest.main()

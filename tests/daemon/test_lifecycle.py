@@ -1,0 +1,230 @@
+"""The daemon itself: first start, restart, stop, lock, reload, limits, damaged and full disks."""
+import glob
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from tests.support.daemon import ROOT_TOKEN, SERVER, Daemon
+
+
+class Lifecycle(unittest.TestCase):
+    def test_first_start_prints_the_root_key_once(self):
+        with Daemon(tls=False) as daemon:
+            for name in ('DELTABUCKET_ROOT_KEY_ID', 'DELTABUCKET_ROOT_SECRET', 'DELTABUCKET_ROOT_TOKEN'):
+                daemon.environment.pop(name)
+            daemon.stop()
+            first = daemon.log()
+            daemon.folder = os.path.join(daemon.scratch, 'fresh')
+            daemon.start()
+            printed = daemon.log()[len(first):]
+            token = next(line.split()[-1] for line in printed.splitlines() if 'token' in line.lower())
+            self.assertEqual(daemon.request('GET', '/', token=token).status, 200)
+            daemon.stop()
+            daemon.start()
+            self.assertEqual(daemon.log().count(token), 1)
+            self.assertEqual(daemon.request('GET', '/', token=token).status, 200)
+            for path in ('master.key', 'tls/ca.key'):
+                full = os.path.join(daemon.folder, path)
+                if os.path.exists(full):
+                    self.assertEqual(os.stat(full).st_mode & 0o077, 0, path)
+
+    def test_acknowledged_objects_survive_kill_and_restart(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/kept')
+            bodies = {f'k{i}': os.urandom(size) for i, size in enumerate((0, 10, 2000, 100_000, 300_000, 5_000_000))}
+            for key, body in bodies.items():
+                self.assertEqual(daemon.request('PUT', f'/kept/{key}', body).status, 200)
+            daemon.kill()
+            daemon.start()
+            for key, body in bodies.items():
+                self.assertEqual(daemon.request('GET', f'/kept/{key}').body, body)
+
+    def test_second_daemon_on_one_folder_is_refused(self):
+        with Daemon(tls=False) as daemon:
+            second = subprocess.run([SERVER, '--data', daemon.folder, '--listen', '127.0.0.1:0', '--http'], capture_output=True, text=True,
+                                    env=daemon.environment, timeout=30)
+            self.assertNotEqual(second.returncode, 0)
+            self.assertIn(daemon.folder, second.stderr)
+            self.assertEqual(daemon.request('GET', '/-/ready', token=None).status, 200)
+
+    def test_stop_answers_waiting_workers(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/waiting')
+            daemon.request('POST', '/v1/runs/waiting/r')
+            answers = []
+            waiter = threading.Thread(target=lambda: answers.append(daemon.request('GET', '/v1/runs/waiting/r/steps/latest?wait=60', timeout=60).status))
+            waiter.start()
+            time.sleep(0.5)
+            begun = time.monotonic()
+            self.assertEqual(daemon.stop(), 0)
+            waiter.join()
+            self.assertLess(time.monotonic() - begun, 20)
+            self.assertIn(answers[0], (204, 503))
+
+    def test_keys_on_a_stopped_store(self):
+        with Daemon(tls=False) as daemon:
+            daemon.stop()
+            key = daemon.add_key('--name', 'offline')
+            daemon.start()
+            self.assertEqual(daemon.request('GET', '/', token=key['token']).status, 200)
+
+    def test_certificate_is_for_localhost_and_reloads(self):
+        with Daemon() as daemon:
+            context = ssl.create_default_context(cafile=daemon.ca)
+            with socket.create_connection(('127.0.0.1', daemon.port)) as plain, context.wrap_socket(plain, server_hostname='localhost') as tls:
+                self.assertIn(('DNS', 'localhost'), tls.getpeercert()['subjectAltName'])
+            daemon.process.send_signal(signal.SIGHUP)
+            time.sleep(0.3)
+            self.assertEqual(daemon.request('GET', '/-/ready', token=None).status, 200)
+
+    def test_unknown_settings_are_refused(self):
+        for arguments in (['--nonsense'], ['--listen'], ['--listen', 'nowhere']):
+            done = subprocess.run([SERVER, '--data', tempfile.gettempdir() + '/never-made', *arguments], capture_output=True, text=True, timeout=30)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertTrue(done.stderr)
+        self.assertFalse(os.path.exists(tempfile.gettempdir() + '/never-made'))
+
+    def test_metrics_are_for_root(self):
+        with Daemon(tls=False) as daemon:
+            self.assertIn(b'deltabucket_requests', daemon.request('GET', '/-/metrics').body)
+            self.assertIn(daemon.request('GET', '/-/metrics', token=None).status, (401, 403))
+
+
+class Limits(unittest.TestCase):
+    def raw(self, daemon, request, wait=5):
+        with socket.create_connection(('127.0.0.1', daemon.port), timeout=wait) as peer:
+            peer.sendall(request)
+            answer = b''
+            try:
+                while piece := peer.recv(65536):
+                    answer += piece
+            except TimeoutError:
+                pass
+            return answer
+
+    def test_short_and_cut_bodies_store_nothing(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/cut')
+            for length in (1000, 2_000_000):
+                with socket.create_connection(('127.0.0.1', daemon.port)) as peer:
+                    peer.sendall(f'PUT /cut/k HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {ROOT_TOKEN}\r\nContent-Length: {length}\r\n\r\n'.encode())
+                    peer.sendall(b'x' * (length - 10))
+            time.sleep(0.3)
+            self.assertEqual(daemon.request('GET', '/cut/k').status, 404)
+
+    def test_expect_is_answered_after_the_checks(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/expect')
+            head = lambda bucket, token: (f'PUT /{bucket}/k HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {token}\r\nContent-Length: 4\r\n'
+                                          'Expect: 100-continue\r\n\r\n').encode()
+            self.assertTrue(self.raw(daemon, head('expect', ROOT_TOKEN), wait=1).startswith(b'HTTP/1.1 100'))
+            self.assertTrue(self.raw(daemon, head('expect', 'wrong'), wait=1).startswith(b'HTTP/1.1 403'))
+            self.assertTrue(self.raw(daemon, head('missing', ROOT_TOKEN), wait=1).startswith(b'HTTP/1.1 404'))
+
+    def test_too_large_and_garbage(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/large')
+            auth = f'Host: h\r\nAuthorization: Bearer {ROOT_TOKEN}\r\n'
+            big = self.raw(daemon, f'PUT /large/k HTTP/1.1\r\n{auth}Content-Length: {6 << 30}\r\nExpect: 100-continue\r\n\r\n'.encode(), wait=2)
+            self.assertIn(b' 400 ', big.split(b'\r\n')[0])
+            self.assertIn(b'EntityTooLarge', big)
+            for request in (b'\x16\x03\x01garbage\r\n\r\n', b'GET / HTTP/9.9\r\n\r\n', f'PUT /large/k HTTP/1.1\r\n{auth}Content-Length: -5\r\n\r\n'.encode(),
+                            b'GET /' + b'a' * 2_000_000 + b' HTTP/1.1\r\n\r\n'):
+                answer = self.raw(daemon, request, wait=2)
+                self.assertNotIn(b' 200 ', answer.split(b'\r\n')[0])
+            self.assertEqual(daemon.request('GET', '/-/ready', token=None).status, 200)
+
+    def test_chunked_upload(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/chunked')
+            connection = daemon.connect()
+            connection.request('PUT', '/chunked/k', body=iter([b'abc' * 100_000, b'', b'def']), headers={'Authorization': f'Bearer {ROOT_TOKEN}'},
+                               encode_chunked=True)
+            self.assertEqual(connection.getresponse().read(), b'')
+            connection.close()
+            self.assertEqual(daemon.request('GET', '/chunked/k').body, b'abc' * 100_000 + b'def')
+
+    def test_many_uploads_at_once(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/many')
+            bodies = {i: os.urandom(3_000_000) for i in range(12)}
+            statuses = []
+            threads = [threading.Thread(target=lambda i=i: statuses.append(daemon.request('PUT', f'/many/{i}', bodies[i]).status)) for i in bodies]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(statuses, [200] * 12)
+            for i, body in bodies.items():
+                self.assertEqual(daemon.request('GET', f'/many/{i}').body, body)
+
+
+class Damage(unittest.TestCase):
+    def test_a_flipped_bit_is_an_error_and_never_wrong_bytes(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/flip')
+            body = os.urandom(2_000_000)
+            daemon.request('PUT', '/flip/k', body)
+            daemon.stop()
+            pack, = glob.glob(f'{daemon.folder}/packs/*/*.pack')
+            with open(pack, 'r+b') as file:
+                file.seek(1_000_000)
+                byte = file.read(1)
+                file.seek(1_000_000)
+                file.write(bytes([byte[0] ^ 1]))
+            daemon.start()
+            with self.assertRaises(Exception):
+                got = daemon.request('GET', '/flip/k')
+                if got.status == 200:
+                    self.assertNotEqual(len(got.body), len(body), 'a damaged object was served whole')
+                    raise OSError('cut')
+                raise OSError(str(got.status))
+            self.assertEqual(daemon.request('GET', '/flip/k', headers={'Range': 'bytes=0-99'}).body, body[:100])
+
+    def test_a_newer_catalog_is_refused(self):
+        with Daemon(tls=False) as daemon:
+            daemon.stop()
+            import sqlite3
+            catalog = sqlite3.connect(f'{daemon.folder}/catalog.db')
+            catalog.execute('PRAGMA user_version = 9999')
+            catalog.commit()
+            catalog.close()
+            with self.assertRaisesRegex(RuntimeError, '9999'):
+                daemon.start()
+
+    @unittest.skipUnless(os.geteuid() == 0 and subprocess.run(['sh', '-c', 'd=$(mktemp -d) && mount -t tmpfs none $d && umount $d'],
+                                                              capture_output=True).returncode == 0, 'needs a mount of its own')
+    def test_full_disk(self):
+        disk = tempfile.mkdtemp()
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m', 'none', disk], check=True)
+        try:
+            with Daemon(tls=False, folder=os.path.join(disk, 'data')) as daemon:
+                daemon.request('PUT', '/full')
+                self.assertEqual(daemon.request('PUT', '/full/first', b'1' * 5000).status, 200)
+                status = 200
+                for i in range(60):
+                    reply = daemon.request('PUT', f'/full/{i}', os.urandom(1_000_000))
+                    if reply.status != 200:
+                        status = reply.status
+                        break
+                self.assertEqual(status, 507, reply.body)
+                self.assertEqual(daemon.request('GET', '/full/first').body, b'1' * 5000)
+                daemon.kill()
+                subprocess.run(['mount', '-o', 'remount,size=64m', disk], check=True)
+                daemon.start()
+                self.assertEqual(daemon.request('GET', '/full/first').body, b'1' * 5000)
+                self.assertEqual(daemon.request('PUT', '/full/after', os.urandom(1_000_000)).status, 200)
+        finally:
+            subprocess.run(['umount', '-l', disk], check=True)
+            os.rmdir(disk)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,180 @@
+"""Objects over the S3 face, as any HTTP client sees them."""
+import hashlib
+import os
+import random
+import unittest
+import urllib.parse
+
+from tests.support.daemon import Daemon
+
+
+class Objects(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon()
+        cls.daemon.start()
+        cls.request = staticmethod(cls.daemon.request)
+        assert cls.request('PUT', '/obj').status == 200
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+
+    def put(self, key, body, **headers):
+        return self.request('PUT', '/obj/' + urllib.parse.quote(key), body, {name.replace('_', '-'): value for name, value in headers.items()})
+
+    def test_round_trip_of_every_size_class(self):
+        source = random.Random(1)
+        for size in (0, 1, 1024, 1025, 8192, 262144, 262145, 3_000_000):
+            with self.subTest(size=size):
+                body = source.randbytes(size)
+                reply = self.put(f'size/{size}', body)
+                self.assertEqual(reply.status, 200, reply.body)
+                self.assertEqual(reply.headers['ETag'], f'"{hashlib.md5(body).hexdigest()}"')
+                got = self.request('GET', f'/obj/size/{size}')
+                self.assertEqual((got.status, got.body), (200, body))
+                self.assertEqual(got.headers['ETag'], reply.headers['ETag'])
+                head = self.request('HEAD', f'/obj/size/{size}')
+                self.assertEqual((head.status, head.headers['Content-Length'], head.body), (200, str(size), b''))
+
+    def test_ranges(self):
+        body = random.Random(2).randbytes(400_000)
+        self.put('ranged', body)
+        table = [
+            ('bytes=0-0', 206, body[:1]), ('bytes=0-399999', 206, body), ('bytes=0-999999', 206, body), ('bytes=65530-131080', 206, body[65530:131081]),
+            ('bytes=399999-', 206, body[-1:]), ('bytes=-10', 206, body[-10:]), ('bytes=-500000', 206, body),
+            ('bytes=400000-', 416, None), ('bytes=-0', 416, None),
+            ('bytes=10-5', 200, body), ('bytes=abc', 200, body), ('foo=0-1', 200, body), ('bytes=0-0,1-2', 200, body), ('bytes=,', 200, body),
+        ]
+        for header, status, want in table:
+            with self.subTest(range=header):
+                got = self.request('GET', '/obj/ranged', headers={'Range': header})
+                self.assertEqual(got.status, status)
+                if status == 416:
+                    self.assertEqual(got.code(), 'InvalidRange')
+                    self.assertEqual(got.headers['Content-Range'], 'bytes */400000')
+                else:
+                    self.assertEqual(got.body, want)
+                    self.assertEqual('Content-Range' in got.headers, status == 206)
+
+    def test_metadata_and_system_headers_come_back(self):
+        self.put('described', b'x', Content_Type='text/plain', Cache_Control='no-store', x_amz_meta_Colour='blue', x_amz_meta_empty='')
+        got = self.request('GET', '/obj/described')
+        self.assertEqual(got.headers['Content-Type'], 'text/plain')
+        self.assertEqual(got.headers['Cache-Control'], 'no-store')
+        self.assertEqual(got.headers['x-amz-meta-colour'], 'blue')
+        self.assertEqual(got.headers['x-amz-meta-empty'], '')
+        too_much = self.put('described', b'y', x_amz_meta_big='z' * 2100)
+        self.assertEqual((too_much.status, too_much.code()), (400, 'MetadataTooLarge'))
+        self.assertEqual(self.request('GET', '/obj/described').body, b'x')
+
+    def test_conditions(self):
+        etag = self.put('conditional', b'one').headers['ETag']
+        self.assertEqual(self.put('conditional', b'two', If_None_Match='*').status, 412)
+        self.assertEqual(self.put('conditional', b'two', If_Match='"0123"').status, 412)
+        self.assertEqual(self.put('not-there', b'two', If_Match=etag).status, 404)
+        self.assertEqual(self.request('GET', '/obj/conditional').body, b'one')
+        self.assertEqual(self.put('conditional', b'two', If_Match=etag).status, 200)
+        self.assertEqual(self.put('fresh', b'new', If_None_Match='*').status, 200)
+        now = self.request('HEAD', '/obj/conditional').headers
+        self.assertEqual(self.request('GET', '/obj/conditional', headers={'If-None-Match': now['ETag']}).status, 304)
+        self.assertEqual(self.request('GET', '/obj/conditional', headers={'If-Match': etag}).status, 412)
+        self.assertEqual(self.request('GET', '/obj/conditional', headers={'If-Modified-Since': now['Last-Modified']}).status, 304)
+
+    def test_digests_of_the_body(self):
+        reply = self.put('digest', b'body', Content_MD5='AAAAAAAAAAAAAAAAAAAAAA==')
+        self.assertEqual((reply.status, reply.code()), (400, 'BadDigest'))
+        reply = self.put('digest', b'body', Content_MD5='short')
+        self.assertEqual((reply.status, reply.code()), (400, 'InvalidDigest'))
+        self.assertEqual(self.request('GET', '/obj/digest').status, 404)
+
+    def test_names_that_need_care(self):
+        for key in ('a b+c', '日本/語', 'x//y/./../z', "!*'()&=?#%", 'trailing/', 'p%2Fq'):
+            with self.subTest(key=key):
+                self.assertEqual(self.put(key, key.encode()).status, 200)
+                self.assertEqual(self.request('GET', '/obj/' + urllib.parse.quote(key)).body, key.encode())
+        self.assertEqual(self.put('k' * 1024, b'').status, 200)
+        long = self.put('k' * 1025, b'')
+        self.assertEqual((long.status, long.code()), (400, 'KeyTooLongError'))
+        for target in ('/obj/%zz', '/obj/%ff', '/obj/a%00b'):
+            bad = self.request('GET', target)
+            self.assertEqual(bad.status, 400, target)
+
+    def test_missing_things_are_named(self):
+        for target, code, named in (('/obj/none', 'NoSuchKey', b'none'), ('/nobucket/k', 'NoSuchBucket', b'nobucket')):
+            got = self.request('GET', target)
+            self.assertEqual((got.status, got.code()), (404, code))
+            self.assertIn(named, got.body)
+            self.assertIn(f"<RequestId>{got.headers['x-amz-request-id']}</RequestId>".encode(), got.body)
+        self.assertEqual(self.request('DELETE', '/obj/none').status, 204)
+        self.assertEqual(self.request('HEAD', '/obj/none').body, b'')
+
+    def test_overwrite_and_delete(self):
+        for body in (b'1' * 5000, b'2' * 700_000, b'3'):
+            self.put('changing', body)
+            self.assertEqual(self.request('GET', '/obj/changing').body, body)
+        self.assertEqual(self.request('DELETE', '/obj/changing').status, 204)
+        self.assertEqual(self.request('GET', '/obj/changing').status, 404)
+
+    def test_sub_resources_never_touch_the_object(self):
+        self.put('plain', b'kept')
+        for query in ('acl', 'tagging', 'uploads', 'uploadId=1&partNumber=1', 'versionId=1', 'retention'):
+            with self.subTest(query=query):
+                self.assertIn(self.request('PUT', f'/obj/plain?{query}', b'overwritten').status, (400, 405, 501))
+        copy = self.request('PUT', '/obj/copied', headers={'x-amz-copy-source': '/obj/plain'})
+        self.assertEqual(copy.status, 501)
+        self.assertEqual(self.request('GET', '/obj/plain').body, b'kept')
+
+    def test_connection_stays_usable_after_an_error(self):
+        connection = self.daemon.connect()
+        for _ in range(3):
+            self.assertEqual(self.request('GET', '/obj/none', connection=connection).status, 404)
+            self.assertEqual(self.request('PUT', '/obj/kept-alive', b'x', connection=connection).status, 200)
+        connection.close()
+
+
+class Buckets(unittest.TestCase):
+    def test_life_of_a_bucket(self):
+        with Daemon(tls=False) as daemon:
+            self.assertEqual(daemon.request('HEAD', '/fresh').status, 404)
+            self.assertEqual(daemon.request('PUT', '/fresh').status, 200)
+            self.assertEqual(daemon.request('PUT', '/fresh').status, 200)
+            self.assertEqual(daemon.request('HEAD', '/fresh').headers['x-amz-bucket-region'], 'us-east-1')
+            self.assertIn(b'<Name>fresh</Name>', daemon.request('GET', '/').body)
+            daemon.request('PUT', '/fresh/key', b'1')
+            self.assertEqual(daemon.request('DELETE', '/fresh').code(), 'BucketNotEmpty')
+            daemon.request('DELETE', '/fresh/key')
+            self.assertEqual(daemon.request('DELETE', '/fresh').status, 204)
+            self.assertEqual(daemon.request('DELETE', '/fresh').code(), 'NoSuchBucket')
+            for name in ('ab', 'Upper', 'under_score', 'dot..dot', '-dash', 'dash-', '10.0.0.1', 'xn--a', 'x' * 64, 'console', 'other--space'):
+                with self.subTest(name=name):
+                    self.assertEqual(daemon.request('PUT', f'/{name}').status, 400, name)
+
+    def test_listing(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/l' + 'ist')
+            keys = sorted([f'a/{i:03d}' for i in range(20)] + [f'b/{i}/x' for i in range(5)] + ['c', 'd e+f', 'z/'])
+            for key in keys:
+                daemon.request('PUT', '/list/' + urllib.parse.quote(key), key.encode())
+            seen, token = [], None
+            while True:
+                query = {'list-type': 2, 'max-keys': 7, **({'continuation-token': token} if token else {})}
+                page = daemon.request('GET', '/list?' + urllib.parse.urlencode(query)).body.decode()
+                seen += [part.split('</Key>')[0] for part in page.split('<Key>')[1:]]
+                if '<IsTruncated>true' not in page:
+                    break
+                token = page.split('<NextContinuationToken>')[1].split('<')[0]
+            self.assertEqual(seen, keys)
+            page = daemon.request('GET', '/list?list-type=2&delimiter=/&encoding-type=url').body.decode()
+            prefixes = [part.split('</Prefix>')[0] for part in page.split('<CommonPrefixes><Prefix>')[1:]]
+            self.assertEqual(prefixes, ['a/', 'b/', 'z/'])
+            self.assertIn('<KeyCount>5</KeyCount>', page)
+            page = daemon.request('GET', '/list?list-type=2&prefix=b/&delimiter=/&start-after=b/2/').body.decode()
+            self.assertEqual(page.count('<CommonPrefixes>'), 2)
+            self.assertIn('<KeyCount>0</KeyCount>', daemon.request('GET', '/list?list-type=2&max-keys=0').body.decode())
+            for query in ('max-keys=-1', 'max-keys=x'):
+                self.assertEqual(daemon.request('GET', f'/list?list-type=2&{query}').code(), 'InvalidArgument')
+
+
+if __name__ == '__main__':
+    unittest.main()

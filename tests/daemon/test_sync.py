@@ -1,0 +1,189 @@
+"""Trainers and workers: publish, follow, and what goes wrong between them."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from tests.support.checkpoints import expand_small, known_sums, sha256, write_safetensors
+from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
+
+CONFLICT, NOT_FOUND, DENIED, UNREACHABLE, USAGE = 6, 5, 4, 3, 2
+
+
+class Sync(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
+        cls.checkpoints = expand_small(cls.folder, 8)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def setUp(self):
+        self.daemon = Daemon()
+        self.daemon.start()
+        self.daemon.request('PUT', '/models')
+        self.into = os.path.join(self.daemon.scratch, 'worker')
+
+    def tearDown(self):
+        self.daemon.__exit__()
+
+    def publish(self, step, *more, check=True, path=None):
+        return self.daemon.client('publish', '--run', 'models/r', *more, path or self.checkpoints[step], check=check)
+
+    def follow(self, *more, into=None, check=True):
+        return self.daemon.client('follow', '--run', 'models/r', '--into', into or self.into, '--once', *more, check=check)
+
+    def held(self, into=None):
+        return sha256(os.path.join(into or self.into, 'current', 'model.safetensors'))
+
+    def start_follower(self, into, *more):
+        environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, DELTABUCKET_CA=self.daemon.ca,
+                           HOME=self.daemon.scratch)
+        return subprocess.Popen([CLIENT, 'follow', '--run', 'models/r', '--into', into, '--json', *more], env=environment, stdout=subprocess.PIPE, text=True)
+
+    def test_every_step_reaches_a_worker_bit_for_bit(self):
+        for step, path in enumerate(self.checkpoints):
+            self.publish(step, '--step', step)
+            self.follow()
+            self.assertEqual(self.held(), sha256(path))
+        late = os.path.join(self.daemon.scratch, 'late')
+        self.follow(into=late)
+        self.assertEqual(self.held(late), sha256(self.checkpoints[-1]))
+
+    def test_a_waiting_follower_runs_its_command(self):
+        self.publish(0)
+        seen = os.path.join(self.daemon.scratch, 'seen')
+        follower = self.start_follower(self.into, '--exec', f'echo $DELTABUCKET_STEP $(sha256sum < "$DELTABUCKET_CURRENT/model.safetensors") >> {seen}')
+        lines = []
+        for step in range(1, 4):
+            while json.loads(follower.stdout.readline()).get('step') != step - 1:
+                pass
+            self.publish(step)
+        while json.loads(follower.stdout.readline()).get('step') != 3:
+            pass
+        limit = time.monotonic() + 20
+        while len(lines) < 4 and time.monotonic() < limit:
+            time.sleep(0.05)
+            with open(seen) as file:
+                lines = file.read().splitlines()
+        follower.send_signal(signal.SIGTERM)
+        self.assertIn(follower.wait(timeout=20), (0, 130, 143))
+        follower.stdout.close()
+        self.assertEqual([line.split()[:2] for line in lines], [[str(step), sha256(self.checkpoints[step])] for step in range(4)])
+
+    def test_killed_follower_goes_on(self):
+        for step in range(5):
+            self.publish(step)
+        for attempt in range(12):
+            follower = self.start_follower(self.into)
+            time.sleep(0.01 * attempt)
+            follower.kill()
+            follower.wait()
+            follower.stdout.close()
+        self.follow()
+        self.assertEqual(self.held(), sha256(self.checkpoints[4]))
+
+    def test_killed_publisher_converges(self):
+        self.publish(0)
+        environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, DELTABUCKET_CA=self.daemon.ca,
+                           XDG_STATE_HOME=os.path.join(self.daemon.scratch, 'state'), HOME=self.daemon.scratch)
+        for step in range(1, 7):
+            for attempt in range(6):
+                process = subprocess.Popen([CLIENT, 'publish', '--run', 'models/r', self.checkpoints[step]], env=environment,
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(0.012 * attempt)
+                process.kill()
+                process.wait()
+            self.publish(step, '--step', step)
+            self.follow()
+            self.assertEqual(self.held(), sha256(self.checkpoints[step]))
+
+    def test_second_trainer_fences_the_first(self):
+        self.publish(0)
+        other = os.path.join(self.daemon.scratch, 'other-state')
+        self.publish(1, '--state', other, '--take-over')
+        fenced = self.publish(1, check=False)
+        self.assertEqual(fenced.returncode, CONFLICT, fenced.stderr)
+        self.publish(2, '--state', other)
+        self.follow()
+        self.assertEqual(self.held(), sha256(self.checkpoints[2]))
+
+    def test_refusals(self):
+        self.publish(0)
+        out_of_order = self.publish(1, '--step', 5, check=False)
+        self.assertEqual(out_of_order.returncode, CONFLICT, out_of_order.stderr)
+        broken = os.path.join(self.daemon.scratch, 'broken.safetensors')
+        with open(broken, 'wb') as file:
+            file.write(b'\xff' * 100)
+        self.assertNotEqual(self.publish(1, path=broken, check=False).returncode, 0)
+        stranger = os.path.join(self.daemon.scratch, 'stranger.safetensors')
+        write_safetensors(stranger, {'x': ('BF16', [1], b'\1\2')})
+        self.assertNotEqual(self.publish(1, path=stranger, check=False).returncode, 0)
+        os.makedirs(self.into)
+        shutil.copy(stranger, os.path.join(self.into, 'model.safetensors'))
+        foreign = self.follow(check=False)
+        self.assertNotEqual(foreign.returncode, 0)
+        self.assertEqual(os.listdir(self.into), ['model.safetensors'])
+        for arguments, token, status in ((['steps', 'models/none'], ROOT_TOKEN, NOT_FOUND), (['steps', 'models/r'], 'wrong', DENIED),
+                                         (['publish'], ROOT_TOKEN, USAGE), (['nonsense'], ROOT_TOKEN, USAGE)):
+            done = self.daemon.client(*arguments, token=token, check=False)
+            self.assertEqual(done.returncode, status, (arguments, done.stderr))
+            self.assertTrue(done.stderr.strip())
+        nobody = self.daemon.client('runs', 'models', check=False, environment={'DELTABUCKET_ENDPOINT': 'https://127.0.0.1:1'})
+        self.assertEqual(nobody.returncode, UNREACHABLE, nobody.stderr)
+
+    def test_a_worker_with_spoilt_weights_recovers(self):
+        self.publish(0)
+        self.follow()
+        with open(os.path.join(self.into, 'current', 'model.safetensors'), 'r+b') as file:
+            file.seek(-100, os.SEEK_END)
+            file.write(b'spoilt')
+        self.publish(1)
+        self.follow()
+        self.assertEqual(self.held(), sha256(self.checkpoints[1]))
+
+    def test_folders_with_shards_and_other_files(self):
+        def make(folder, value, config):
+            os.makedirs(folder)
+            weights = lambda seed: bytes((seed + i * 7) % 251 for i in range(4000))
+            for shard in (1, 2):
+                write_safetensors(f'{folder}/model-0000{shard}-of-00002.safetensors', {
+                    f'layer{shard}.w': ('BF16', [40, 50], weights(shard)[:100] + bytes([value]) + weights(shard)[101:]),
+                    f'layer{shard}.n': ('F32', [4], bytes(range(value, value + 16)))}, {'format': 'pt', 'note': config})
+            with open(f'{folder}/model.safetensors.index.json', 'w') as index:
+                json.dump({'metadata': {'total_size': 8032}, 'weight_map': {
+                    f'layer{s}.{t}': f'model-0000{s}-of-00002.safetensors' for s in (1, 2) for t in 'wn'}}, index)
+            with open(f'{folder}/config.json', 'w') as file:
+                file.write(config)
+            with open(f'{folder}/tokenizer.json', 'w') as file:
+                file.write('{}')
+        for step, (value, config) in enumerate(((1, 'one'), (2, 'one'), (3, 'two longer'))):
+            source = os.path.join(self.daemon.scratch, f'sharded{step}')
+            make(source, value, config)
+            self.publish(step, path=source)
+            self.follow()
+            current = os.path.join(self.into, 'current')
+            self.assertEqual(sorted(os.listdir(current)), sorted(os.listdir(source)))
+            for name in os.listdir(source):
+                self.assertEqual(sha256(f'{current}/{name}'), sha256(f'{source}/{name}'), name)
+
+    def test_objects_from_the_command_line(self):
+        path = os.path.join(self.daemon.scratch, 'some file')
+        with open(path, 'wb') as file:
+            file.write(os.urandom(40_000_000))
+        self.daemon.client('put', path, 'models/dir/some file')
+        self.assertIn('dir/some file', self.daemon.client('ls', 'models', '--recursive').stdout)
+        self.daemon.client('get', 'models/dir/some file', path + '.back')
+        self.assertEqual(sha256(path), sha256(path + '.back'))
+        self.daemon.client('rm', 'models/dir/some file')
+        self.assertEqual(self.daemon.client('get', 'models/dir/some file', path + '.2', check=False).returncode, NOT_FOUND)
+
+
+if __name__ == '__main__':
+    unittest.main()

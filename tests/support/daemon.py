@@ -1,0 +1,160 @@
+"""A real deltabucketd in a scratch folder, and small HTTP requests to it.
+
+The programs come from $DELTABUCKET_BUILD (default: the current folder). Everything listens on 127.0.0.1 only.
+"""
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import tempfile
+import time
+
+BUILD = os.path.abspath(os.environ.get('DELTABUCKET_BUILD', '.'))
+SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
+DATA = os.path.join(SOURCE, 'tests', 'data')
+SERVER = os.path.join(BUILD, 'deltabucketd')
+CLIENT = os.path.join(BUILD, 'deltabucket')
+
+ROOT_ID = 'ROOTKEYFORTESTS00000'
+ROOT_SECRET = 'root-secret-for-tests-0123456789abcdef'
+ROOT_TOKEN = 'root-token-for-tests-0123456789abcdef'
+START_SECONDS = 60
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+class Reply:
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = body
+
+    def json(self):
+        return json.loads(self.body)
+
+    def code(self):
+        """The error code, whichever face answered."""
+        if self.body.startswith(b'{'):
+            return self.json()['error']['code']
+        return self.body.split(b'<Code>')[1].split(b'</Code>')[0].decode() if b'<Code>' in self.body else None
+
+
+class Daemon:
+    """Use as a context manager. `arguments` go to deltabucketd as they are; `tls=False` serves plain HTTP."""
+
+    def __init__(self, tls=True, arguments=(), environment=None, folder=None):
+        self.scratch = tempfile.mkdtemp(prefix='deltabucket-test-')
+        self.folder = folder or os.path.join(self.scratch, 'data')
+        self.tls = tls
+        self.arguments = list(arguments)
+        self.port = free_port()
+        self.environment = dict(os.environ, DELTABUCKET_ROOT_KEY_ID=ROOT_ID, DELTABUCKET_ROOT_SECRET=ROOT_SECRET,
+                                DELTABUCKET_ROOT_TOKEN=ROOT_TOKEN, **(environment or {}))
+        self.process = None
+        self.log_path = os.path.join(self.scratch, 'log')
+
+    @property
+    def endpoint(self):
+        return f'{"https" if self.tls else "http"}://127.0.0.1:{self.port}'
+
+    @property
+    def ca(self):
+        return os.path.join(self.folder, 'tls', 'ca.pem')
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *failure):
+        self.stop()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def start(self):
+        command = [SERVER, '--data', self.folder, '--listen', f'127.0.0.1:{self.port}'] + self.arguments
+        if not self.tls:
+            command.append('--http')
+        with open(self.log_path, 'ab') as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
+        limit = time.monotonic() + START_SECONDS
+        while time.monotonic() < limit:
+            if self.process.poll() is not None:
+                raise RuntimeError(f'deltabucketd ended with {self.process.returncode}: {self.log()}')
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.request('GET', '/-/ready', token=None).status == 200:
+                    return
+            time.sleep(0.02)
+        raise RuntimeError(f'deltabucketd did not become ready: {self.log()}')
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        """SIGTERM; gives the exit status."""
+        if self.process is None or self.process.poll() is not None:
+            return self.process.returncode if self.process else None
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def log(self):
+        with open(self.log_path, errors='replace') as log:
+            return log.read()
+
+    def rss_bytes(self):
+        with open(f'/proc/{self.process.pid}/status') as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith('VmRSS'))
+
+    def connect(self, timeout=30):
+        if self.tls:
+            context = ssl.create_default_context(cafile=self.ca)
+            return http.client.HTTPSConnection('127.0.0.1', self.port, context=context, timeout=timeout)
+        return http.client.HTTPConnection('127.0.0.1', self.port, timeout=timeout)
+
+    def request(self, method, target, body=None, headers=None, token=ROOT_TOKEN, connection=None, timeout=30):
+        own = connection or self.connect(timeout)
+        every = dict(headers or {})
+        if token is not None:
+            every['Authorization'] = f'Bearer {token}'
+        try:
+            own.request(method, target, body=body, headers=every)
+            response = own.getresponse()
+            return Reply(response, response.read())
+        finally:
+            if connection is None:
+                own.close()
+
+    def client(self, *arguments, token=ROOT_TOKEN, check=True, **options):
+        """Runs `deltabucket ARGUMENTS` against this server; gives the CompletedProcess with text output."""
+        environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.endpoint, DELTABUCKET_TOKEN=token or '',
+                           XDG_STATE_HOME=os.path.join(self.scratch, 'state'), HOME=self.scratch)
+        if self.tls:
+            environment['DELTABUCKET_CA'] = self.ca
+        environment.update(options.pop('environment', {}))
+        done = subprocess.run([CLIENT, *map(str, arguments)], env=environment, capture_output=True, text=True,
+                              timeout=options.pop('timeout', 120), **options)
+        if check and done.returncode != 0:
+            raise AssertionError(f'deltabucket {arguments} ended with {done.returncode}: {done.stderr}{done.stdout}')
+        return done
+
+    def admin(self, *arguments, check=True):
+        """Runs `deltabucketd ARGUMENTS --data DIR`."""
+        done = subprocess.run([SERVER, *arguments, '--data', self.folder], env=self.environment, capture_output=True, text=True, timeout=60)
+        if check and done.returncode != 0:
+            raise AssertionError(f'deltabucketd {arguments} ended with {done.returncode}: {done.stderr}')
+        return done
+
+    def add_key(self, *arguments):
+        return json.loads(self.admin('keys', 'add', '--json', *arguments).stdout)

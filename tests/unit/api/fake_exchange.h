@@ -1,0 +1,42 @@
+/* An exchange without HTTP: tests give method, target, headers and body, and read the reply. Handlers run exactly as under the listener;
+ * waits are real, so stores with threads work. One thread per fake, but for wakes. */
+#ifndef TESTS_UNIT_API_FAKE_EXCHANGE_H
+#define TESTS_UNIT_API_FAKE_EXCHANGE_H
+
+#include "api/exchange.h"
+#include "api/router.h"
+#include "base/lock.h"
+
+enum { FAKE_HEADERS_MAX = 64 };
+
+struct fake_exchange {
+	struct exchange exchange;
+	struct { struct span name; struct span value; } headers[FAKE_HEADERS_MAX];
+	size_t header_count;
+	char *target;
+	size_t piece_bytes;  /* the body comes in pieces of this size; 0: at once */
+	int waits;           /* how often a handler waited (NEXT_WAIT and SINK_WAIT) */
+	struct lock lock;    /* guards woken */
+	struct lock_condition condition;
+	int woken;
+	struct buffer body;  /* of the reply, whatever its form; after a run */
+	bool body_failed;    /* the reply's source gave an error */
+};
+
+/* `target` is path and query as sent. `context` is borrowed; NULL: an empty one with a real clock, no store and a limit of 5 GiB. The
+ * face is S3's until the router has chosen. */
+struct fake_exchange *fake_exchange_new(const struct api_context *context, enum method method, const char *target);
+void fake_exchange_free(struct fake_exchange *fake); /* as when the connection ends: aborts the sink, closes the source, releases */
+void fake_exchange_add(struct fake_exchange *fake, const char *name, const char *value); /* a request header */
+
+/* The whole way: router_begin, the body (Content-Length set when has_length was not), finish, waits, resume; then reads the reply's
+ * body. The status. */
+int fake_exchange_run(struct fake_exchange *fake, struct span body);
+/* The same for handlers without the router: the row's begin, finish and resume. */
+int fake_exchange_run_route(struct fake_exchange *fake, const struct route *route, struct span body);
+/* Begins through the router and sends `part` of a body of `length` bytes, then the connection is as good as lost: free comes next. */
+void fake_exchange_cut(struct fake_exchange *fake, struct span part, uint64_t length);
+
+const char *fake_exchange_reply_header(const struct fake_exchange *fake, const char *name); /* NULL when absent; name in any case */
+
+#endif

@@ -1,0 +1,36 @@
+#include "tests/unit/unit.h"
+
+Suite *test_error_map_suite(void);
+Suite *test_exchange_suite(void);
+Suite *test_router_suite(void);
+Suite *test_identify_suite(void);
+Suite *test_signature_v4_suite(void);
+Suite *test_keyring_suite(void);
+Suite *test_body_filter_suite(void);
+Suite *test_byte_range_suite(void);
+Suite *test_conditional_suite(void);
+Suite *test_s3_xml_writer_suite(void);
+Suite *test_s3_xml_reader_suite(void);
+Suite *test_s3_buckets_suite(void);
+Suite *test_s3_objects_suite(void);
+Suite *test_s3_list_suite(void);
+Suite *test_steps_suite(void);
+
+unit_suite_fn *const unit_suites[] = {
+	test_error_map_suite,
+	test_exchange_suite,
+	test_router_suite,
+	test_identify_suite,
+	test_signature_v4_suite,
+	test_keyring_suite,
+	test_body_filter_suite,
+	test_byte_range_suite,
+	test_conditional_suite,
+	test_s3_xml_writer_suite,
+	test_s3_xml_reader_suite,
+	test_s3_buckets_suite,
+	test_s3_objects_suite,
+	test_s3_list_suite,
+	test_steps_suite,
+	NULL,
+};

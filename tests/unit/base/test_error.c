@@ -1,0 +1,128 @@
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "tests/unit/base/abort_check.h"
+
+START_TEST(set_gives_kind_sentence_and_minus_one)
+{
+	struct error err = {.os_errno = 5};
+	ck_assert_int_eq(error_set(&err, ERROR_NO_KEY, "the object %s/%s does not exist", "b", "k"), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+	ck_assert_int_eq(err.os_errno, 0);
+	ck_assert_str_eq(err.text, "the object b/k does not exist");
+}
+END_TEST
+
+START_TEST(long_sentence_is_cut_and_terminated)
+{
+	struct error err = {0};
+	char text[2 * ERROR_TEXT_BYTES];
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	error_set(&err, ERROR_INVALID, "%s", text);
+	ck_assert_uint_eq(strlen(err.text), ERROR_TEXT_BYTES - 1);
+	error_wrap(&err, "%s", text);
+	ck_assert_uint_eq(strlen(err.text), ERROR_TEXT_BYTES - 1);
+}
+END_TEST
+
+static const struct {
+	int os_errno;
+	enum error_kind kind;
+} errno_rows[] = {
+	{ENOENT, ERROR_NOT_FOUND}, {ENOSPC, ERROR_NO_SPACE}, {EDQUOT, ERROR_NO_SPACE}, {ENOMEM, ERROR_NO_MEMORY},
+	{EACCES, ERROR_DENIED},    {EPERM, ERROR_DENIED},    {EIO, ERROR_IO},          {EEXIST, ERROR_IO},
+};
+
+START_TEST(errno_gives_kind_and_reason)
+{
+	struct error err = {0};
+	char wanted[200];
+	snprintf(wanted, sizeof wanted, "cannot open /a/b: %s", strerror(errno_rows[_i].os_errno));
+	errno = errno_rows[_i].os_errno;
+	ck_assert_int_eq(error_set_errno(&err, "cannot open %s", "/a/b"), -1);
+	ck_assert_int_eq(err.kind, errno_rows[_i].kind);
+	ck_assert_int_eq(err.os_errno, errno_rows[_i].os_errno);
+	ck_assert_str_eq(err.text, wanted);
+}
+END_TEST
+
+START_TEST(wrap_prefixes_and_keeps_kind_and_errno)
+{
+	struct error err = {0};
+	errno = ENOSPC;
+	error_set_errno(&err, "cannot write %s", "pack");
+	ck_assert_int_eq(error_wrap(&err, "publishing step %d", 5), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
+	ck_assert_int_eq(err.os_errno, ENOSPC);
+	ck_assert_str_eq(err.text, "publishing step 5: cannot write pack: No space left on device");
+}
+END_TEST
+
+START_TEST(text_may_be_its_own_argument)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_INVALID, "inner");
+	error_set(&err, ERROR_CORRUPT, "outer (%s)", err.text);
+	ck_assert_str_eq(err.text, "outer (inner)");
+}
+END_TEST
+
+static const struct {
+	const char *upper;
+	enum error_kind kind;
+} kind_rows[] = {
+#define ERROR_KIND(name, number, meaning) {#name, ERROR_##name},
+#include "base/error.def"
+#undef ERROR_KIND
+};
+
+START_TEST(every_kind_has_its_lower_case_name)
+{
+	char wanted[64];
+	snprintf(wanted, sizeof wanted, "%s", kind_rows[_i].upper);
+	for (char *at = wanted; *at != '\0'; at++)
+		*at = *at >= 'A' && *at <= 'Z' ? (char)(*at + 32) : *at;
+	ck_assert_str_eq(error_kind_name(kind_rows[_i].kind), wanted);
+}
+END_TEST
+
+START_TEST(unknown_kind_has_a_name_too)
+{
+	ck_assert_str_eq(error_kind_name(ERROR_NONE), "none");
+	ck_assert_str_eq(error_kind_name((enum error_kind)15), "unknown");
+	ck_assert_str_eq(error_kind_name((enum error_kind)4711), "unknown");
+}
+END_TEST
+
+static void fail_assertion(void *const argument)
+{
+	ASSERT(argument != NULL);
+}
+
+START_TEST(failed_assertion_aborts)
+{
+	abort_check(fail_assertion, NULL);
+}
+END_TEST
+
+Suite *test_error_suite(void);
+Suite *test_error_suite(void)
+{
+	Suite *const suite = suite_create("error");
+	TCase *const tc = tcase_create("all");
+	tcase_add_test(tc, set_gives_kind_sentence_and_minus_one);
+	tcase_add_test(tc, long_sentence_is_cut_and_terminated);
+	tcase_add_loop_test(tc, errno_gives_kind_and_reason, 0, sizeof errno_rows / sizeof errno_rows[0]);
+	tcase_add_test(tc, wrap_prefixes_and_keeps_kind_and_errno);
+	tcase_add_test(tc, text_may_be_its_own_argument);
+	tcase_add_loop_test(tc, every_kind_has_its_lower_case_name, 0, sizeof kind_rows / sizeof kind_rows[0]);
+	tcase_add_test(tc, unknown_kind_has_a_name_too);
+	tcase_add_test(tc, failed_assertion_aborts);
+	suite_add_tcase(suite, tc);
+	return suite;
+}

@@ -1,0 +1,32 @@
+/* A store, a root key and, when asked, a listener on a free port: what tests of the running parts share. */
+#ifndef TESTS_UNIT_SERVER_SERVER_FIXTURE_H
+#define TESTS_UNIT_SERVER_SERVER_FIXTURE_H
+
+#include "api/keyring.h"
+#include "server/certificate.h"
+#include "server/listener.h"
+#include "tests/unit/unit.h"
+
+struct server_fixture {
+	char *folder;
+	struct store *store;
+	struct keyring *keyring;
+	struct metrics *metrics;
+	_Atomic bool stopping;
+	struct api_context context;
+	char *tls_folder;
+	char *control_path;
+	struct certificate *certificate;
+	struct listener *listener;
+	char *endpoint; /* of the TCP address */
+};
+
+extern const char server_fixture_token[]; /* of the root key */
+
+void server_fixture_open(struct server_fixture *fixture);
+void server_fixture_listen(struct server_fixture *fixture, bool secure); /* TCP and the control socket */
+/* As the daemon does: wakes long polls, drains, stops. */
+void server_fixture_stop_listening(struct server_fixture *fixture);
+void server_fixture_close(struct server_fixture *fixture);
+
+#endif

@@ -1,0 +1,18 @@
+#include "tests/unit/unit.h"
+
+Suite *test_configuration_suite(void);
+Suite *test_data_folder_suite(void);
+Suite *test_certificate_suite(void);
+Suite *test_listener_socket_suite(void);
+Suite *test_root_key_suite(void);
+Suite *test_listener_suite(void);
+
+unit_suite_fn *const unit_suites[] = {
+	test_configuration_suite,
+	test_data_folder_suite,
+	test_certificate_suite,
+	test_listener_socket_suite,
+	test_root_key_suite,
+	test_listener_suite,
+	NULL,
+};

@@ -1,0 +1,198 @@
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "server/configuration.h"
+#include "server/data_folder.h"
+
+enum { ARGUMENTS_MAX = 16 };
+
+/* Loads from texts that end with NULL. */
+static int load(struct configuration *configuration, const char *const *arguments, const char *const *environment, enum configuration_request *request,
+	struct error *err)
+{
+	char *argument_copies[ARGUMENTS_MAX] = {NULL};
+	char *environment_copies[ARGUMENTS_MAX] = {NULL};
+	int count = 0;
+	for (; arguments[count] != NULL; count++)
+		argument_copies[count] = memory_copy_text(arguments[count]);
+	for (size_t i = 0; environment[i] != NULL; i++)
+		environment_copies[i] = memory_copy_text(environment[i]);
+	const int loaded = configuration_load(configuration, count, argument_copies, environment_copies, request, err);
+	for (size_t i = 0; i < ARGUMENTS_MAX; i++) {
+		free(argument_copies[i]);
+		free(environment_copies[i]);
+	}
+	return loaded;
+}
+
+static const char *const nothing[] = {NULL};
+
+START_TEST(defaults_stand_when_nothing_is_said)
+{
+	struct configuration configuration;
+	enum configuration_request request;
+	struct error err = {0};
+	const char *const arguments[] = {"--data", "/x", NULL};
+	ck_assert_msg(load(&configuration, arguments, nothing, &request, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(request, CONFIGURATION_RUN);
+	ck_assert_str_eq(configuration.data, "/x");
+	ck_assert_uint_eq(configuration.listen.count, 1);
+	ck_assert_str_eq(configuration.listen.items[0], "127.0.0.1:9000");
+	ck_assert(!configuration.http);
+	ck_assert_str_eq(configuration.default_namespace, "main");
+	ck_assert_str_eq(configuration.region, "us-east-1");
+	ck_assert_uint_eq(configuration.put_max, UINT64_C(5368709120));
+	ck_assert_ptr_null(configuration.tls_cert);
+	configuration_release(&configuration);
+}
+END_TEST
+
+START_TEST(flags_win_over_the_environment_and_that_over_the_file)
+{
+	struct configuration configuration;
+	enum configuration_request request;
+	struct error err = {0};
+	char *const folder = unit_scratch_make();
+	char *const path = data_folder_path(folder, "d.ini");
+	const char text[] = "; a comment\ndata = /from-file\nregion = file\nreactors = 3\nhelpers = 4\nlisten = 127.0.0.1:1, 127.0.0.1:2\n";
+	ck_assert_int_eq(file_publish(file_system(), path, span_text(text), 0600, &err), 0);
+	const char *const arguments[] = {"--config", path, "--data=/from-flag", "--listen", "[::]:9", "--listen=unix:/s", "--log-json", NULL};
+	const char *const environment[] = {"DELTABUCKET_REGION=environment", "DELTABUCKET_DATA=/from-environment", "DELTABUCKET_LISTEN=127.0.0.1:3",
+		"DELTABUCKET_HELPERS=5", "DELTABUCKET_TOKEN=not-a-setting", "OTHER=1", NULL};
+	ck_assert_msg(load(&configuration, arguments, environment, &request, &err) == 0, "%s", err.text);
+	ck_assert_str_eq(configuration.data, "/from-flag");
+	ck_assert_str_eq(configuration.region, "environment");
+	ck_assert_uint_eq(configuration.reactors, 3);
+	ck_assert_uint_eq(configuration.helpers, 5);
+	ck_assert_uint_eq(configuration.listen.count, 2);
+	ck_assert_str_eq(configuration.listen.items[0], "[::]:9");
+	ck_assert_str_eq(configuration.listen.items[1], "unix:/s");
+	ck_assert(configuration.log_json);
+	configuration_release(&configuration);
+	free(path);
+	unit_scratch_remove(folder);
+}
+END_TEST
+
+START_TEST(a_file_lists_with_commas)
+{
+	struct configuration configuration;
+	enum configuration_request request;
+	struct error err = {0};
+	const char *const environment[] = {"DELTABUCKET_DATA=/x", "DELTABUCKET_LISTEN= 127.0.0.1:1 ,127.0.0.1:2,", "DELTABUCKET_HTTP=yes", NULL};
+	ck_assert_msg(load(&configuration, nothing, environment, &request, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(configuration.listen.count, 2);
+	ck_assert_str_eq(configuration.listen.items[0], "127.0.0.1:1");
+	ck_assert_str_eq(configuration.listen.items[1], "127.0.0.1:2");
+	ck_assert(configuration.http);
+	configuration_release(&configuration);
+}
+END_TEST
+
+static const struct { const char *arguments[6]; const char *environment[3]; const char *text; } refused[] = {
+	{{NULL}, {NULL}, "--data"},
+	{{"--data", NULL}, {NULL}, "needs a value"},
+	{{"--data", "/x", "--nonsense", "1", NULL}, {NULL}, "--nonsense"},
+	{{"--data", "/x", "stray", NULL}, {NULL}, "'stray'"},
+	{{"--data", "/x", "--reactors", "many", NULL}, {NULL}, "reactors"},
+	{{"--data", "/x", "--reactors", "257", NULL}, {NULL}, "from 0 to 256"},
+	{{"--data", "/x", "--reactors", "-1", NULL}, {NULL}, "reactors"},
+	{{"--data", "/x", "--idle-timeout", "4", NULL}, {NULL}, "idle_timeout"},
+	{{"--data", "/x", NULL}, {"DELTABUCKET_HTTP=maybe", NULL}, "yes or no"},
+	{{"--data", "/x", NULL}, {"DELTABUCKET_HELPERS=0", NULL}, "environment"},
+	{{"--data", "/x", "--tls-cert", "c", NULL}, {NULL}, "tls_key"},
+	{{"--data", "/x", "--http", "--tls-cert=c", "--tls-key=k", NULL}, {NULL}, "exclude"},
+	{{"--data", "/x", "--listen", "", NULL}, {NULL}, "at least one"},
+	{{"--data", "/x", "--config", "/nonexistent/file", NULL}, {NULL}, "/nonexistent/file"},
+};
+
+START_TEST(mistakes_are_named)
+{
+	struct configuration configuration;
+	enum configuration_request request;
+	struct error err = {0};
+	ck_assert_int_eq(load(&configuration, refused[_i].arguments, refused[_i].environment, &request, &err), -1);
+	ck_assert_msg(strstr(err.text, refused[_i].text) != NULL, "%s", err.text);
+	configuration_release(&configuration);
+}
+END_TEST
+
+static const char *const bad_files[] = {"data = /x\nregoin = eu\n", "[section]\ndata = /x\n", "data = /x\nreactors = lots\n", "data = /x\nnonsense\n"};
+
+START_TEST(a_file_with_a_mistake_is_refused_by_name)
+{
+	struct configuration configuration;
+	enum configuration_request request;
+	struct error err = {0};
+	char *const folder = unit_scratch_make();
+	char *const path = data_folder_path(folder, "d.ini");
+	ck_assert_int_eq(file_publish(file_system(), path, span_text(bad_files[_i]), 0600, &err), 0);
+	const char *const arguments[] = {"--config", path, NULL};
+	ck_assert_int_eq(load(&configuration, arguments, nothing, &request, &err), -1);
+	ck_assert_msg(strstr(err.text, path) != NULL, "%s", err.text);
+	configuration_release(&configuration);
+	free(path);
+	unit_scratch_remove(folder);
+}
+END_TEST
+
+static const struct { const char *flag; enum configuration_request request; } specials[] = {
+	{"--help", CONFIGURATION_HELP}, {"-h", CONFIGURATION_HELP}, {"--version", CONFIGURATION_VERSION}, {"--print-config-docs", CONFIGURATION_DOCS}};
+
+START_TEST(questions_need_no_data_folder)
+{
+	struct configuration configuration;
+	enum configuration_request request;
+	struct error err = {0};
+	const char *const arguments[] = {specials[_i].flag, NULL};
+	ck_assert_int_eq(load(&configuration, arguments, nothing, &request, &err), 0);
+	ck_assert_int_eq(request, specials[_i].request);
+	configuration_release(&configuration);
+}
+END_TEST
+
+static const char *const names[] = {
+#define SETTING(name, TYPE, standard, least, most, unit, help) #name,
+#include "server/configuration.def"
+#undef SETTING
+};
+
+START_TEST(help_and_documentation_name_every_setting)
+{
+	struct buffer help;
+	struct buffer docs;
+	char flag[64] = "--";
+	buffer_init(&help, 100000);
+	buffer_init(&docs, 100000);
+	configuration_print_help(&help);
+	configuration_print_docs(&docs);
+	for (size_t i = 0; names[_i][i] != '\0'; i++)
+		flag[i + 2] = names[_i][i] == '_' ? '-' : names[_i][i];
+	ck_assert_ptr_nonnull(strstr(buffer_text(&help), flag));
+	ck_assert_ptr_nonnull(strstr(buffer_text(&docs), names[_i]));
+	ck_assert_ptr_nonnull(strstr(buffer_text(&docs), flag));
+	buffer_release(&help);
+	buffer_release(&docs);
+}
+END_TEST
+
+Suite *test_configuration_suite(void);
+
+Suite *test_configuration_suite(void)
+{
+	Suite *const suite = suite_create("configuration");
+	TCase *const tcase = tcase_create("configuration");
+	tcase_add_test(tcase, defaults_stand_when_nothing_is_said);
+	tcase_add_test(tcase, flags_win_over_the_environment_and_that_over_the_file);
+	tcase_add_test(tcase, a_file_lists_with_commas);
+	tcase_add_loop_test(tcase, mistakes_are_named, 0, sizeof refused / sizeof refused[0]);
+	tcase_add_loop_test(tcase, a_file_with_a_mistake_is_refused_by_name, 0, sizeof bad_files / sizeof bad_files[0]);
+	tcase_add_loop_test(tcase, questions_need_no_data_folder, 0, sizeof specials / sizeof specials[0]);
+	tcase_add_loop_test(tcase, help_and_documentation_name_every_setting, 0, sizeof names / sizeof names[0]);
+	suite_add_tcase(suite, tcase);
+	return suite;
+}

@@ -1,0 +1,287 @@
+#include "tests/unit/storage/store_fixture.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/db.h"
+#include "storage/sweeper.h"
+#include "tests/unit/unit.h"
+
+struct settled {
+	pthread_mutex_t mutex;
+	pthread_cond_t condition;
+	bool done;
+};
+
+struct settled *settled_new(void)
+{
+	struct settled *const settled = memory_new(sizeof(*settled));
+	pthread_mutex_init(&settled->mutex, NULL);
+	pthread_cond_init(&settled->condition, NULL);
+	return settled;
+}
+
+void settled_done(void *const owner)
+{
+	struct settled *const settled = owner;
+	pthread_mutex_lock(&settled->mutex);
+	settled->done = true;
+	pthread_cond_signal(&settled->condition);
+	pthread_mutex_unlock(&settled->mutex);
+}
+
+void settled_wait(struct settled *const settled)
+{
+	pthread_mutex_lock(&settled->mutex);
+	while (!settled->done)
+		pthread_cond_wait(&settled->condition, &settled->mutex);
+	pthread_mutex_unlock(&settled->mutex);
+	pthread_cond_destroy(&settled->condition);
+	pthread_mutex_destroy(&settled->mutex);
+	free(settled);
+}
+
+static void open_store(struct store_fixture *const fixture)
+{
+	struct error err = {0};
+	const struct store_options options = {
+		.folder = fixture->folder,
+		.files = fixture->files,
+		.clock = &fixture->clock.source,
+		.pack_max_bytes = 1024 * 1024,
+	};
+	fixture->store = store_open(&options, &err);
+	ck_assert_msg(fixture->store != NULL, "%s", err.text);
+}
+
+void store_fixture_open(struct store_fixture *const fixture)
+{
+	fixture->folder = unit_scratch_make();
+	fixture->arena = arena_new(64 * 1024 * 1024);
+	clock_fake_init(&fixture->clock, 1700000000000);
+	open_store(fixture);
+}
+
+void store_fixture_reopen(struct store_fixture *const fixture)
+{
+	store_close(fixture->store);
+	open_store(fixture);
+}
+
+void store_fixture_close(struct store_fixture *const fixture)
+{
+	store_close(fixture->store);
+	arena_free(fixture->arena);
+	unit_scratch_remove(fixture->folder);
+}
+
+char *store_fixture_path(const struct store_fixture *const fixture, const char *const name)
+{
+	const size_t len = strlen(fixture->folder) + strlen(name) + 2;
+	char *const path = memory_new(len);
+	snprintf(path, len, "%s/%s", fixture->folder, name);
+	return path;
+}
+
+static int settle_bucket(struct bucket_change *const change, struct settled *const settled, struct error *const err)
+{
+	settled_wait(settled);
+	const int result = bucket_change_outcome(change, err);
+	bucket_change_free(change);
+	return result;
+}
+
+int fixture_create_bucket(struct store *const store, const char *const name, const char *const account, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	return settle_bucket(bucket_create_start(store, span_text(name), span_text(account), settled_done, settled), settled, err);
+}
+
+int fixture_delete_bucket(struct store *const store, const char *const name, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	return settle_bucket(bucket_delete_start(store, span_text(name), settled_done, settled), settled, err);
+}
+
+struct put_room {
+	pthread_mutex_t mutex;
+	pthread_cond_t condition;
+	unsigned calls;
+	struct settled *settled;
+};
+
+static void put_has_room(void *const owner)
+{
+	struct put_room *const room = owner;
+	pthread_mutex_lock(&room->mutex);
+	room->calls++;
+	pthread_cond_signal(&room->condition);
+	pthread_mutex_unlock(&room->mutex);
+}
+
+static void put_done(void *const owner)
+{
+	settled_done(((struct put_room *)owner)->settled);
+}
+
+static int write_all(struct object_put *const put, const struct span bytes, struct put_room *const room, struct error *const err)
+{
+	enum { PIECE_BYTES = 100000 };
+	for (size_t at = 0; at < bytes.len;) {
+		const struct span piece = span_slice(bytes, at, PIECE_BYTES);
+		pthread_mutex_lock(&room->mutex);
+		const unsigned before = room->calls;
+		pthread_mutex_unlock(&room->mutex);
+		const enum sink_result result = object_put_write(put, piece, err);
+		if (result == SINK_FAILED)
+			return -1;
+		if (result == SINK_TAKEN) {
+			at += piece.len;
+			continue;
+		}
+		pthread_mutex_lock(&room->mutex);
+		while (room->calls == before)
+			pthread_cond_wait(&room->condition, &room->mutex);
+		pthread_mutex_unlock(&room->mutex);
+	}
+	return 0;
+}
+
+int fixture_put_with(struct store *const store, struct object_put_params *const params, const struct span bytes, char *const out_etag,
+	struct error *const err)
+{
+	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER, .settled = settled_new()};
+	params->room = put_has_room;
+	params->done = put_done;
+	params->owner = &room;
+	struct object_put *const put = object_put_open(store, params, err);
+	int result = -1;
+	if (put != NULL && write_all(put, bytes, &room, err) == 0) {
+		struct object object;
+		object_put_finish(put);
+		settled_wait(room.settled);
+		room.settled = NULL;
+		result = object_put_outcome(put, &object, err);
+		if (result == 0 && out_etag != NULL)
+			memcpy(out_etag, object.etag, OBJECT_ETAG_BYTES);
+	}
+	object_put_free(put);
+	if (room.settled != NULL) {
+		settled_done(room.settled);
+		settled_wait(room.settled);
+	}
+	return result;
+}
+
+int fixture_put(struct store *const store, const char *const bucket, const char *const key, const struct span bytes,
+	struct error *const err)
+{
+	struct object_put_params params = {.bucket = span_text(bucket), .key = span_text(key)};
+	return fixture_put_with(store, &params, bytes, NULL, err);
+}
+
+int fixture_delete(struct store *const store, const char *const bucket, const char *const key, const char *const if_match,
+	struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	const struct object_conditions conditions = {.if_match = span_text(if_match)};
+	struct object_delete *const delete =
+		object_delete_start(store, span_text(bucket), span_text(key), &conditions, settled_done, settled);
+	settled_wait(settled);
+	const int result = object_delete_outcome(delete, err);
+	object_delete_free(delete);
+	return result;
+}
+
+int fixture_read(struct store *const store, const struct object *const object, const uint64_t offset, const uint64_t length,
+	struct buffer *const out, struct error *const err)
+{
+	struct body_source *const source = object_open(store, object, offset, length, err);
+	if (source == NULL)
+		return -1;
+	ptrdiff_t got;
+	do {
+		uint8_t *const into = buffer_reserve(out, 50000);
+		got = into == NULL ? -1 : source->read(source, into, 50000, err);
+		if (got > 0)
+			buffer_commit(out, (size_t)got);
+	} while (got > 0);
+	source->close(source);
+	return (int)got;
+}
+
+bool fixture_holds(struct store_fixture *const fixture, const char *const bucket, const char *const key, const struct span bytes)
+{
+	struct error err = {0};
+	struct object object;
+	struct buffer read;
+	buffer_init(&read, bytes.len + 200000);
+	bool holds = object_find(fixture->store, span_text(bucket), span_text(key), fixture->arena, &object, &err) == 0 &&
+		fixture_read(fixture->store, &object, 0, object.size, &read, &err) == 0 && span_equal(buffer_span(&read), bytes);
+	if (!holds)
+		fprintf(stderr, "%s/%s: %s\n", bucket, key, err.text);
+	buffer_release(&read);
+	return holds;
+}
+
+uint8_t *fixture_noise(const size_t len, const uint64_t seed)
+{
+	uint8_t *const bytes = memory_new(len + 8);
+	uint64_t state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
+	for (size_t i = 0; i < len; i += 8) {
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		memcpy(bytes + i, &state, 8);
+	}
+	return bytes;
+}
+
+void fixture_sweep(struct store *const store)
+{
+	struct error err = {0};
+	bool more = true;
+	for (int i = 0; more && i < 10000; i++)
+		ck_assert_msg(sweeper_slice(store, &more, &err) == 0, "%s", err.text);
+	ck_assert(!more);
+}
+
+int64_t fixture_count(struct store *const store, const char *const sql)
+{
+	struct error err = {0};
+	struct db *const db = store_reader_take(store, &err);
+	ck_assert(db != NULL);
+	struct db_statement *const statement = db_prepare(db, sql, &err);
+	ck_assert_msg(statement != NULL, "%s", err.text);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	const int64_t count = db_column_i64(statement, 0);
+	db_reset(statement);
+	store_reader_give(store, db);
+	return count;
+}
+
+int fixture_settle_run(struct run_change *const change, struct settled *const settled, struct run_outcome *const out,
+	struct error *const err)
+{
+	settled_wait(settled);
+	struct run_outcome ignored;
+	const int result = run_change_outcome(change, out != NULL ? out : &ignored, err);
+	run_change_free(change);
+	return result;
+}
+
+int fixture_open_run(struct store *const store, const char *const bucket, const char *const run, struct run_message *const out,
+	struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	struct run_outcome outcome;
+	const struct run_open_params params = {.bucket = span_text(bucket), .run = span_text(run)};
+	const int result = fixture_settle_run(run_open_start(store, &params, settled_done, settled), settled, &outcome, err);
+	if (result == 0 && out != NULL)
+		*out = outcome.run;
+	return result;
+}

@@ -1,0 +1,50 @@
+/* A store in a scratch folder, and its asynchronous calls made blocking. */
+#ifndef TESTS_UNIT_STORAGE_STORE_FIXTURE_H
+#define TESTS_UNIT_STORAGE_STORE_FIXTURE_H
+
+#include "base/clock.h"
+#include "storage/bucket.h"
+#include "storage/object.h"
+#include "storage/run.h"
+#include "storage/store.h"
+
+struct store_fixture {
+	char *folder;
+	struct store *store;
+	struct clock_fake clock;
+	struct arena *arena;
+	const struct file_ops *files; /* NULL: the real ones */
+};
+void store_fixture_open(struct store_fixture *fixture);
+void store_fixture_reopen(struct store_fixture *fixture);
+void store_fixture_close(struct store_fixture *fixture);
+/* A path in the store's folder; free(). */
+char *store_fixture_path(const struct store_fixture *fixture, const char *name);
+
+/* One outcome that a thread waits for. */
+struct settled;
+struct settled *settled_new(void);
+void settled_done(void *settled); /* for `done` */
+void settled_wait(struct settled *settled); /* frees it */
+
+int fixture_create_bucket(struct store *store, const char *name, const char *account, struct error *err);
+int fixture_delete_bucket(struct store *store, const char *name, struct error *err);
+/* Puts; `params` may be NULL (only bucket and key are set then). `out_etag` may be NULL. */
+int fixture_put_with(struct store *store, struct object_put_params *params, struct span bytes, char *out_etag, struct error *err);
+int fixture_put(struct store *store, const char *bucket, const char *key, struct span bytes, struct error *err);
+int fixture_delete(struct store *store, const char *bucket, const char *key, const char *if_match, struct error *err);
+/* Reads a version's range whole into `out`. */
+int fixture_read(struct store *store, const struct object *object, uint64_t offset, uint64_t length, struct buffer *out, struct error *err);
+/* True when the key holds exactly these bytes. */
+bool fixture_holds(struct store_fixture *fixture, const char *bucket, const char *key, struct span bytes);
+/* `len` bytes that do not repeat; `seed` tells one run from another. free() them. */
+uint8_t *fixture_noise(size_t len, uint64_t seed);
+/* Runs the sweeper until it finds nothing. */
+void fixture_sweep(struct store *store);
+/* One number from the catalog. */
+int64_t fixture_count(struct store *store, const char *sql);
+
+int fixture_open_run(struct store *store, const char *bucket, const char *run, struct run_message *out, struct error *err);
+int fixture_settle_run(struct run_change *change, struct settled *settled, struct run_outcome *out, struct error *err);
+
+#endif

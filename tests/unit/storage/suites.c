@@ -1,0 +1,46 @@
+#include "tests/unit/unit.h"
+
+Suite *test_db_suite(void);
+Suite *test_catalog_suite(void);
+Suite *test_part_suite(void);
+Suite *test_committer_suite(void);
+Suite *test_account_suite(void);
+Suite *test_bucket_suite(void);
+Suite *test_object_list_suite(void);
+Suite *test_run_suite(void);
+Suite *test_step_watch_suite(void);
+Suite *test_store_suite(void);
+Suite *test_object_suite(void);
+Suite *test_helpers_suite(void);
+Suite *test_backend_suite(void);
+Suite *test_pack_format_suite(void);
+Suite *test_pack_writer_suite(void);
+Suite *test_pack_index_suite(void);
+Suite *test_chunk_index_suite(void);
+Suite *test_pack_store_suite(void);
+Suite *test_assemble_suite(void);
+Suite *test_ingest_suite(void);
+
+unit_suite_fn *const unit_suites[] = {
+	test_helpers_suite,
+	test_backend_suite,
+	test_pack_format_suite,
+	test_pack_writer_suite,
+	test_pack_index_suite,
+	test_chunk_index_suite,
+	test_pack_store_suite,
+	test_assemble_suite,
+	test_ingest_suite,
+	test_db_suite,
+	test_catalog_suite,
+	test_part_suite,
+	test_committer_suite,
+	test_account_suite,
+	test_bucket_suite,
+	test_object_list_suite,
+	test_run_suite,
+	test_step_watch_suite,
+	test_store_suite,
+	test_object_suite,
+	NULL,
+};

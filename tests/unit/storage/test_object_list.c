@@ -1,0 +1,182 @@
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/db.h"
+#include "tests/unit/storage/store_fixture.h"
+
+static struct store_fixture fixture;
+
+static const char *const keys[] = {
+	"a", "a/", "a/1", "a/2", "a/b/c", "a/b/d", "a0", "b", "c//d", "c//e", "c/x", "\xc3\xa9", "\xff", "\xff\xff/1", "\xff\xff/2",
+};
+
+static void set_up(void)
+{
+	struct error err = {0};
+	memset(&fixture, 0, sizeof(fixture));
+	store_fixture_open(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "other", "main", &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "other", "a/other", span_text("x"), &err), 0);
+	for (size_t i = sizeof(keys) / sizeof(keys[0]); i-- > 0;)
+		ck_assert_int_eq(fixture_put(fixture.store, "bucket", keys[i], span_text(keys[i]), &err), 0);
+}
+
+static void tear_down(void)
+{
+	store_fixture_close(&fixture);
+}
+
+/* The plain meaning of a listing, computed the slow way: keys in order, rolled up, what is at or below `after` left out. */
+static size_t expected(const char *const prefix, const char *const delimiter, const char *const after, const char **const out,
+	bool *const out_is_prefix, char (*const store)[64])
+{
+	size_t count = 0;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strncmp(keys[i], prefix, strlen(prefix)) != 0)
+			continue;
+		const char *const found = delimiter[0] == '\0' ? NULL : strstr(keys[i] + strlen(prefix), delimiter);
+		memset(store[count], 0, 64);
+		if (found != NULL)
+			memcpy(store[count], keys[i], (size_t)(found - keys[i]) + strlen(delimiter));
+		else
+			strncpy(store[count], keys[i], 63);
+		if (strcmp(store[count], after) <= 0)
+			continue;
+		/* below a common prefix that `after` lies in, nothing comes back either */
+		if (found != NULL && strncmp(after, store[count], strlen(store[count])) == 0)
+			continue;
+		if (count > 0 && strcmp(store[count], store[count - 1]) == 0 && out_is_prefix[count - 1])
+			continue;
+		out[count] = store[count];
+		out_is_prefix[count] = found != NULL;
+		count++;
+	}
+	return count;
+}
+
+static const struct {
+	const char *prefix;
+	const char *delimiter;
+	const char *after;
+} listings[] = {
+	{"", "", ""}, {"", "/", ""}, {"", "//", ""}, {"", "b/", ""}, {"a", "", ""}, {"a/", "/", ""}, {"a/", "", "a/1"}, {"a", "/", "a/"},
+	{"", "/", "a"}, {"", "/", "a/"}, {"", "/", "a/1"}, {"", "/", "a/zzz"}, {"", "/", "b"}, {"", "", "a/b/c"}, {"c/", "/", ""},
+	{"c", "//", ""},
+	{"x", "", ""}, {"", "", "\xff\xff/2"}, {"", "/", "\xff\xff/"}, {"\xff", "/", ""}, {"\xff", "", ""}, {"a/", "/", "a"}, {"a/", "/", "b"},
+	{"a/b", "/", ""},
+	{"", "\xff", ""}, {"", "nothing", "a0"},
+};
+
+/* Every listing at every page size, continued to its end, equals the plain one. */
+START_TEST(every_page_size_gives_the_same_listing)
+{
+	static char texts[64][64];
+	const char *names[64];
+	bool is_prefix[64];
+	const size_t count = expected(listings[_i].prefix, listings[_i].delimiter, listings[_i].after, names, is_prefix, texts);
+	for (size_t limit = 1; limit <= count + 1; limit++) {
+		struct object_list_params params = {.bucket = span_text("bucket"), .prefix = span_text(listings[_i].prefix),
+			.delimiter = span_text(listings[_i].delimiter), .after = span_text(listings[_i].after), .limit = limit};
+		size_t at = 0;
+		struct object_list page = {.truncated = true};
+		while (page.truncated) {
+			struct error err = {0};
+			ck_assert_msg(object_list(fixture.store, &params, fixture.arena, &page, &err) == 0, "%s", err.text);
+			size_t entry = 0;
+			size_t prefix = 0;
+			for (; entry + prefix < page.entry_count + page.prefix_count; at++) {
+				ck_assert_uint_lt(at, count);
+				const struct span got = is_prefix[at] ? page.prefixes[prefix++] : page.entries[entry++].key;
+				ck_assert_msg(span_equal_text(got, names[at]), "%.*s is not %s", (int)got.len, (const char *)got.data, names[at]);
+			}
+			ck_assert_uint_eq(entry, page.entry_count);
+			ck_assert(!page.truncated || entry + prefix == limit);
+			params.after = page.last;
+		}
+		ck_assert_uint_eq(at, count);
+	}
+}
+END_TEST
+
+START_TEST(entries_carry_size_etag_and_time)
+{
+	struct error err = {0};
+	struct object_list page;
+	const struct object_list_params params = {.bucket = span_text("bucket"), .prefix = span_text("b"), .limit = 10};
+	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), 0);
+	ck_assert_uint_eq(page.entry_count, 1);
+	ck_assert_uint_eq(page.entries[0].size, 1);
+	ck_assert_str_eq(page.entries[0].etag, "92eb5ffee6ae2fec3ad71c777531578f");
+	ck_assert_int_eq(page.entries[0].modified_ms, 1700000000000);
+}
+END_TEST
+
+START_TEST(limits_and_refusals)
+{
+	struct error err = {0};
+	struct object_list page;
+	struct object_list_params params = {.bucket = span_text("bucket"), .limit = 0};
+	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), 0);
+	ck_assert(!page.truncated && page.entry_count == 0);
+	params.bucket = span_text("absent");
+	params.limit = 10;
+	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+	params.bucket = span_text("bucket");
+	struct arena *const small = arena_new(2048);
+	params.limit = 1000;
+	ck_assert_int_eq(object_list(fixture.store, &params, small, &page, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_MEMORY);
+	arena_free(small);
+}
+END_TEST
+
+START_TEST(deleted_and_hidden_keys_are_not_listed)
+{
+	struct error err = {0};
+	struct object_list page;
+	const struct object_list_params params = {.bucket = span_text("bucket"), .prefix = span_text("a/b/"), .limit = 10};
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a/b/c", NULL, &err), 0);
+	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), 0);
+	ck_assert_uint_eq(page.entry_count, 1);
+	ck_assert(span_equal_text(page.entries[0].key, "a/b/d"));
+}
+END_TEST
+
+/* The listing never touches the table itself. */
+START_TEST(the_plan_is_one_covering_index)
+{
+	static const char sql[] =
+		"EXPLAIN QUERY PLAN SELECT key, size, etag, modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND is_current = 1"
+		" AND is_marker = 0 ORDER BY key";
+	struct error err = {0};
+	struct db *const db = store_reader_take(fixture.store, &err);
+	struct db_statement *const statement = db_prepare(db, sql, &err);
+	ck_assert_ptr_nonnull(statement);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	const struct span plan = db_column_blob(statement, 3);
+	ck_assert(memmem(plan.data, plan.len, "COVERING INDEX versions_listed", 30) != NULL);
+	ck_assert_int_eq(db_step(statement, &err), 0); /* nothing is sorted */
+	db_reset(statement);
+	store_reader_give(fixture.store, db);
+}
+END_TEST
+
+Suite *test_object_list_suite(void);
+Suite *test_object_list_suite(void)
+{
+	Suite *const suite = suite_create("object_list");
+	TCase *const tests = tcase_create("object_list");
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_loop_test(tests, every_page_size_gives_the_same_listing, 0, sizeof(listings) / sizeof(listings[0]));
+	tcase_add_test(tests, entries_carry_size_etag_and_time);
+	tcase_add_test(tests, limits_and_refusals);
+	tcase_add_test(tests, deleted_and_hidden_keys_are_not_listed);
+	tcase_add_test(tests, the_plan_is_one_covering_index);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

@@ -1,0 +1,15 @@
+/* What every unit test shares: the suite list of a folder's test program and a scratch folder. */
+#ifndef TESTS_UNIT_UNIT_H
+#define TESTS_UNIT_UNIT_H
+
+#include <check.h>
+
+/* Given by tests/unit/<folder>/suites.c, ended by NULL: one suite per module, in layer order. */
+typedef Suite *unit_suite_fn(void);
+extern unit_suite_fn *const unit_suites[];
+
+/* A new empty folder below $TMPDIR, removed by unit_scratch_remove. The path is the caller's to free. */
+char *unit_scratch_make(void);
+void unit_scratch_remove(char *folder); /* frees it too */
+
+#endif

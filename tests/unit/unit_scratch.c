@@ -1,0 +1,24 @@
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+
+char *unit_scratch_make(void)
+{
+	const char *const parent = getenv("TMPDIR");
+	char *const folder = memory_new(4096);
+	snprintf(folder, 4096, "%s/deltabucket-unit-XXXXXX", parent != NULL ? parent : "/tmp");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	return folder;
+}
+
+void unit_scratch_remove(char *folder)
+{
+	struct error err = {0};
+	ck_assert_msg(file_remove_tree(folder, &err) == 0, "%s", err.text);
+	free(folder);
+}

@@ -1,0 +1,32 @@
+#include "tests/unit/unit.h"
+
+#include <stddef.h>
+
+Suite *test_dtype_suite(void);
+Suite *test_json_scan_suite(void);
+Suite *test_safetensors_suite(void);
+Suite *test_element_scan_suite(void);
+Suite *test_index_code_suite(void);
+Suite *test_tensor_changes_suite(void);
+Suite *test_parallel_suite(void);
+Suite *test_schema_suite(void);
+Suite *test_checkpoint_suite(void);
+Suite *test_delta_reader_suite(void);
+Suite *test_delta_suite(void);
+Suite *test_delta_series_suite(void);
+
+unit_suite_fn *const unit_suites[] = {
+	test_dtype_suite,
+	test_json_scan_suite,
+	test_safetensors_suite,
+	test_element_scan_suite,
+	test_index_code_suite,
+	test_tensor_changes_suite,
+	test_parallel_suite,
+	test_schema_suite,
+	test_checkpoint_suite,
+	test_delta_reader_suite,
+	test_delta_suite,
+	test_delta_series_suite,
+	NULL,
+};

@@ -1,0 +1,66 @@
+/* The metadata of a delta: TRL's keys and ours, all strings, in both directions. docs/FORMAT.md, "Delta files". */
+#ifndef WEIGHTS_DELTA_METADATA_H
+#define WEIGHTS_DELTA_METADATA_H
+
+#include "weights/delta.h"
+#include "weights/json_scan.h"
+
+struct arena;
+
+enum delta_encoding { DELTA_ENCODING_NONE, DELTA_ENCODING_RAW, DELTA_ENCODING_GAP };
+
+/* One file of the result. */
+struct delta_result_file {
+	struct span path;
+	uint64_t size;
+	bool is_shard;
+	bool from_delta;         /* a shard's header, or another file's bytes, come with the delta; otherwise the base has them */
+	struct digest128 digest; /* of a shard: over its 8-byte length and JSON; of another file: over all of it */
+	struct span header;      /* of a shard from the delta: the JSON */
+};
+
+/* What a reader takes from metadata. Spans are borrowed from the pairs or owned here. */
+struct delta_metadata {
+	enum delta_encoding encoding;
+	bool has_base_digest;
+	bool has_result_digest;
+	struct digest128 base_digest;
+	struct digest128 result_digest;
+	bool has_files; /* the result is described; otherwise it has the base's files */
+	bool result_is_folder;
+	struct delta_result_file *files; /* sorted by path */
+	size_t file_count;
+	struct buffer strings; /* owned */
+	struct buffer table;   /* owned: behind `files` */
+};
+
+/* `pairs` may be in any order. Invalid when a value is malformed; unsupported for another version and for nvcomp_cascaded. *metadata needs
+ * delta_metadata_release in any case. `path` names the file in messages. */
+int delta_metadata_parse(struct delta_metadata *metadata, const struct json_scan_pair *pairs, size_t count, const char *path,
+	struct error *err);
+void delta_metadata_release(struct delta_metadata *metadata);
+/* True when these are the pairs of a delta of this kind at all. */
+bool delta_metadata_is_delta(const struct json_scan_pair *pairs, size_t count);
+/* {NULL,0} when absent. */
+struct span delta_metadata_find(const struct json_scan_pair *pairs, size_t count, const char *key);
+
+/* A list of pairs being made; keys and values are copied. */
+struct delta_metadata_list {
+	struct arena *arena;
+	struct buffer items; /* struct safetensors_metadata */
+};
+void delta_metadata_list_init(struct delta_metadata_list *list);
+void delta_metadata_list_release(struct delta_metadata_list *list);
+void delta_metadata_list_add(struct delta_metadata_list *list, const char *key, struct span value);
+size_t delta_metadata_list_count(const struct delta_metadata_list *list);
+const struct safetensors_metadata *delta_metadata_list_items(const struct delta_metadata_list *list);
+int delta_metadata_list_check(const struct delta_metadata_list *list, struct error *err);
+
+/* TRL's keys, then base_digest and result_digest. */
+void delta_metadata_print(struct delta_metadata_list *list, enum delta_format format, uint64_t model_version,
+	const struct delta_stats *stats);
+/* result_kind, result_files and a header:PATH for each header that the base lacks. */
+void delta_metadata_print_files(struct delta_metadata_list *list, bool result_is_folder, const struct delta_result_file *files,
+	size_t count);
+
+#endif

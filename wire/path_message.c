@@ -1,0 +1,98 @@
+#include "wire/step_message_internal.h"
+
+static int parse_link(const struct json_node *const node, struct arena *const arena, struct path_link *const out, struct error *const err)
+{
+	if (message_u64(node, "step", &out->step, err) != 0 || message_digest(node, "digest", &out->digest, err) != 0)
+		return -1;
+	if (message_form(json_node_member(node, "form"), arena, &out->form, err) != 0)
+		return error_wrap(err, "form");
+	return message_files(node, "files", arena, &out->files, &out->file_count, err);
+}
+
+static int parse_links(const struct json_node *const root, struct arena *const arena, struct path_message *const out, struct error *const err)
+{
+	const struct json_node *list;
+	if (message_array(root, "links", STEP_LINKS_MAX, &list, err) != 0)
+		return -1;
+	out->link_count = json_node_count(list);
+	out->links = arena_take_array(arena, out->link_count, sizeof *out->links);
+	if (out->links == NULL)
+		return message_too_large_for_arena(err);
+	for (size_t i = 0; i < out->link_count; i++)
+		if (parse_link(json_node_at(list, i), arena, &out->links[i], err) != 0)
+			return error_wrap(err, "links[%zu]", i);
+	return 0;
+}
+
+/* A walk that a reader can take as it stands: it starts from what the reader has or from an anchor, misses no step and ends where it says. */
+static int check_walk(const struct path_message *const path, struct error *const err)
+{
+	uint64_t at = path->from_step;
+	bool anywhere = path->from_nothing;
+	for (size_t i = 0; i < path->link_count; i++) {
+		const struct path_link *const link = &path->links[i];
+		const bool is_anchor = link->form.kind == STEP_ANCHOR;
+		if (is_anchor && i > 0)
+			return error_set(err, ERROR_INVALID, "links[%zu] is an anchor behind other links", i);
+		if (!is_anchor && (anywhere || link->step == 0 || link->step - 1 != at))
+			return error_set(err, ERROR_INVALID, "links[%zu] is the delta of step %llu, which does not follow what is before it", i,
+				(unsigned long long)link->step);
+		at = link->step;
+		anywhere = false;
+	}
+	if (anywhere || at != path->to_step)
+		return error_set(err, ERROR_INVALID, "the links do not lead to step %llu", (unsigned long long)path->to_step);
+	return 0;
+}
+
+static int parse_path(const struct json_node *const root, struct arena *const arena, struct path_message *const out, struct error *const err)
+{
+	out->from_nothing = message_absent(root, "from");
+	if (!out->from_nothing && message_u64(root, "from", &out->from_step, err) != 0)
+		return -1;
+	if (message_u64(root, "to", &out->to_step, err) != 0 || message_u64(root, "bytes", &out->bytes, err) != 0)
+		return -1;
+	return parse_links(root, arena, out, err) == 0 ? check_walk(out, err) : -1;
+}
+
+int path_message_parse(const struct span json, struct arena *const arena, struct path_message *const out, struct error *const err)
+{
+	struct path_message path = {0};
+	struct json_node *const root = json_node_parse(json, "the path", err);
+	if (root == NULL)
+		return -1;
+	const int result = parse_path(root, arena, &path, err);
+	json_node_free(root);
+	if (result != 0)
+		return error_wrap(err, "the path is refused");
+	*out = path;
+	return 0;
+}
+
+static void print_link(struct json_writer *const writer, const struct path_link *const link)
+{
+	json_writer_object(writer, NULL);
+	json_writer_u64(writer, "step", link->step);
+	message_print_digest(writer, "digest", &link->digest);
+	message_print_form(writer, "form", &link->form);
+	message_print_files(writer, "files", link->files, link->file_count);
+	json_writer_end(writer, '}');
+}
+
+void path_message_print(const struct path_message *const path, struct buffer *const out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	if (path->from_nothing)
+		json_writer_null(&writer, "from");
+	else
+		json_writer_u64(&writer, "from", path->from_step);
+	json_writer_u64(&writer, "to", path->to_step);
+	json_writer_u64(&writer, "bytes", path->bytes);
+	json_writer_array(&writer, "links");
+	for (size_t i = 0; i < path->link_count; i++)
+		print_link(&writer, &path->links[i]);
+	json_writer_end(&writer, ']');
+	json_writer_end(&writer, '}');
+}

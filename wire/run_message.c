@@ -1,0 +1,107 @@
+/* The answers that are about a run, and the error body. */
+#include "wire/step_message_internal.h"
+
+enum { NAME_MAX_BYTES = 512, CODE_MAX_BYTES = 64, TEXT_MAX_BYTES = 4096 };
+
+static int parse_run(const struct json_node *const root, struct arena *const arena, struct run_message *const out, struct error *const err)
+{
+	if (message_text(root, "bucket", NAME_MAX_BYTES, arena, &out->bucket, err) != 0)
+		return -1;
+	if (message_text(root, "run", NAME_MAX_BYTES, arena, &out->run, err) != 0)
+		return -1;
+	if (message_u64(root, "epoch", &out->epoch, err) != 0)
+		return -1;
+	out->has_head = !message_absent(root, "head");
+	if (out->has_head && message_u64(root, "head", &out->head, err) != 0)
+		return -1;
+	if (out->has_head && message_digest(root, "head_digest", &out->head_digest, err) != 0)
+		return -1;
+	if (message_optional_digest(root, "schema_digest", &out->has_schema, &out->schema_digest, err) != 0)
+		return -1;
+	if (message_u64(root, "steps", &out->steps, err) != 0 || message_u64(root, "bytes", &out->bytes, err) != 0)
+		return -1;
+	if (message_u64(root, "keep_steps", &out->keep_steps, err) != 0)
+		return -1;
+	return message_time(root, "created", &out->created_ms, err);
+}
+
+int run_message_parse(const struct span json, struct arena *const arena, struct run_message *const out, struct error *const err)
+{
+	struct run_message run = {0};
+	struct json_node *const root = json_node_parse(json, "the run's facts", err);
+	if (root == NULL)
+		return -1;
+	const int result = parse_run(root, arena, &run, err);
+	json_node_free(root);
+	if (result != 0)
+		return error_wrap(err, "the run's facts are refused");
+	*out = run;
+	return 0;
+}
+
+void run_message_print(const struct run_message *const run, struct buffer *const out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	json_writer_text(&writer, "bucket", run->bucket);
+	json_writer_text(&writer, "run", run->run);
+	json_writer_u64(&writer, "epoch", run->epoch);
+	if (run->has_head) {
+		json_writer_u64(&writer, "head", run->head);
+		message_print_digest(&writer, "head_digest", &run->head_digest);
+	} else {
+		json_writer_null(&writer, "head");
+		json_writer_null(&writer, "head_digest");
+	}
+	if (run->has_schema)
+		message_print_digest(&writer, "schema_digest", &run->schema_digest);
+	else
+		json_writer_null(&writer, "schema_digest");
+	json_writer_u64(&writer, "steps", run->steps);
+	json_writer_u64(&writer, "bytes", run->bytes);
+	json_writer_u64(&writer, "keep_steps", run->keep_steps);
+	message_print_time(&writer, "created", run->created_ms);
+	json_writer_end(&writer, '}');
+}
+
+static int parse_error(const struct json_node *const root, struct arena *const arena, struct error_message *const out, struct error *const err)
+{
+	const struct json_node *const node = json_node_member(root, "error");
+	if (message_text(node, "code", CODE_MAX_BYTES, arena, &out->code, err) != 0)
+		return -1;
+	if (message_text(node, "message", TEXT_MAX_BYTES, arena, &out->message, err) != 0)
+		return -1;
+	out->has_anchor = !message_absent(node, "anchor");
+	return out->has_anchor ? message_u64(node, "anchor", &out->anchor, err) : 0;
+}
+
+int error_message_parse(const struct span json, struct arena *const arena, struct error_message *const out, struct error *const err)
+{
+	struct error_message message = {0};
+	struct json_node *const root = json_node_parse(json, "the error answer", err);
+	if (root == NULL)
+		return -1;
+	const int result = parse_error(root, arena, &message, err);
+	json_node_free(root);
+	if (result != 0)
+		return error_wrap(err, "the error answer is refused");
+	*out = message;
+	return 0;
+}
+
+void error_message_print(const struct error_message *const message, const char *const request_id, struct buffer *const out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	json_writer_object(&writer, "error");
+	json_writer_text(&writer, "code", message->code);
+	json_writer_text(&writer, "message", message->message);
+	if (request_id != NULL)
+		json_writer_text(&writer, "request_id", span_text(request_id));
+	if (message->has_anchor)
+		json_writer_u64(&writer, "anchor", message->anchor);
+	json_writer_end(&writer, '}');
+	json_writer_end(&writer, '}');
+}

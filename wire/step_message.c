@@ -1,0 +1,217 @@
+#include "wire/step_message_internal.h"
+
+#include "base/encode.h"
+
+enum { TENSOR_DIGEST_BYTES = sizeof(struct digest128) };
+
+/* A collected step may come without its base: little is known of it. */
+static int parse_base(const struct json_node *const root, struct step_message *const out, struct error *const err)
+{
+	const struct json_node *const base = json_node_member(root, "base");
+	out->has_base = !message_absent(root, "base");
+	if (out->has_base && out->step == 0)
+		return error_set(err, ERROR_INVALID, "step 0 has a \"base\"");
+	if (!out->has_base && out->step > 0 && !out->collected)
+		return error_set(err, ERROR_INVALID, "\"base\" is missing: every step but 0 has one");
+	if (!out->has_base)
+		return 0;
+	if (message_u64(base, "step", &out->base_step, err) != 0 || message_digest(base, "digest", &out->base_digest, err) != 0)
+		return error_wrap(err, "base");
+	if (out->base_step != out->step - 1)
+		return error_set(err, ERROR_BASE_MISSING, "the base of step %llu is step %llu, not the step before", (unsigned long long)out->step,
+			(unsigned long long)out->base_step);
+	return 0;
+}
+
+static int parse_metadata(const struct json_node *const root, struct arena *const arena, struct span *const out, struct error *const err)
+{
+	const struct json_node *const metadata = json_node_member(root, "metadata");
+	const struct json_node *value;
+	struct span name;
+	struct buffer text;
+	*out = span_of(NULL, 0);
+	if (message_absent(root, "metadata"))
+		return 0;
+	if (!json_node_is_object(metadata))
+		return error_set(err, ERROR_INVALID, "\"metadata\" is not an object");
+	for (void *cursor = NULL; json_node_each(metadata, &cursor, &name, &value);)
+		if (!json_node_is_text(value))
+			return error_set(err, ERROR_INVALID, "the metadata \"%.80s\" is not a text", (const char *)name.data);
+	if (json_node_count(metadata) == 0)
+		return 0;
+	buffer_init(&text, STEP_METADATA_MAX_BYTES);
+	json_node_print(metadata, &text);
+	int result = buffer_check(&text, "\"metadata\"", err);
+	if (result == 0) {
+		*out = arena_copy(arena, buffer_span(&text));
+		result = message_arena_check(arena, err);
+	}
+	buffer_release(&text);
+	return result;
+}
+
+static int parse_tensors(const struct json_node *const root, struct arena *const arena, struct span *const out, struct error *const err)
+{
+	struct span hex;
+	*out = span_of(NULL, 0);
+	if (message_absent(root, "tensors"))
+		return 0;
+	if (!json_node_text(json_node_member(root, "tensors"), &hex) || hex.len % (2 * TENSOR_DIGEST_BYTES) != 0)
+		return error_set(err, ERROR_INVALID, "\"tensors\" is not a text of 32 hex digits for each tensor");
+	uint8_t *const bytes = arena_take(arena, hex.len / 2);
+	if (bytes == NULL)
+		return message_too_large_for_arena(err);
+	if (!decode_hex(hex, bytes, hex.len / 2))
+		return error_set(err, ERROR_INVALID, "\"tensors\" holds other than hex digits");
+	*out = span_of(bytes, hex.len / 2);
+	return 0;
+}
+
+/* Stored anchor first, so that equal steps are equal however they were written. */
+static void order_forms(struct step_message *const step)
+{
+	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == STEP_DELTA) {
+		const struct step_form delta = step->forms[0];
+		step->forms[0] = step->forms[1];
+		step->forms[1] = delta;
+	}
+}
+
+static int check_forms(const struct step_message *const step, struct error *const err)
+{
+	if (step->collected)
+		return step->form_count == 0 ? 0 : error_set(err, ERROR_INVALID, "a collected step has \"forms\"");
+	if (step->form_count == 0)
+		return error_set(err, ERROR_INVALID, "\"forms\" is empty: a step has an anchor, a delta or both");
+	if (step->form_count == STEP_FORMS_MAX && step->forms[0].kind == step->forms[1].kind)
+		return error_set(err, ERROR_INVALID, "\"forms\" holds two of the kind \"%s\"", step_form_kind_name(step->forms[0].kind));
+	if (!step->has_base && step_message_form(step, STEP_DELTA) != NULL)
+		return error_set(err, ERROR_INVALID, "step 0 has a delta, which needs a base");
+	return 0;
+}
+
+static int parse_forms(const struct json_node *const root, struct arena *const arena, struct step_message *const out, struct error *const err)
+{
+	const struct json_node *list;
+	if (message_array(root, "forms", STEP_FORMS_MAX, &list, err) != 0)
+		return -1;
+	out->form_count = json_node_count(list);
+	for (size_t i = 0; i < out->form_count; i++)
+		if (message_form(json_node_at(list, i), arena, &out->forms[i], err) != 0)
+			return error_wrap(err, "forms[%zu]", i);
+	order_forms(out);
+	return check_forms(out, err);
+}
+
+static int parse_answer_fields(const struct json_node *const root, struct step_message *const out, struct error *const err)
+{
+	if (message_time(root, "created", &out->created_ms, err) != 0)
+		return -1;
+	if (!message_absent(root, "collected") && !json_node_bool(json_node_member(root, "collected"), &out->collected))
+		return error_set(err, ERROR_INVALID, "\"collected\" is neither true nor false");
+	return 0;
+}
+
+static int parse_step(const struct json_node *const root, struct arena *const arena, struct step_message *const out, struct error *const err)
+{
+	bool has_schema;
+	if (!json_node_is_object(root))
+		return error_set(err, ERROR_INVALID, "it is not a JSON object");
+	if (message_u64(root, "step", &out->step, err) != 0 || message_u64(root, "epoch", &out->epoch, err) != 0)
+		return -1;
+	if (message_digest(root, "digest", &out->digest, err) != 0)
+		return -1;
+	if (message_optional_digest(root, "schema_digest", &has_schema, &out->schema_digest, err) != 0)
+		return -1;
+	if (parse_answer_fields(root, out, err) != 0 || parse_base(root, out, err) != 0)
+		return -1;
+	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &out->label, err) != 0)
+		return -1;
+	if (parse_metadata(root, arena, &out->metadata, err) != 0 || parse_tensors(root, arena, &out->tensor_digests, err) != 0)
+		return -1;
+	if (message_files(root, "files", arena, &out->files, &out->file_count, err) != 0)
+		return -1;
+	return parse_forms(root, arena, out, err);
+}
+
+int step_message_parse(const struct span json, struct arena *const arena, struct step_message *const out, struct error *const err)
+{
+	struct step_message step = {0};
+	if (json.len > STEP_MESSAGE_MAX_BYTES)
+		return error_set(err, ERROR_TOO_LARGE, "the step manifest is over %d bytes", STEP_MESSAGE_MAX_BYTES);
+	struct json_node *const root = json_node_parse(json, "the step manifest", err);
+	if (root == NULL)
+		return -1;
+	const int result = parse_step(root, arena, &step, err);
+	json_node_free(root);
+	if (result != 0)
+		return error_wrap(err, "the step manifest is refused");
+	*out = step;
+	return 0;
+}
+
+const struct step_form *step_message_form(const struct step_message *const step, const enum step_form_kind kind)
+{
+	for (size_t i = 0; i < step->form_count; i++)
+		if (step->forms[i].kind == kind)
+			return &step->forms[i];
+	return NULL;
+}
+
+static void print_base(struct json_writer *const writer, const struct step_message *const step)
+{
+	if (!step->has_base) {
+		json_writer_null(writer, "base");
+		return;
+	}
+	json_writer_object(writer, "base");
+	json_writer_u64(writer, "step", step->base_step);
+	message_print_digest(writer, "digest", &step->base_digest);
+	json_writer_end(writer, '}');
+}
+
+static void print_tensors(struct json_writer *const writer, const struct span digests)
+{
+	json_writer_raw(writer, "tensors", span_text("\""));
+	uint8_t *const hex = buffer_reserve(writer->out, 2 * digests.len);
+	if (hex == NULL)
+		return;
+	encode_hex(digests, (char *)hex);
+	buffer_commit(writer->out, 2 * digests.len);
+	buffer_add_byte(writer->out, '"');
+}
+
+static void print_facts(struct json_writer *const writer, const struct step_message *const step)
+{
+	const struct digest128 none = {{0}};
+	json_writer_u64(writer, "step", step->step);
+	json_writer_u64(writer, "epoch", step->epoch);
+	json_writer_text(writer, "label", step->label);
+	message_print_digest(writer, "digest", &step->digest);
+	if (!digest128_equal(&step->schema_digest, &none))
+		message_print_digest(writer, "schema_digest", &step->schema_digest);
+	print_base(writer, step);
+	if (step->created_ms != 0)
+		message_print_time(writer, "created", step->created_ms);
+}
+
+void step_message_print(const struct step_message *const step, const char *const run, const bool with_tensors, struct buffer *const out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	if (run != NULL)
+		json_writer_text(&writer, "run", span_text(run));
+	print_facts(&writer, step);
+	if (with_tensors && step->tensor_digests.len > 0)
+		print_tensors(&writer, step->tensor_digests);
+	json_writer_raw(&writer, "metadata", step->metadata.len > 0 ? step->metadata : span_text("{}"));
+	message_print_files(&writer, "files", step->files, step->file_count);
+	json_writer_array(&writer, "forms");
+	for (size_t i = 0; i < step->form_count; i++)
+		message_print_form(&writer, NULL, &step->forms[i]);
+	json_writer_end(&writer, ']');
+	if (step->collected)
+		json_writer_bool(&writer, "collected", true);
+	json_writer_end(&writer, '}');
+}
