@@ -158,6 +158,16 @@ static int decode_parameters(struct exchange *exchange, struct error *err)
 	return 0;
 }
 
+/* A marker that cannot be decoded would count as absent: "?versionId=%zz" must not turn into a request for the object itself. */
+static int check_query(struct exchange *exchange, struct error *err)
+{
+	struct buffer decoded;
+	buffer_init(&decoded, exchange->query.len + 1);
+	const bool good = decode_percent(exchange->query, true, &decoded) && span_find(buffer_span(&decoded), 0) < 0;
+	buffer_release(&decoded);
+	return good ? 0 : error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
+}
+
 static int refuse_unmatched(struct exchange *exchange, struct error *err)
 {
 	static const struct { int method; const char *name; } names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
@@ -183,6 +193,7 @@ static const struct access_rule {
 	enum key_rule key;
 } access_rules[] = {
 	[ACCESS_BUCKET_LIST] = {PERMISSION_LIST, KEY_PREFIX_QUERY},
+	[ACCESS_BUCKET_RUNS] = {PERMISSION_LIST, KEY_NONE},
 	[ACCESS_BUCKET_ADMIN] = {PERMISSION_ADMIN, KEY_NONE},
 	[ACCESS_OBJECT_READ] = {PERMISSION_READ, KEY_PARAMETER},
 	[ACCESS_OBJECT_WRITE] = {PERMISSION_WRITE, KEY_PARAMETER},
@@ -252,6 +263,8 @@ static int prepare(struct exchange *exchange, struct error *err)
 		router_match(exchange);
 	/* Before all else: whoever shows wrong credentials hears of those, whatever the path. */
 	if (identify(exchange, err) != 0)
+		return -1;
+	if (check_query(exchange, err) != 0)
 		return -1;
 	if (exchange->route == NULL)
 		return refuse_unmatched(exchange, err);

@@ -15,6 +15,7 @@ enum access {
 	ACCESS_ROOT,         /* admin routes, control socket */
 	ACCESS_CREATE_BUCKET,
 	ACCESS_BUCKET_LIST,  /* PERMISSION_LIST on bucket (with the `prefix` query as prefix) */
+	ACCESS_BUCKET_RUNS,  /* PERMISSION_LIST on the whole bucket: runs are not listed by prefix */
 	ACCESS_BUCKET_ADMIN,
 	ACCESS_OBJECT_READ,  /* PERMISSION_READ on bucket/key */
 	ACCESS_OBJECT_WRITE,
@@ -46,8 +47,8 @@ extern const struct route s3_routes[];
 /* Finds the row and sets route, face and parameters; leaves the route NULL when there is none. Called by router_begin unless it was
  * called before (the transport wants to know early what kind of body the route takes). */
 void router_match(struct exchange *exchange);
-/* Finds the row, decodes the parameters (bad_uri when malformed), identifies and authorises the caller, then runs `begin`. On failure
- * sets the reply in the face's shape (a path under /v1/ or /-/ is JSON, else S3). */
+/* Finds the row, decodes the parameters (bad_uri when they or the query are malformed), identifies and authorises the caller, then runs
+ * `begin`. On failure sets the reply in the face's shape (a path under /v1/ or /-/ is JSON, else S3). */
 enum next router_begin(struct exchange *exchange);
 enum next router_finish(struct exchange *exchange);
 enum next router_resume(struct exchange *exchange);

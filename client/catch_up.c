@@ -317,8 +317,11 @@ int catch_up(const struct catch_up_params *params, struct catch_up_result *out_r
 	if (result == 0)
 		result = empty_work(params, err);
 	out_result->apply_ms = now_ms() - started;
-	free(made[0]);
-	free(made[1]);
+	for (size_t i = 0; i < 2; i++) {
+		struct error ignored = {0};
+		file_remove_tree(made[i], &ignored); /* gone already unless something failed */
+		free(made[i]);
+	}
 	return result;
 }
 

@@ -63,7 +63,7 @@ static char *make_path(struct session *session, const struct object_name *name, 
 	return path;
 }
 
-static int get_to_file(struct session *session, const char *target, const struct remote_object_facts *facts, const char *path, struct error *err)
+static int get_to_file(struct session *session, struct remote *remote, const char *target, const struct remote_object_facts *facts, const char *path, struct error *err)
 {
 	struct buffer part;
 	buffer_init(&part, 8192);
@@ -71,7 +71,7 @@ static int get_to_file(struct session *session, const char *target, const struct
 	if (buffer_check(&part, "the path", err) != 0)
 		return -1;
 	struct progress *const progress = progress_new("downloading", facts->size, !session->output.quiet);
-	const struct transfer_options transfer = session_transfer(session, progress);
+	const struct transfer_options transfer = session_transfer(session, remote, progress);
 	const struct transfer_download download = {
 		.target = target,
 		.size = facts->size,
@@ -114,7 +114,7 @@ int command_get(struct session *session, struct error *err)
 	if (result == 0 && to_stdout)
 		result = get_to_stdout(remote, target, &facts, err);
 	else if (result == 0)
-		result = get_to_file(session, target, &facts, path, err);
+		result = get_to_file(session, remote, target, &facts, path, err);
 	if (result == 0 && !to_stdout)
 		say_got(session, path, facts.size);
 	remote_free(remote);

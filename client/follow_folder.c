@@ -18,7 +18,6 @@
 enum { STATE_MAX_BYTES = 64 * 1024, STATE_VERSION = 1 };
 
 static const char STATE_FILE[] = ".deltabucket";
-static const char LOCK_FILE[] = ".deltabucket.lock";
 static const char GENERATIONS[] = "generations";
 static const char CURRENT[] = "current";
 static const char CURRENT_NEW[] = "current.new";
@@ -178,7 +177,7 @@ static int begin(struct follow_folder *folder, struct error *err)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
-		if (strcmp(names[i], LOCK_FILE) != 0 && strcmp(names[i], "lost+found") != 0)
+		if (strcmp(names[i], "lost+found") != 0)
 			result = error_set(err, ERROR_EXISTS, "%s holds files that deltabucket follow did not put there (%s); give an empty folder", folder->path, names[i]);
 	file_names_free(names, count);
 	return result == 0 ? save(folder, err) : -1;
@@ -237,7 +236,7 @@ int follow_folder_open(struct follow_folder *folder, const char *path, const cha
 	};
 	if (file_make_folder(path, 0755, err) != 0)
 		goto fail;
-	folder->lock_fd = folder_lock_enter(path, LOCK_FILE, "deltabucket follow", err);
+	folder->lock_fd = folder_lock_enter(path, "deltabucket follow", err);
 	if (folder->lock_fd < 0 || load(folder, err) != 0)
 		goto fail;
 	find_current(folder);

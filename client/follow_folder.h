@@ -5,7 +5,8 @@
  *   generations/NAME.json    which step it is; written after the folder is whole: a folder without it is a leftover
  *   incoming/                downloads
  *   .deltabucket             whose folder this is (endpoint, run), what current is, and for which generation --exec has run
- *   .deltabucket.lock        one follower at a time
+ *
+ * One follower at a time: it holds a lock on the folder.
  *
  * What `current` leads to is the truth; kill -9 between any two operations leaves a folder that opening repairs. */
 #ifndef CLIENT_FOLLOW_FOLDER_H

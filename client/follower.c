@@ -156,7 +156,7 @@ static int advance(struct follower *follower, const struct path_message *path, s
 	char *const work = follow_folder_incoming(folder);
 	char *const label = text_of(manifest.label);
 	const struct catch_up_params params = {
-		.transfer = session_transfer(follower->session, NULL),
+		.transfer = session_transfer(follower->session, follower->remote, NULL),
 		.run = &follower->run,
 		.path = path,
 		.base = base,

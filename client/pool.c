@@ -7,9 +7,7 @@
 #include "base/memory.h"
 
 struct pool {
-	const struct remote_options *remote;
-	pool_piece_fn *piece;
-	void *job;
+	const struct pool_params *params;
 	atomic_bool failed;
 	struct lock lock;
 	struct error first; /* guarded by lock; kind none while all is well */
@@ -24,29 +22,41 @@ static void pool_fail(struct pool *pool, const struct error *err)
 	atomic_store(&pool->failed, true);
 }
 
-static void *pool_work(void *argument)
+static void work_with(struct pool *pool, struct remote *remote)
+{
+	struct error err = {0};
+	int result = 1;
+	while (result > 0 && !atomic_load(&pool->failed))
+		result = pool->params->piece(pool->params->job, remote, &err);
+	if (result < 0)
+		pool_fail(pool, &err);
+}
+
+static void *work(void *argument)
 {
 	struct pool *const pool = argument;
 	struct error err = {0};
-	struct remote *const remote = remote_new(pool->remote, &err);
-	int result = remote == NULL ? -1 : 1;
-	while (result > 0 && !atomic_load(&pool->failed))
-		result = pool->piece(pool->job, remote, &err);
-	if (result < 0)
+	struct remote *const remote = remote_new(pool->params->remote, &err);
+	if (remote == NULL)
 		pool_fail(pool, &err);
+	else
+		work_with(pool, remote);
 	remote_free(remote);
 	return NULL;
 }
 
-int pool_run(const struct remote_options *remote, unsigned threads, pool_piece_fn *piece, void *job, struct error *err)
+int pool_run(const struct pool_params *params, struct error *err)
 {
-	struct pool pool = {.remote = remote, .piece = piece, .job = job};
+	struct pool pool = {.params = params};
 	lock_init(&pool.lock, LOCK_TRANSFER);
-	const unsigned others = threads > 1 ? threads - 1 : 0;
+	const unsigned others = params->threads > 1 ? params->threads - 1 : 0;
 	pthread_t *const started = memory_new_array(others + 1, sizeof *started);
 	for (unsigned i = 0; i < others; i++)
-		lock_thread_start(&started[i], "transfer", pool_work, &pool);
-	pool_work(&pool);
+		lock_thread_start(&started[i], "transfer", work, &pool);
+	if (params->own != NULL)
+		work_with(&pool, params->own);
+	else
+		work(&pool);
 	for (unsigned i = 0; i < others; i++)
 		pthread_join(started[i], NULL);
 	free(started);

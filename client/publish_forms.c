@@ -194,7 +194,7 @@ int publish_forms_send(const struct publish_forms *forms, struct publisher *publ
 		add_uploads(&sending, &forms->form[STEP_DELTA], buffer_span(&sent));
 		add_uploads(&sending, &forms->form[STEP_ANCHOR], buffer_span(&sent));
 		struct progress *const progress = progress_new("uploading", sending.bytes, !publisher->session->output.quiet);
-		const struct transfer_options transfer = session_transfer(publisher->session, progress);
+		const struct transfer_options transfer = session_transfer(publisher->session, publisher->remote, progress);
 		result = transfer_upload(&transfer, sending.files, sending.count, book_sent, &sending, err);
 		progress_free(progress);
 	}

@@ -46,8 +46,11 @@ static int stay_writer(struct publisher *publisher, struct run_message *out, str
 	const struct publish_order *const order = publisher->order;
 	struct error failure = {0};
 	if (remote_run_find(publisher->remote, &publisher->run, publisher->arena, out, &failure) != 0) {
+		const bool gone = failure.kind == ERROR_NO_RUN || failure.kind == ERROR_NO_BUCKET;
 		*err = failure;
-		if (failure.kind == ERROR_NO_RUN || failure.kind == ERROR_NO_BUCKET)
+		if (gone && !publisher->state.has_committed)
+			return become_writer(publisher, out, err); /* opened before, but nothing came of it */
+		if (gone)
 			return error_set(err, failure.kind, "run %s, to which this state folder has published, is gone; --take-over begins it anew",
 				publisher->run.text);
 		return -1;
@@ -92,7 +95,7 @@ static int fetch_from(struct publisher *publisher, const struct publish_mark *fr
 	char *const step_folder = publish_state_path(state, head->step, "");
 	char *const folder = publish_state_path(state, head->step, "checkpoint");
 	const struct catch_up_params params = {
-		.transfer = session_transfer(publisher->session, NULL),
+		.transfer = session_transfer(publisher->session, publisher->remote, NULL),
 		.run = &publisher->run,
 		.path = &path,
 		.base = base,

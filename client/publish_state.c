@@ -18,7 +18,6 @@
 enum { STATE_MAX_BYTES = 64 * 1024, SENT_MAX_BYTES = 16 * 1024 * 1024, STATE_VERSION = 1 };
 
 static const char STATE_FILE[] = "state.json";
-static const char LOCK_FILE[] = "lock";
 
 char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err)
 {
@@ -218,11 +217,8 @@ static int begin(struct publish_state *state, struct error *err)
 	size_t count;
 	if (file_list(state->folder, &names, &count, err) != 0)
 		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++)
-		if (strcmp(names[i], LOCK_FILE) != 0)
-			result = error_set(err, ERROR_EXISTS, "%s holds other files (%s) and no state of deltabucket publish; give another --state folder",
-				state->folder, names[i]);
+	const int result = count == 0 ? 0 : error_set(err, ERROR_EXISTS,
+		"%s holds other files (%s) and no state of deltabucket publish; give another --state folder", state->folder, names[0]);
 	file_names_free(names, count);
 	return result == 0 ? publish_state_save(state, err) : -1;
 }
@@ -245,7 +241,7 @@ int publish_state_open(struct publish_state *state, const char *folder, const ch
 	};
 	if (file_make_folder(folder, 0700, err) != 0)
 		goto fail;
-	state->lock_fd = folder_lock_enter(folder, LOCK_FILE, "deltabucket publish", err);
+	state->lock_fd = folder_lock_enter(folder, "deltabucket publish", err);
 	if (state->lock_fd < 0)
 		goto fail;
 	if (load_or_begin(state, err) != 0 || clean(state, err) != 0)

@@ -1,6 +1,5 @@
 /* What a publisher remembers of one run between two publishes, in a folder of its own:
  *
- *   lock              one publisher at a time
  *   state.json        endpoint, run, epoch, the committed step, the pending one, what was published since the last anchor
  *   step-NNNNNN/      of the committed and the pending step only:
  *       checkpoint/   a copy of the checkpoint (reflink where the file system can)

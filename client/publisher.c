@@ -32,6 +32,10 @@ static int copy_checkpoint(const struct publisher *publisher, struct error *err)
 	int result = file_remove_tree(folder, err);
 	if (result == 0)
 		result = snapshot_copy(publisher->order->checkpoint, folder, err);
+	if (result != 0) {
+		struct error ignored = {0};
+		file_remove_tree(folder, &ignored); /* half a copy only takes room, and the disk may be full */
+	}
 	free(folder);
 	return result;
 }
@@ -211,12 +215,20 @@ static int open_state(struct publisher *publisher, struct error *err)
 	return result;
 }
 
+/* Before anything happens on the server: a mistyped path must not fence off a running trainer. */
+static int check_checkpoint(const char *path, struct error *err)
+{
+	struct checkpoint *const checkpoint = checkpoint_open(path, err);
+	checkpoint_close(checkpoint);
+	return checkpoint == NULL ? -1 : 0;
+}
+
 int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome, struct error *err)
 {
 	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
 	struct error failure = {0};
 	int result = -1;
-	if (run_name_init(&publisher.run, run, err) != 0)
+	if (check_checkpoint(order->checkpoint, err) != 0 || run_name_init(&publisher.run, run, err) != 0)
 		return -1;
 	if (open_state(&publisher, &failure) != 0)
 		goto out;

@@ -22,10 +22,11 @@ struct remote *session_connect(struct session *session, struct error *err)
 	return remote_new(&session->remote_options, err);
 }
 
-struct transfer_options session_transfer(struct session *session, struct progress *progress)
+struct transfer_options session_transfer(struct session *session, struct remote *own, struct progress *progress)
 {
 	return (struct transfer_options){
 		.remote = &session->remote_options,
+		.own = own,
 		.parallel = (unsigned)session->options->parallel.value,
 		.progress = progress,
 	};

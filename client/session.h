@@ -19,7 +19,8 @@ struct session {
 /* -1 with invalid, and the exit code says usage. */
 int session_usage(struct session *session, struct error *err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 struct remote *session_connect(struct session *session, struct error *err);
-struct transfer_options session_transfer(struct session *session, struct progress *progress);
+/* `own` is the calling thread's connection, lent to the transfer. */
+struct transfer_options session_transfer(struct session *session, struct remote *own, struct progress *progress);
 
 /* BUCKET[/KEY] as given on the command line, checked for size; spans into `text`. */
 struct object_name {

@@ -17,7 +17,7 @@
 #include "client/pool.h"
 #include "client/remote_object.h"
 
-enum { READ_BLOCK_BYTES = 1024 * 1024 };
+enum { READ_BLOCK_BYTES = 1024 * 1024, CONNECTION_WORTH_BYTES = 4 * 1024 * 1024 };
 
 int transfer_file_digest(const char *path, struct digest128 *out, struct error *err)
 {
@@ -284,10 +284,16 @@ static int download_piece(void *argument, struct remote *remote, struct error *e
 	return 1;
 }
 
-static unsigned threads_for(const struct transfer_options *options, size_t pieces)
+/* Another connection only where it has enough to do. */
+static int run_pool(const struct transfer_options *options, size_t pieces, uint64_t bytes, pool_piece_fn *piece, void *job, struct error *err)
 {
-	const unsigned wanted = options->parallel != 0 ? options->parallel : TRANSFER_PARALLEL;
-	return pieces < wanted ? (unsigned)pieces : wanted;
+	const uint64_t most = options->parallel != 0 ? options->parallel : TRANSFER_PARALLEL;
+	const uint64_t worth = bytes / CONNECTION_WORTH_BYTES + 1;
+	uint64_t threads = pieces < most ? pieces : most;
+	if (worth < threads)
+		threads = worth;
+	const struct pool_params params = {.remote = options->remote, .own = options->own, .threads = (unsigned)threads, .piece = piece, .job = job};
+	return pool_run(&params, err);
 }
 
 /* Opens all part files; those that a former call left complete are settled at once. Gives the number of parts still to fetch. */
@@ -308,12 +314,15 @@ int transfer_download(const struct transfer_options *options, const struct trans
 {
 	struct download_job job = {.options = options, .count = count, .files = memory_new_array(count + 1, sizeof *job.files)};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
-	for (size_t i = 0; i < count; i++)
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < count; i++) {
 		job.files[i].fd = -1;
+		bytes += files[i].size;
+	}
 	size_t missing = 0;
 	int result = prepare_all(&job, files, &missing, err);
 	if (result == 0 && missing > 0)
-		result = pool_run(options->remote, threads_for(options, missing), download_piece, &job, err);
+		result = run_pool(options, missing, bytes, download_piece, &job, err);
 	for (size_t i = 0; i < count; i++)
 		file_release(&job.files[i]);
 	lock_release(&job.lock);
@@ -363,7 +372,10 @@ int transfer_upload(const struct transfer_options *options, const struct transfe
 {
 	struct upload_job job = {.options = options, .files = files, .count = count, .done = done, .owner = owner};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
-	const int result = count == 0 ? 0 : pool_run(options->remote, threads_for(options, count), upload_piece, &job, err);
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < count; i++)
+		bytes += files[i].size;
+	const int result = count == 0 ? 0 : run_pool(options, count, bytes, upload_piece, &job, err);
 	lock_release(&job.lock);
 	return result;
 }

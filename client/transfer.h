@@ -11,7 +11,8 @@ enum { TRANSFER_PART_BYTES = 16 * 1024 * 1024, TRANSFER_PARALLEL = 4 };
 
 struct transfer_options {
 	const struct remote_options *remote;
-	unsigned parallel;          /* connections; 0: TRANSFER_PARALLEL */
+	struct remote *own;         /* an open connection of the calling thread to use along with new ones; may be NULL */
+	unsigned parallel;          /* connections at most; 0: TRANSFER_PARALLEL */
 	uint64_t part_bytes;        /* 0: TRANSFER_PART_BYTES */
 	struct progress *progress;  /* may be NULL */
 };

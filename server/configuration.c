@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "server/listener_socket.h"
 
 enum setting_type { SETTING_TEXT, SETTING_LIST, SETTING_FLAG, SETTING_NUMBER };
 
@@ -273,6 +274,9 @@ static int check(const struct configuration *configuration, struct error *err)
 		return error_set(err, ERROR_INVALID, "http and tls_cert exclude each other");
 	if (configuration->listen.count == 0)
 		return error_set(err, ERROR_INVALID, "listen needs at least one address");
+	for (size_t i = 0; i < configuration->listen.count; i++)
+		if (listener_socket_check(configuration->listen.items[i], err) != 0)
+			return -1;
 	if (configuration->default_namespace == NULL || configuration->region == NULL || configuration->tls_priorities == NULL)
 		return error_set(err, ERROR_INVALID, "default_namespace, region and tls_priorities cannot be empty");
 	return 0;

@@ -23,7 +23,7 @@
 #include "server/certificate.h"
 #include "server/control_socket.h"
 
-enum { CONTROL_CONNECTIONS = 64, SOCKETS_MAX = 66, SWEEP_MS = 5000 };
+enum { CONTROL_CONNECTIONS = 64, SPARE_CONNECTIONS = 4096, SOCKETS_MAX = 66, SWEEP_MS = 5000 };
 
 static void *take_uri(void *owner, const char *uri, struct MHD_Connection *connection)
 {
@@ -65,13 +65,10 @@ static void take_end(void *owner, struct MHD_Connection *connection, void **stat
 
 static void take_connection(void *owner, struct MHD_Connection *connection, void **state, enum MHD_ConnectionNotificationCode code)
 {
-	struct listener *const listener = ((struct reactor *)owner)->listener;
-	const bool started = code == MHD_CONNECTION_NOTIFY_STARTED;
-	if (started)
-		connection_open(listener, connection, state);
+	if (code == MHD_CONNECTION_NOTIFY_STARTED)
+		connection_open(owner, connection, state);
 	else
-		connection_close(listener, state);
-	metrics_add(listener->context->metrics, METRIC_CONNECTIONS, started ? 1 : -1);
+		connection_close(state);
 }
 
 /* Paths are decoded by the router, from the target as sent. */
@@ -95,7 +92,9 @@ static void take_message(void *owner, const char *format, va_list arguments)
 	log_event(log, LOG_DEBUG, NULL, "http", &field, 1);
 }
 
-static int start_reactor(struct reactor *reactor, unsigned connections, struct error *err)
+/* The limit of connections is kept here, by `deal`: libmicrohttpd 0.9.75 can leave its own mutex locked when it meets its limit, and the
+ * reactor never wakes again. Its limit is set where it is never met. */
+static int start_reactor(struct reactor *reactor, struct error *err)
 {
 	const struct listener_options *const options = &reactor->listener->options;
 	const struct MHD_OptionItem tls[] = {
@@ -112,7 +111,7 @@ static int start_reactor(struct reactor *reactor, unsigned connections, struct e
 		MHD_OPTION_NOTIFY_CONNECTION, take_connection, reactor,
 		MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->connection_memory_bytes,
-		MHD_OPTION_CONNECTION_LIMIT, connections,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)reactor->group->most + SPARE_CONNECTIONS,
 		MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s,
 		MHD_OPTION_ARRAY, reactor->secure ? tls : plain,
 		MHD_OPTION_END);
@@ -127,12 +126,13 @@ static int start_group(struct listener *listener, enum listener_group which, str
 	const struct listener_options *const options = &listener->options;
 	const bool control = which == GROUP_CONTROL;
 	const unsigned count = control ? 1 : options->reactors;
-	const unsigned connections = control ? CONTROL_CONNECTIONS : (options->connections + count - 1) / count;
+	group->most = control ? CONTROL_CONNECTIONS : options->connections;
 	group->reactors = memory_new_array(count, sizeof *group->reactors);
 	for (unsigned i = 0; i < count; i++) {
 		struct reactor *const reactor = &group->reactors[i];
-		*reactor = (struct reactor){.listener = listener, .secure = options->secure && which == GROUP_MAIN, .control = control};
-		if (start_reactor(reactor, connections, err) != 0)
+		*reactor = (struct reactor){.listener = listener, .group = group, .control = control};
+		reactor->secure = options->secure && which == GROUP_MAIN;
+		if (start_reactor(reactor, err) != 0)
 			return -1;
 		group->count++;
 	}
@@ -143,10 +143,16 @@ static void deal(struct listener *listener, enum listener_group which, int fd, c
 {
 	struct reactor_group *const group = &listener->groups[which];
 	const int on = 1;
+	if (atomic_load(&group->dealt) >= group->most) {
+		close(fd);
+		return;
+	}
 	if (which == GROUP_MAIN)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a small reply never waits for an acknowledgement */
 	struct reactor *const reactor = &group->reactors[group->next++ % group->count];
-	MHD_add_connection(reactor->daemon, fd, address, len); /* closes the socket itself when it cannot take it */
+	atomic_fetch_add(&group->dealt, 1);
+	if (MHD_add_connection(reactor->daemon, fd, address, len) != MHD_YES) /* it has closed the socket then */
+		atomic_fetch_sub(&group->dealt, 1);
 }
 
 /* Accepts what is there, a bounded number before the other sockets have their turn. */

@@ -12,10 +12,12 @@ struct connection *connection_find(struct MHD_Connection *handle)
 	return info->socket_context;
 }
 
-void connection_open(struct listener *listener, struct MHD_Connection *handle, void **slot)
+void connection_open(struct reactor *reactor, struct MHD_Connection *handle, void **slot)
 {
+	struct listener *const listener = reactor->listener;
 	struct connection *const connection = memory_new(sizeof *connection);
 	const union MHD_ConnectionInfo *const info = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
+	connection->reactor = reactor;
 	connection->fd = info != NULL ? info->connect_fd : -1;
 	lock_enter(&listener->lock);
 	connection->next = listener->connections;
@@ -23,15 +25,18 @@ void connection_open(struct listener *listener, struct MHD_Connection *handle, v
 		connection->next->previous = connection;
 	listener->connections = connection;
 	lock_leave(&listener->lock);
+	metrics_add(listener->context->metrics, METRIC_CONNECTIONS, 1);
 	*slot = connection;
 }
 
 /* Before libmicrohttpd closes the socket: a sweep never meets a descriptor that means something else already. */
-void connection_close(struct listener *listener, void **slot)
+void connection_close(void **slot)
 {
 	struct connection *const connection = *slot;
 	if (connection == NULL)
 		return;
+	struct reactor *const reactor = connection->reactor;
+	struct listener *const listener = reactor->listener;
 	lock_enter(&listener->lock);
 	if (connection->previous != NULL)
 		connection->previous->next = connection->next;
@@ -43,6 +48,8 @@ void connection_close(struct listener *listener, void **slot)
 	if (connection->unstarted != NULL)
 		request_end(connection->unstarted, false);
 	free(connection);
+	atomic_fetch_sub(&reactor->group->dealt, 1);
+	metrics_add(listener->context->metrics, METRIC_CONNECTIONS, -1);
 	*slot = NULL;
 }
 

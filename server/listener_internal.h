@@ -17,6 +17,7 @@ enum {
 
 struct reactor {
 	struct listener *listener;
+	struct reactor_group *group;
 	struct MHD_Daemon *daemon;
 	bool secure;
 	bool control;
@@ -25,7 +26,9 @@ struct reactor {
 struct reactor_group {
 	struct reactor *reactors;
 	unsigned count;
-	unsigned next; /* the accept thread's */
+	unsigned next;                 /* the accept thread's */
+	int64_t most;                  /* connections */
+	_Atomic int64_t dealt;         /* connections given to reactors and not closed yet */
 };
 
 struct request;
@@ -34,6 +37,7 @@ struct request;
 struct connection {
 	struct connection *next;
 	struct connection *previous;
+	struct reactor *reactor;
 	int fd;
 	bool hung_up;              /* its reading side was shut here */
 	struct request *unstarted; /* the first line is here, the headers are not: nobody else would free it */
@@ -86,8 +90,8 @@ struct request {
 };
 
 /* listener_connection.c */
-void connection_open(struct listener *listener, struct MHD_Connection *handle, void **slot);
-void connection_close(struct listener *listener, void **slot);
+void connection_open(struct reactor *reactor, struct MHD_Connection *handle, void **slot);
+void connection_close(void **slot);
 struct connection *connection_find(struct MHD_Connection *handle);
 /* libmicrohttpd misses the end of a stream that arrives together with its last bytes (its epoll is edge-triggered, and a short read ends
  * its interest), and would keep such a connection until the idle timeout. Shutting the reading side here makes it look again. */

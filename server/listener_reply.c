@@ -50,9 +50,10 @@ static struct MHD_Response *make_response(struct request *request)
 	return MHD_create_response_from_buffer(len, len > 0 ? (void *)(uintptr_t)reply->body.data : "", MHD_RESPMEM_PERSISTENT);
 }
 
+/* libmicrohttpd refuses an empty value. A blank one is the same to readers: they trim it. */
 static bool add(struct MHD_Response *response, const char *name, const char *value)
 {
-	return MHD_add_response_header(response, name, value) == MHD_YES;
+	return MHD_add_response_header(response, name, value[0] != '\0' ? value : " ") == MHD_YES;
 }
 
 /* libmicrohttpd refuses values with line breaks: such a header is dropped, and said so, instead of losing the whole reply. */

@@ -130,10 +130,18 @@ static const char *method_name(enum method method)
 	return "OTHER";
 }
 
-static void count_header(void *taker, struct span name, struct span value)
+struct header_survey {
+	size_t bytes;
+	bool misnamed; /* "Content-Length : 5" and the like */
+};
+
+static void survey_header(void *taker, struct span name, struct span value)
 {
-	size_t *const bytes = taker;
-	*bytes += name.len + value.len + 4;
+	struct header_survey *const survey = taker;
+	survey->bytes += name.len + value.len + 4;
+	for (size_t i = 0; i < name.len; i++)
+		survey->misnamed = survey->misnamed || name.data[i] <= ' ' || name.data[i] >= 0x7f;
+	survey->misnamed = survey->misnamed || name.len == 0;
 }
 
 static void read_headers(struct request *request, const char *method)
@@ -144,6 +152,21 @@ static void read_headers(struct request *request, const char *method)
 	exchange->has_length = !exchange->chunked && span_parse_u64(exchange_header(exchange, "content-length"), &exchange->length);
 	request->has_body = exchange->chunked || (exchange->has_length && exchange->length > 0);
 	request->expects_continue = span_equal_nocase(exchange_header(exchange, "expect"), "100-continue");
+}
+
+/* Where the body ends must be beyond doubt, or a proxy in front could see other requests on this connection than we do. */
+static int check_framing(struct exchange *exchange, const struct header_survey *survey, struct error *err)
+{
+	const bool gives_length = exchange_header(exchange, "content-length").data != NULL;
+	if (survey->misnamed)
+		return error_set(err, ERROR_INVALID_REQUEST, "the name of a header holds characters that no name may hold");
+	if (exchange->chunked && !span_equal_nocase(exchange_header(exchange, "transfer-encoding"), "chunked"))
+		return error_set(err, ERROR_INVALID_REQUEST, "a Transfer-Encoding other than chunked is not supported");
+	if (exchange->chunked && gives_length)
+		return error_set(err, ERROR_INVALID_REQUEST, "Content-Length and Transfer-Encoding exclude each other");
+	if (gives_length && !exchange->has_length)
+		return error_set(err, ERROR_INVALID_REQUEST, "Content-Length must be given once, in digits");
+	return 0;
 }
 
 /* True when the handler has to wait; false when its wake was there already. */
@@ -233,13 +256,17 @@ static enum MHD_Result begin_upload(struct request *request)
 static enum MHD_Result first_call(struct request *request, const char *method)
 {
 	struct exchange *const exchange = &request->exchange;
-	size_t header_bytes = 0;
+	struct header_survey survey = {0};
 	struct error err = {0};
 	read_headers(request, method);
-	walk_headers(exchange, count_header, &header_bytes);
+	walk_headers(exchange, survey_header, &survey);
 	router_match(exchange);
-	if (header_bytes > HEADERS_MAX_BYTES)
-		error_set(&err, ERROR_HEADERS_TOO_LARGE, "the request's headers have %zu bytes, over the limit of %d", header_bytes,
+	if (check_framing(exchange, &survey, &err) != 0) {
+		exchange_fail(exchange, &err);
+		return refuse_at_once(request);
+	}
+	if (survey.bytes > HEADERS_MAX_BYTES)
+		error_set(&err, ERROR_HEADERS_TOO_LARGE, "the request's headers have %zu bytes, over the limit of %d", survey.bytes,
 			HEADERS_MAX_BYTES);
 	const bool takes_body = exchange->route == NULL || exchange->route->body != BODY_NONE;
 	if (err.kind == ERROR_NONE && request->has_body && takes_body)

@@ -33,6 +33,32 @@ static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], con
 	return true;
 }
 
+static int bad_address(const char *address, struct error *err)
+{
+	return error_set(err, ERROR_INVALID, "the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH", address);
+}
+
+static int check_unix_path(struct span path, struct error *err)
+{
+	static const struct sockaddr_un room;
+	if (path.len == 0 || path.len >= sizeof room.sun_path)
+		return error_set(err, ERROR_INVALID, "the socket path '%.*s' must have 1 to %zu bytes", (int)path.len, (const char *)path.data,
+			sizeof room.sun_path - 1);
+	return 0;
+}
+
+int listener_socket_check(const char *address, struct error *err)
+{
+	char host[ADDRESS_MAX_BYTES];
+	const char *port;
+	uint64_t number;
+	if (strncmp(address, "unix:", 5) == 0)
+		return check_unix_path(span_text(address + 5), err);
+	if (!split_address(address, host, &port) || !span_parse_u64(span_text(port), &number) || number > UINT16_MAX)
+		return bad_address(address, err);
+	return 0;
+}
+
 static int bind_tcp(const struct addrinfo *where)
 {
 	const int on = 1;
@@ -57,7 +83,7 @@ static int open_tcp(struct listener_socket *opened, const char *address, struct 
 	struct addrinfo *found = NULL;
 	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
 	if (!split_address(address, host, &port))
-		return error_set(err, ERROR_INVALID, "the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH", address);
+		return bad_address(address, err);
 	const int code = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
 	if (code != 0)
 		return error_set(err, ERROR_INVALID, "cannot listen on %s: %s", address, gai_strerror(code));
@@ -108,17 +134,19 @@ int listener_socket_open_unix(struct listener_socket *opened, const char *path, 
 {
 	struct sockaddr_un where = {.sun_family = AF_UNIX};
 	*opened = (struct listener_socket){.fd = -1, .group = GROUP_LOCAL};
-	if (path[0] == '\0' || strlen(path) >= sizeof where.sun_path)
-		return error_set(err, ERROR_INVALID, "the socket path '%s' must have 1 to %zu bytes", path, sizeof where.sun_path - 1);
+	if (check_unix_path(span_text(path), err) != 0)
+		return -1;
 	memcpy(where.sun_path, path, strlen(path) + 1);
 	return bind_unix(opened, &where, mode, err);
 }
 
 int listener_socket_open(struct listener_socket *opened, const char *address, struct error *err)
 {
+	*opened = (struct listener_socket){.fd = -1, .group = GROUP_MAIN};
+	if (listener_socket_check(address, err) != 0)
+		return -1;
 	if (strncmp(address, "unix:", 5) == 0)
 		return listener_socket_open_unix(opened, address + 5, 0666, err);
-	*opened = (struct listener_socket){.fd = -1, .group = GROUP_MAIN};
 	return open_tcp(opened, address, err);
 }
 

@@ -14,6 +14,8 @@ struct listener_socket {
 	char *unix_path; /* to unlink at close; NULL for TCP */
 };
 
+/* Is this the text of a "--listen" address? invalid when not; whether it can be bound is another question. */
+int listener_socket_check(const char *address, struct error *err);
 /* Binds one "--listen" address: invalid, or the system's word. A stale unix socket (nobody answers) is replaced; a live one is busy. */
 int listener_socket_open(struct listener_socket *socket, const char *address, struct error *err);
 /* A unix socket with this mode. */

@@ -44,16 +44,12 @@ static void folder_cut_to_parent(char *const path)
 	*slash = '\0';
 }
 
-static int folder_make_parent(const struct backend_folder *const folder, const char *const path, struct error *const err)
+static int folder_make_parent(const char *const path, struct error *const err)
 {
 	char parent[FOLDER_PATH_BYTES];
 	snprintf(parent, sizeof parent, "%s", path);
 	folder_cut_to_parent(parent);
-	if (file_exists(parent))
-		return 0;
-	if (file_make_folder(parent, 0700, err) != 0)
-		return -1;
-	return file_sync_folder(folder->files, folder->folder, err);
+	return file_exists(parent) ? 0 : file_make_folder(parent, 0700, err);
 }
 
 static int folder_open_path(struct backend_folder *const folder, const char *const name, const int flags, struct backend_file **const out_file,
@@ -63,7 +59,7 @@ static int folder_open_path(struct backend_folder *const folder, const char *con
 	if (folder_path(folder, name, path, err) != 0)
 		return -1;
 	const bool creating = (flags & O_CREAT) != 0;
-	if (creating && folder_make_parent(folder, path, err) != 0)
+	if (creating && folder_make_parent(path, err) != 0)
 		return -1;
 	const int fd = folder->files->open(folder->files, path, flags | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -146,6 +142,9 @@ static int folder_sync(struct backend_file *const base, struct error *const err)
 	folder_cut_to_parent(parent);
 	if (file_sync_folder(folder_files(base), parent, err) != 0)
 		return -1;
+	/* Whoever made the parent may not have synced its name yet, or may have failed to. */
+	if (file_sync_folder(folder_files(base), ((const struct backend_folder *)base->backend)->folder, err) != 0)
+		return -1;
 	atomic_store(&file->name_synced, true);
 	return 0;
 }
@@ -178,7 +177,7 @@ static int folder_put(struct backend *const backend, const char *const name, con
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
 	char path[FOLDER_PATH_BYTES];
-	if (folder_path(folder, name, path, err) != 0 || folder_make_parent(folder, path, err) != 0)
+	if (folder_path(folder, name, path, err) != 0 || folder_make_parent(path, err) != 0)
 		return -1;
 	return file_publish(folder->files, path, bytes, 0600, err);
 }

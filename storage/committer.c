@@ -36,6 +36,7 @@ struct batch {
 	bool unplaced[BATCH_MAX_CHANGES]; /* failed before the transaction: keeps its own error */
 	size_t count;
 	bool placed;
+	bool in_doubt; /* COMMIT was tried and broke off */
 };
 
 /* Waits for work; false once stopping and empty. */
@@ -61,6 +62,7 @@ static void place_all(struct batch *const batch)
 	for (size_t i = 0; i < batch->count; i++) {
 		struct change *const change = batch->changes[i];
 		change->failed = false;
+		change->in_doubt = false;
 		if (change->place == NULL)
 			continue;
 		batch->placed = true;
@@ -110,10 +112,13 @@ static int commit_batch(struct committer *const committer, struct batch *const b
 	for (size_t i = 0; result == 0 && i < batch->count; i++)
 		if (!batch->unplaced[i])
 			result = apply_one(committer, batch->changes[i], err);
-	if (result == 0)
-		return db_commit(committer->db, err);
-	db_rollback(committer->db);
-	return -1;
+	if (result != 0) {
+		db_rollback(committer->db);
+		return -1;
+	}
+	result = db_commit(committer->db, err);
+	batch->in_doubt = result != 0 && err->kind == ERROR_IO; /* a refusal, a full disk too, comes before the log has the last frame */
+	return result;
 }
 
 static void fail_batch(struct batch *const batch, const struct error *const err)
@@ -122,6 +127,7 @@ static void fail_batch(struct batch *const batch, const struct error *const err)
 		if (batch->unplaced[i])
 			continue;
 		batch->changes[i]->failed = true;
+		batch->changes[i]->in_doubt = batch->in_doubt;
 		batch->changes[i]->error = *err;
 	}
 }
@@ -144,7 +150,7 @@ static void run_batch(struct committer *const committer, struct batch *const bat
 			pack_store_shared_committed(committer->packs);
 	} else {
 		if (committer->packs != NULL)
-			pack_store_shared_abandon(committer->packs);
+			(batch->in_doubt ? pack_store_shared_doubt : pack_store_shared_abandon)(committer->packs);
 		fail_batch(batch, &error);
 	}
 	settle(committer, batch);
@@ -225,6 +231,7 @@ void committer_submit(struct committer *const committer, struct change *const ch
 	if (!refused)
 		return;
 	change->failed = true;
+	change->in_doubt = false;
 	error_set(&change->error, ERROR_BUSY, "The store is closing.");
 	change->done(change);
 }

@@ -18,6 +18,9 @@ struct change {
 	 * change. */
 	void (*done)(struct change *change);
 	bool failed;
+	/* With `failed`: COMMIT itself broke off, so that the log may hold it whole, and a crash before the next commit may bring it back. What
+	 * it names must stay until the next start, which looks. */
+	bool in_doubt;
 	struct error error;
 	struct change *next; /* the queue's */
 };

@@ -27,7 +27,7 @@ struct ingest *ingest_open(const struct ingest_options *const options, struct er
 
 static void ingest_destroy(struct ingest *const ingest)
 {
-	ingest_pack_release(ingest, atomic_load(&ingest->committed));
+	ingest_pack_release(ingest, atomic_load(&ingest->keeps_packs));
 	dedup_release(&ingest->dedup);
 	part_builder_release(&ingest->part_builder);
 	xorb_builder_release(&ingest->xorb);
@@ -194,10 +194,15 @@ size_t ingest_packs(const struct ingest *const ingest, const struct pack_record 
 	return ingest->record_count;
 }
 
+void ingest_in_doubt(struct ingest *const ingest)
+{
+	atomic_store(&ingest->keeps_packs, true);
+}
+
 void ingest_committed(struct ingest *const ingest)
 {
-	ASSERT(!atomic_load(&ingest->committed) && (!ingest->is_staged || ingest->is_placed));
-	atomic_store(&ingest->committed, true);
+	ASSERT(!atomic_load(&ingest->keeps_packs) && (!ingest->is_staged || ingest->is_placed));
+	atomic_store(&ingest->keeps_packs, true);
 	if (ingest->record_count == 0)
 		return;
 	struct pack_id *const packs = memory_new_array(ingest->record_count, sizeof *packs);

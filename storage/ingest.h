@@ -4,7 +4,7 @@
  * visible until a change commits what ingest_part says.
  *
  *   open --write*--> --finish--> (helpers) --done--> [small: place, by the committer] --> part goes into a change --> committed --> free
- *   free without `committed`: own packs are deleted (invariant 4), holds are released.
+ *   free without `committed` or `in_doubt`: own packs are deleted (invariant 4), holds are released.
  *
  * write, finish and free by one thread at a time, free not between finish and done; it never waits. done comes from a helper or from
  * inside finish. One ingest takes up to 20 MiB while it works, and 80 bytes for each of its chunks; a write of more than 1 MiB at a
@@ -44,6 +44,8 @@ const struct stored_part *ingest_part(const struct ingest *ingest);
 size_t ingest_packs(const struct ingest *ingest, const struct pack_record **out_records);
 /* The change committed: packs stay, their chunks enter the chunk index (by a helper). */
 void ingest_committed(struct ingest *ingest);
+/* The change failed and is in doubt: packs stay where they are for the next start to judge. */
+void ingest_in_doubt(struct ingest *ingest);
 void ingest_free(struct ingest *ingest);
 
 #endif

@@ -76,7 +76,7 @@ struct ingest {
 	struct stored_part part;
 
 	atomic_bool abandoned;              /* helpers need not work for it any more */
-	atomic_bool committed;
+	atomic_bool keeps_packs;            /* a catalog row names them, or may */
 
 	struct lock lock;                   /* guards what follows */
 	unsigned references;                /* the owner's and one for each job */

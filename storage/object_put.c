@@ -22,6 +22,7 @@ struct object_put {
 	struct store *store;
 	struct arena *arena; /* the texts below */
 	struct span bucket;
+	int64_t bucket_id; /* as it was when the upload began: that is what the caller was let into */
 	struct span key;
 	const struct object_header *headers;
 	size_t header_count;
@@ -104,6 +105,9 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	struct version current;
 	if (bucket_row_find(db, put->bucket, &bucket, err) != 0)
 		return -1;
+	if (bucket != put->bucket_id)
+		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted while the upload was on its way.", (int)put->bucket.len,
+			(const char *)put->bucket.data);
 	const int found = version_find_current(db, bucket, put->key, NULL, &current, err);
 	if (found < 0 || object_conditions_check(&put->conditions, found == 1 ? current.etag : NULL, err) != 0)
 		return -1;
@@ -120,6 +124,8 @@ static void committed(struct change *const change)
 		put->error = change->error;
 	else
 		ingest_committed(put->ingest);
+	if (change->in_doubt)
+		ingest_in_doubt(put->ingest);
 	settle(put);
 }
 
@@ -173,13 +179,12 @@ static int check_headers(const struct object_put_params *const params, struct er
 	return 0;
 }
 
-static int check_bucket(struct store *const store, const struct span bucket, struct error *const err)
+static int find_bucket(struct store *const store, const struct span bucket, int64_t *const out_id, struct error *const err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	int64_t id;
-	const int result = bucket_row_find(db, bucket, &id, err);
+	const int result = bucket_row_find(db, bucket, out_id, err);
 	store_reader_give(store, db);
 	return result;
 }
@@ -211,10 +216,12 @@ static int copy_params(struct object_put *const put, const struct object_put_par
 
 struct object_put *object_put_open(struct store *const store, const struct object_put_params *const params, struct error *const err)
 {
-	if (check_key(params->key, err) != 0 || check_headers(params, err) != 0 || check_bucket(store, params->bucket, err) != 0)
+	int64_t bucket_id = 0;
+	if (check_key(params->key, err) != 0 || check_headers(params, err) != 0 || find_bucket(store, params->bucket, &bucket_id, err) != 0)
 		return NULL;
 	struct object_put *const put = memory_new(sizeof(*put));
 	put->store = store;
+	put->bucket_id = bucket_id;
 	put->arena = arena_new(PUT_ARENA_BYTES);
 	const struct ingest_options options = {
 		.packs = store_packs(store),

@@ -44,11 +44,13 @@ int pack_store_shared_sync(struct pack_store *store, struct error *err);
 /* Records of shared packs that changed since the last call: the open one's new length, and one that was sealed meanwhile. Up to
  * `capacity`. */
 size_t pack_store_shared_records(struct pack_store *store, struct pack_record *out, size_t capacity);
-/* Every batch ends with one of these two. Its COMMIT returned: what the records said is true. */
+/* Every batch ends with one of these three. Its COMMIT returned: what the records said is true. */
 void pack_store_shared_committed(struct pack_store *store);
 /* Its COMMIT, or its sync, or anything before failed: the open shared pack is given up (sealed at its committed length) and a new one
  * begins. */
 void pack_store_shared_abandon(struct pack_store *store);
+/* Its COMMIT broke off and may yet turn out to have happened: as above, but no byte goes before the next start's recovery. */
+void pack_store_shared_doubt(struct pack_store *store);
 
 /* Adds all sealed packs to the chunk index: for when that had to be made anew. */
 int pack_store_reindex(struct pack_store *store, struct error *err);

@@ -166,11 +166,11 @@ void pack_store_shared_committed(struct pack_store *const store)
 	}
 }
 
-static void shared_cut_back(struct pack_store *const store, struct shared_pack *const pack)
+static void shared_cut_back(struct pack_store *const store, struct shared_pack *const pack, const bool keep_bytes)
 {
 	if (pack->now.length != pack->committed.length) {
 		struct error err = {0};
-		if (pack_writer_cut(pack->writer, pack->committed.length, &err) != 0)
+		if (!keep_bytes && pack_writer_cut(pack->writer, pack->committed.length, &err) != 0)
 			log_failure(store->log, LOG_WARNING, NULL, "pack_cut", &err); /* what lies behind the committed length means nothing */
 		pack_cache_cut(store->cache, &pack->writer->pack, pack->committed.chunks);
 	}
@@ -180,13 +180,13 @@ static void shared_cut_back(struct pack_store *const store, struct shared_pack *
 	pack->dirty = false;
 }
 
-void pack_store_shared_abandon(struct pack_store *const store)
+static void shared_give_up(struct pack_store *const store, const bool keep_bytes)
 {
 	store->shared.open = NULL;
 	for (struct shared_pack **link = &store->shared.first; *link != NULL;) {
 		struct shared_pack *const pack = *link;
 		if (pack->committed.length > 0) {
-			shared_cut_back(store, pack);
+			shared_cut_back(store, pack, keep_bytes);
 			link = &pack->next;
 			continue;
 		}
@@ -194,8 +194,21 @@ void pack_store_shared_abandon(struct pack_store *const store)
 		const struct pack_id id = pack->writer->pack;
 		pack_writer_close(pack->writer);
 		free(pack);
-		pack_store_drop(store, &id);
+		if (keep_bytes)
+			pack_cache_remove(store->cache, &id);
+		else
+			pack_store_drop(store, &id);
 	}
+}
+
+void pack_store_shared_abandon(struct pack_store *const store)
+{
+	shared_give_up(store, false);
+}
+
+void pack_store_shared_doubt(struct pack_store *const store)
+{
+	shared_give_up(store, true);
 }
 
 bool shared_pack_find(struct pack_store *const store, const struct chunk_id *const id, struct chunk_place *const out_place)

@@ -135,7 +135,7 @@ static int pin_objects(struct db *const db, const struct run_row *const run, con
 	return 0;
 }
 
-static int check_tensors(const struct step_check *const check, const struct run_row *const run, struct error *const err)
+static int check_tensors(const struct step_check *const check, const struct run_row *const run, const uint64_t step, struct error *const err)
 {
 	if (check->failed) {
 		*err = check->error;
@@ -143,7 +143,9 @@ static int check_tensors(const struct step_check *const check, const struct run_
 	}
 	if (check->run != run->id)
 		return error_set(err, ERROR_STALE_EPOCH, "The run was ended and opened anew while the step was on its way.");
-	ASSERT(check->schema != NULL); /* step 0 has an anchor, and its schema stays */
+	if (check->schema == NULL) /* it was read ahead before the commit of step 0 gave the run its schema */
+		return error_set(err, ERROR_BUSY, "Step 0 was on its way together with step %llu: publish this one again.",
+			(unsigned long long)step);
 	if (run->has_schema && !digest128_equal(&run->schema_digest, &check->schema_digest))
 		return error_set(err, ERROR_SCHEMA_MISMATCH, "The run got another schema while the step was on its way.");
 	return 0;
@@ -209,7 +211,7 @@ static int write_step(struct run_change *const change, struct db *const db, stru
 	for (size_t i = 0; i < step->form_count; i++)
 		if (pin_objects(db, run, row.id, &step->forms[i], change->arena, err) != 0)
 			return -1;
-	if (check_tensors(&change->check, run, err) != 0 || set_schema(db, run, &change->check, err) != 0)
+	if (check_tensors(&change->check, run, step->step, err) != 0 || set_schema(db, run, &change->check, err) != 0)
 		return -1;
 	if (arena_overflowed(change->arena))
 		return error_set(err, ERROR_TOO_LARGE, "The step is too large.");

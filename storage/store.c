@@ -79,12 +79,30 @@ static int recover(struct store *const store, struct db *const db, struct error 
 	return result;
 }
 
+/* Recovery removes packs that no row names: with a catalog made anew here, that would be all of them. The catalog is created before the first
+ * pack, so one that is missing beside packs was moved or lost. */
+static int check_catalog_is_there(const struct store *const store, const char *const packs_path, struct error *const err)
+{
+	char **names = NULL;
+	size_t count = 0;
+	if (file_exists(store->catalog_path) || !file_exists(packs_path))
+		return 0;
+	if (file_list(packs_path, &names, &count, err) != 0)
+		return -1;
+	file_names_free(names, count);
+	if (count == 0)
+		return 0;
+	return error_set(err, ERROR_CORRUPT, "%s is missing, but %s holds packs: bring the catalog back, or move the packs away.",
+		store->catalog_path, packs_path);
+}
+
 static int open_packs(struct store *const store, const struct store_options *const options, struct error *const err)
 {
 	char *const chunks_path = path_in(options->folder, "chunks.db");
 	char *const packs_path = path_in(options->folder, "packs");
 	struct backend *backend = NULL;
-	store->chunk_index = chunk_index_open(chunks_path, &store->reindex, err);
+	if (options->memory_packs || check_catalog_is_there(store, packs_path, err) == 0)
+		store->chunk_index = chunk_index_open(chunks_path, &store->reindex, err);
 	if (store->chunk_index != NULL)
 		backend = options->memory_packs ? backend_memory_new()
 			: backend_folder_open(packs_path, options->files != NULL ? options->files : file_system(), err);

@@ -22,6 +22,7 @@ struct store_options {
 	uint64_t pack_max_bytes;             /* 0: 64 MiB */
 	bool memory_packs;                   /* tests: packs in memory */
 };
+/* A folder with packs and without a catalog is refused (corrupt). */
 struct store *store_open(const struct store_options *options, struct error *err);
 /* Waiting exchanges must have been woken (step_watch_wake_all) and finished first. */
 void store_close(struct store *store);

@@ -168,7 +168,7 @@ bool json_scan_string(struct json_scan *const scan, struct buffer *const strings
 			return false;
 	}
 	ASSERT(!buffer_failed(strings));
-	*out_text = span_of(strings->data + from, strings->len - from);
+	*out_text = span_slice(buffer_span(strings), from, strings->len - from);
 	return true;
 }
 

@@ -18,7 +18,7 @@
 #define READ METHOD_GET | METHOD_HEAD
 
 const struct route steps_routes[] = {
-	{READ, "/v1/runs/{bucket}", NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_steps, "ListRuns", list_runs_begin, NULL, NULL},
+	{READ, "/v1/runs/{bucket}", NULL, ACCESS_BUCKET_RUNS, BODY_NONE, &face_steps, "ListRuns", list_runs_begin, NULL, NULL},
 	{READ, RUN, NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "RunStatus", run_status_begin, NULL, NULL},
 	{METHOD_POST, RUN, NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "OpenRun", open_run_begin, open_run_finish, open_run_resume},
 	{METHOD_DELETE, RUN, NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteRun", delete_run_begin, NULL, run_wait_resume_empty},

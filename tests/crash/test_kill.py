@@ -65,17 +65,17 @@ class Kill(unittest.TestCase):
                 writers = [threading.Thread(target=self.put_objects, args=(daemon, acknowledged, stop, f'{kill}-{i}')) for i in range(2)]
                 for writer in writers:
                     writer.start()
-                killer = threading.Timer(self.source.uniform(0.0, 0.25), daemon.kill)
+                # The trainer's client is in the middle of it: it retries, and meets the server that was started again.
+                killer = threading.Timer(self.source.uniform(0.0, 0.25), lambda: (daemon.kill(), daemon.start()))
                 killer.start()
                 while killer.is_alive():
                     done = daemon.client('publish', '--run', 'kill/r', '--step', published, self.checkpoint(published), check=False)
-                    if done.returncode == 0:
-                        published += 1
+                    self.assertIn(done.returncode, (0, 3), done.stderr)
+                    published += done.returncode == 0
                 killer.join()
                 stop.set()
                 for writer in writers:
                     writer.join()
-                daemon.start()
                 if kill % 10 == 9 or kill == KILLS - 1:
                     self.check(daemon, acknowledged, published)
             self.assertGreater(len(acknowledged), KILLS)

@@ -58,6 +58,17 @@ class Authentication(unittest.TestCase):
         unsigned = self.ask('PUT', '/auth/unsigned', body, **signed_headers(self.daemon, 'PUT', '/auth/unsigned', payload='UNSIGNED-PAYLOAD'))
         self.assertEqual(unsigned.status, 200, unsigned.body)
 
+    def test_signed_queries_in_whatever_form_they_are_sent(self):
+        canonical = 'delimiter=%2F&list-type=2&prefix=a%20b%2B%2F'
+        for sent in ('list-type=2&delimiter=/&prefix=a%20b%2B/', 'prefix=a+b%2b/&list-type=2&delimiter=%2f', canonical):
+            with self.subTest(sent=sent):
+                got = self.ask('GET', f'/auth?{sent}', **signed_headers(self.daemon, 'GET', '/auth', query=canonical))
+                self.assertEqual(got.status, 200, got.body)
+                self.assertIn(b'<Prefix>a b+/</Prefix>', got.body)
+        self.assertEqual(self.ask('GET', '/auth?location', **signed_headers(self.daemon, 'GET', '/auth', query='location=')).status, 200)
+        moved = signed_headers(self.daemon, 'GET', '/auth', query='list-type=2&prefix=a')
+        self.assertEqual(self.ask('GET', '/auth?list-type=2&prefix=b', **moved).code(), 'SignatureDoesNotMatch')
+
     def test_refused_signatures(self):
         sign = lambda **options: signed_headers(self.daemon, 'GET', '/auth/key', **options)
         hour = datetime.timedelta(hours=1)
@@ -86,6 +97,7 @@ class Authentication(unittest.TestCase):
         self.assertEqual(ask('GET', '/auth/runs/1'), 200)
         self.assertEqual(ask('GET', '/auth?list-type=2&prefix=runs/'), 200)
         self.assertEqual(ask('GET', '/auth?list-type=2'), 403)
+        self.assertEqual(ask('GET', '/v1/runs/auth?prefix=runs/'), 403)
         self.assertEqual(ask('GET', '/auth/key'), 403)
         self.assertEqual(ask('PUT', '/auth/runs/2', b'x'), 403)
         self.assertEqual(ask('DELETE', '/auth/runs/1'), 403)

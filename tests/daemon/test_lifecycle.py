@@ -85,11 +85,13 @@ class Lifecycle(unittest.TestCase):
             self.assertEqual(daemon.request('GET', '/-/ready', token=None).status, 200)
 
     def test_unknown_settings_are_refused(self):
-        for arguments in (['--nonsense'], ['--listen'], ['--listen', 'nowhere']):
-            done = subprocess.run([SERVER, '--data', tempfile.gettempdir() + '/never-made', *arguments], capture_output=True, text=True, timeout=30)
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertTrue(done.stderr)
-        self.assertFalse(os.path.exists(tempfile.gettempdir() + '/never-made'))
+        with tempfile.TemporaryDirectory(prefix='deltabucket-test-') as scratch:
+            folder = os.path.join(scratch, 'never-made')
+            for arguments in (['--nonsense'], ['--listen'], ['--listen', 'nowhere'], ['--listen', '127.0.0.1:http'], ['--listen', '127.0.0.1:65536']):
+                done = subprocess.run([SERVER, '--data', folder, *arguments], capture_output=True, text=True, timeout=30)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertTrue(done.stderr)
+            self.assertFalse(os.path.exists(folder))
 
     def test_metrics_are_for_root(self):
         with Daemon(tls=False) as daemon:
@@ -127,6 +129,20 @@ class Limits(unittest.TestCase):
             self.assertTrue(self.raw(daemon, head('expect', ROOT_TOKEN), wait=1).startswith(b'HTTP/1.1 100'))
             self.assertTrue(self.raw(daemon, head('expect', 'wrong'), wait=1).startswith(b'HTTP/1.1 403'))
             self.assertTrue(self.raw(daemon, head('missing', ROOT_TOKEN), wait=1).startswith(b'HTTP/1.1 404'))
+
+    def test_a_body_without_a_certain_end_ends_the_connection(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/framed')
+            head = f'PUT /framed/k HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {ROOT_TOKEN}\r\n'
+            hidden = f'DELETE /framed HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {ROOT_TOKEN}\r\n\r\n'
+            for framing in (f'Content-Length: 0\r\nContent-Length: {len(hidden)}', f'Content-Length: {len(hidden)}\r\nContent-Length: 0',
+                            f'Content-Length : {len(hidden)}', f'Content-Length: {len(hidden)}\r\nTransfer-Encoding: chunked',
+                            'Transfer-Encoding: xchunked'):
+                with self.subTest(framing=framing):
+                    answer = self.raw(daemon, f'{head}{framing}\r\n\r\n{hidden}'.encode(), wait=10)
+                    self.assertTrue(answer.startswith(b'HTTP/1.1 400 '), answer)
+                    self.assertEqual(answer.count(b'HTTP/1.1 '), 1, answer)
+            self.assertEqual(daemon.request('HEAD', '/framed').status, 200)
 
     def test_too_large_and_garbage(self):
         with Daemon(tls=False) as daemon:

@@ -125,6 +125,11 @@ class Objects(unittest.TestCase):
         self.assertEqual(copy.status, 501)
         self.assertEqual(self.request('GET', '/obj/plain').body, b'kept')
 
+    def test_a_marker_that_cannot_be_decoded_is_no_plain_request(self):
+        self.put('marked', b'kept')
+        self.assertEqual(self.request('DELETE', '/obj/marked?versionId=%zz').code(), 'InvalidURI')
+        self.assertEqual(self.request('GET', '/obj/marked').body, b'kept')
+
     def test_connection_stays_usable_after_an_error(self):
         connection = self.daemon.connect()
         for _ in range(3):

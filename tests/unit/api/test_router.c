@@ -130,6 +130,10 @@ START_TEST(refusals_speak_the_language_of_the_path)
 		{METHOD_GET, "/bkt/%zz", 400, "<Code>InvalidURI</Code>"},
 		{METHOD_GET, "/bkt/%ff", 400, "<Code>InvalidURI</Code>"},
 		{METHOD_GET, "/bkt/a%00b", 400, "<Code>InvalidURI</Code>"},
+		{METHOD_DELETE, "/bkt/k?versionId=%zz", 400, "<Code>InvalidURI</Code>"},
+		{METHOD_GET, "/bkt?list-type=2&prefix=%0", 400, "<Code>InvalidURI</Code>"},
+		{METHOD_GET, "/bkt?list-type=2&prefix=a%00b", 400, "<Code>InvalidURI</Code>"},
+		{METHOD_GET, "/v1/runs/bkt?after=%", 400, "\"bad_uri\""},
 	};
 	struct face_fixture fixture;
 	face_fixture_open(&fixture);
@@ -213,6 +217,8 @@ START_TEST(a_key_with_grants_may_do_what_they_name)
 		{METHOD_GET, "/absent-bucket/k", 403, NULL},
 		{METHOD_GET, "/v1/runs/bkt/run", 404, "no_run"},
 		{METHOD_GET, "/v1/runs/bkt/runner", 403, NULL},
+		{METHOD_GET, "/v1/runs/bkt", 403, NULL},
+		{METHOD_GET, "/v1/runs/bkt?prefix=run/", 403, NULL},
 	};
 	struct face_fixture fixture;
 	const struct grant grant = {span_text("bkt"), span_text("run/"), PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST};

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/keyring.h"
 #include "base/xxh3.h"
 #include "storage/step_watch.h"
 #include "wire/step_message.h"
@@ -541,6 +542,63 @@ START_TEST(test_who_may)
 }
 END_TEST
 
+static void put_as_root(const char *const key, const struct span bytes)
+{
+	const char *const token = fixture.token;
+	fixture.token = face_fixture_root_token;
+	put_bytes(key, bytes);
+	fixture.token = token;
+}
+
+/* Publishes step 0 with its object at `key`, as whoever the fixture's token is. */
+static void publish_at(const int status, const char *const key, const char *const holds)
+{
+	char anchor[ANCHOR_BYTES];
+	struct buffer json;
+	buffer_init(&json, 4096);
+	make_anchor(0, anchor, &digests[0]);
+	put_as_root(arena_format(fixture.arena, "/bkt/%s", key), span_of(anchor, sizeof(anchor)));
+	const struct digest128 digest = xxh3_128(span_of(anchor, sizeof(anchor)));
+	buffer_add_text(&json, "{\"step\":0,\"epoch\":1,");
+	add_digest(&json, "digest", &digests[0]);
+	buffer_format(&json, ",\"files\":[{\"path\":\"model.safetensors\",\"size\":%d,", ANCHOR_BYTES);
+	add_digest(&json, "digest", &digest);
+	buffer_format(&json, "}],\"forms\":[{\"kind\":\"anchor\",\"format\":\"full\",\"objects\":[{\"name\":\"model.safetensors\","
+		"\"key\":\"%s\",\"size\":%d,", key, ANCHOR_BYTES);
+	add_digest(&json, "digest", &digest);
+	buffer_add_text(&json, "}]}]}");
+	ck_assert(!buffer_failed(&json));
+	face_fixture_expect_text(&fixture, status, METHOD_PUT, RUN "/steps/0", NULL, buffer_text(&json), holds);
+	buffer_release(&json);
+}
+
+static const struct { const char *key; const char *also_reads; int status; } foreign_keys[] = {
+	{"r/steps/000000/model.safetensors", NULL, 201}, {"r2/x", NULL, 403}, {"r", NULL, 403}, {"other/x", NULL, 403},
+	{"other/x", "other/", 201}, {"other/x", "others/", 403}};
+
+/* A step's objects are read with the run's grant: publishing must not turn a grant on one run into a look at the whole bucket. */
+START_TEST(test_publish_names_what_one_may_read)
+{
+	const struct grant grants[] = {{span_text("bkt"), span_text("r/"), PERMISSION_READ | PERMISSION_WRITE},
+		{span_text("bkt"), span_text(foreign_keys[_i].also_reads), PERMISSION_READ}};
+	const struct keyring_new_key key = {.namespace = "trainers", .grants = grants, .grant_count = foreign_keys[_i].also_reads != NULL ? 2 : 1};
+	struct keyring_made_key made;
+	struct error err = {0};
+	ck_assert_int_eq(keyring_add(fixture.keyring, &key, fixture.arena, &made, &err), 0);
+	fixture.token = made.token;
+	publish_at(foreign_keys[_i].status, foreign_keys[_i].key, foreign_keys[_i].status == 403 ? "\"code\":\"denied\"" : "\"step\":0");
+	face_fixture_expect(&fixture, foreign_keys[_i].status == 403 ? 404 : 200, METHOD_GET, RUN "/steps/0/objects/anchor/model.safetensors",
+		NULL, NULL);
+}
+END_TEST
+
+START_TEST(test_an_account_publishes_from_anywhere_in_its_bucket)
+{
+	fixture.token = face_fixture_key(&fixture, "main", NULL);
+	publish_at(201, "elsewhere/model", "\"step\":0");
+}
+END_TEST
+
 Suite *test_steps_suite(void);
 Suite *test_steps_suite(void)
 {
@@ -570,6 +628,8 @@ Suite *test_steps_suite(void)
 	tcase_add_test(steps, test_settings);
 	tcase_add_test(steps, test_delete_run);
 	tcase_add_test(steps, test_who_may);
+	tcase_add_loop_test(steps, test_publish_names_what_one_may_read, 0, sizeof(foreign_keys) / sizeof(foreign_keys[0]));
+	tcase_add_test(steps, test_an_account_publishes_from_anywhere_in_its_bucket);
 	suite_add_tcase(suite, steps);
 	return suite;
 }

@@ -54,7 +54,7 @@ void server_fixture_listen(struct server_fixture *fixture, bool secure)
 		open_certificate(fixture);
 	fixture->control_path = data_folder_path(fixture->folder, "control.sock");
 	const struct listener_options options = {.context = &fixture->context, .addresses = addresses, .address_count = 1,
-		.control_path = fixture->control_path, .secure = secure, .tls_priorities = "NORMAL", .reactors = 2, .connections = 64,
+		.control_path = fixture->control_path, .secure = secure, .tls_priorities = "NORMAL", .reactors = 2, .connections = SERVER_FIXTURE_CONNECTIONS,
 		.connection_memory_bytes = 64 * 1024, .idle_timeout_s = 60};
 	fixture->listener = listener_start(&options, &err);
 	ck_assert_msg(fixture->listener != NULL, "%s", err.text);

@@ -7,6 +7,8 @@
 #include "server/listener.h"
 #include "tests/unit/unit.h"
 
+enum { SERVER_FIXTURE_CONNECTIONS = 64 }; /* that the listener takes */
+
 struct server_fixture {
 	char *folder;
 	struct store *store;

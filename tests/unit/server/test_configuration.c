@@ -107,6 +107,9 @@ static const struct { const char *arguments[6]; const char *environment[3]; cons
 	{{"--data", "/x", "--tls-cert", "c", NULL}, {NULL}, "tls_key"},
 	{{"--data", "/x", "--http", "--tls-cert=c", "--tls-key=k", NULL}, {NULL}, "exclude"},
 	{{"--data", "/x", "--listen", "", NULL}, {NULL}, "at least one"},
+	{{"--data", "/x", "--listen", "nowhere", NULL}, {NULL}, "'nowhere'"},
+	{{"--data", "/x", "--listen=127.0.0.1:0", "--listen=127.0.0.1:65536", NULL}, {NULL}, "'127.0.0.1:65536'"},
+	{{"--data", "/x", NULL}, {"DELTABUCKET_LISTEN=unix:", NULL}, "socket path"},
 	{{"--data", "/x", "--config", "/nonexistent/file", NULL}, {NULL}, "/nonexistent/file"},
 };
 

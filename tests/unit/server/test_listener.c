@@ -130,6 +130,18 @@ START_TEST(head_announces_the_true_size_and_not_modified_too)
 }
 END_TEST
 
+START_TEST(empty_header_values_come_back)
+{
+	struct server_fixture fixture;
+	int fd;
+	open_plain(&fixture, &fd);
+	expect(fd, "PUT /bkt/e HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1\r\nx-amz-meta-none:\r\n\r\nx", 200, NULL);
+	expect(fd, "GET /bkt/e HTTP/1.1\r\n" AUTHORIZATION "\r\n", 200, "\r\nx-amz-meta-none: ");
+	expect(fd, "GET /bkt/e?response-content-type= HTTP/1.1\r\n" AUTHORIZATION "\r\n", 200, "\r\nContent-Type: ");
+	close_plain(&fixture, fd);
+}
+END_TEST
+
 START_TEST(a_body_is_called_for_only_once_it_is_wanted)
 {
 	struct server_fixture fixture;
@@ -149,6 +161,14 @@ static const struct { const char *request; int status; const char *holds; } clos
 	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 6000000000\r\n\r\n", 400, "EntityTooLarge"},
 	{"DELETE /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1000000000\r\n\r\n", 400, "EntityTooLarge"},
 	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: -1\r\n\r\n", 400, NULL},
+	/* Where the body ends is in doubt. */
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", 400, "InvalidRequest"},
+	{"POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 2\r\nContent-Length: 4\r\n\r\n{}", 400, "\"invalid_request\""},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "InvalidRequest"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Transfer-Encoding: xchunked\r\n\r\nhello", 400, "InvalidRequest"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", 400,
+		"InvalidRequest"},
+	{"PUT /bkt/k HTTP/1.1\r\n" AUTHORIZATION "Content-Length : 5\r\n\r\nhello", 400, "InvalidRequest"},
 };
 
 START_TEST(answered_and_closed)
@@ -207,6 +227,35 @@ START_TEST(cut_requests_leave_nothing)
 	wait_until_idle(fixture.listener);
 	expect(fd, "GET /bkt/cut HTTP/1.1\r\n" AUTHORIZATION "\r\n", 404, "NoSuchKey");
 	close_plain(&fixture, fd);
+}
+END_TEST
+
+START_TEST(connections_over_the_limit_are_closed_and_do_no_harm)
+{
+	enum { ASKED = SERVER_FIXTURE_CONNECTIONS + 16 };
+	struct server_fixture fixture;
+	int fds[ASKED];
+	char answer[ANSWER_BYTES];
+	int served = 0;
+	server_fixture_open(&fixture);
+	server_fixture_listen(&fixture, false);
+	for (int round = 0; round < 3; round++) {
+		served = 0;
+		for (size_t i = 0; i < ASKED; i++)
+			fds[i] = connect_plain(&fixture);
+		for (size_t i = 0; i < ASKED; i++) {
+			send(fds[i], "GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 35, MSG_NOSIGNAL);
+			served += hear(fds[i], answer) == 200;
+		}
+		for (size_t i = 0; i < ASKED; i++)
+			close(fds[i]);
+		ck_assert_int_eq(served, SERVER_FIXTURE_CONNECTIONS);
+		while (metrics_get(fixture.metrics, METRIC_CONNECTIONS) > 0) {
+			listener_sweep(fixture.listener);
+			nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+		}
+	}
+	server_fixture_close(&fixture);
 }
 END_TEST
 
@@ -309,10 +358,12 @@ Suite *test_listener_suite(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, answered_and_kept_alive, 0, sizeof kept / sizeof kept[0]);
 	tcase_add_test(tcase, head_announces_the_true_size_and_not_modified_too);
+	tcase_add_test(tcase, empty_header_values_come_back);
 	tcase_add_test(tcase, a_body_is_called_for_only_once_it_is_wanted);
 	tcase_add_loop_test(tcase, answered_and_closed, 0, sizeof closed / sizeof closed[0]);
 	tcase_add_test(tcase, headers_over_eight_kib_are_refused_in_the_faces_own_words);
 	tcase_add_test(tcase, cut_requests_leave_nothing);
+	tcase_add_test(tcase, connections_over_the_limit_are_closed_and_do_no_harm);
 	tcase_add_test(tcase, stopping_answers_long_polls);
 	tcase_add_test(tcase, https_verifies_against_the_ca_before_and_after_a_reload);
 	tcase_add_test(tcase, the_control_socket_needs_no_token);

@@ -27,7 +27,7 @@ START_TEST(tcp_addresses_open_and_say_their_port)
 }
 END_TEST
 
-static const char *const refused[] = {"", "9000", "localhost", "127.0.0.1:", "::1:9000", "[::1]", "[]:9000", "127.0.0.1:http", "unix:",
+static const char *const refused[] = {"", "9000", "localhost", "127.0.0.1:", "::1:9000", "[::1]", "[]:9000", "127.0.0.1:http", "127.0.0.1:65536", "unix:",
 	"256.1.1.1:0"};
 
 START_TEST(other_addresses_are_refused)

@@ -10,6 +10,7 @@ Suite *test_object_list_suite(void);
 Suite *test_run_suite(void);
 Suite *test_step_watch_suite(void);
 Suite *test_store_suite(void);
+Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
 Suite *test_helpers_suite(void);
 Suite *test_backend_suite(void);
@@ -41,6 +42,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_run_suite,
 	test_step_watch_suite,
 	test_store_suite,
+	test_store_kill_suite,
 	test_object_suite,
 	NULL,
 };

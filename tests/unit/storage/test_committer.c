@@ -197,6 +197,7 @@ START_TEST(a_failed_commit_fails_every_change_of_the_batch)
 		until_done(&changes[i]);
 		ck_assert(changes[i].change.failed);
 		ck_assert_int_eq(changes[i].change.error.kind, i == 3 ? ERROR_NO_SPACE : ERROR_INVALID);
+		ck_assert(!changes[i].change.in_doubt); /* refused, not broken off */
 	}
 	submit(&after, WISH_INSERT, 1);
 	until_done(&after);

@@ -250,6 +250,29 @@ START_TEST(a_bucket_deleted_during_the_upload_takes_it_along)
 }
 END_TEST
 
+/* Or an upload could outlive the right to write: begun in a bucket of one's own, ended in one that somebody else made since. */
+START_TEST(a_bucket_made_anew_during_the_upload_does_not_get_it)
+{
+	struct error err = {0};
+	struct settled *const settled = settled_new();
+	struct object object;
+	const struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .done = settled_done, .owner = settled};
+	struct object_put *const put = object_put_open(fixture.store, &params, &err);
+	ck_assert_ptr_nonnull(put);
+	ck_assert_int_eq(object_put_write(put, span_text("bytes"), &err), SINK_TAKEN);
+	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "weights", &err), 0);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "other", &err), 0);
+	object_put_finish(put);
+	settled_wait(settled);
+	ck_assert_int_eq(object_put_outcome(put, &object, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+	object_put_free(put);
+	err = (struct error){0};
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+}
+END_TEST
+
 START_TEST(an_aborted_upload_leaves_nothing)
 {
 	struct error err = {0};
@@ -359,6 +382,7 @@ Suite *test_object_suite(void)
 	tcase_add_loop_test(tests, conditions_are_judged_like_s3, 0, sizeof(conditions) / sizeof(conditions[0]));
 	tcase_add_test(tests, conditional_puts_and_deletes);
 	tcase_add_test(tests, a_bucket_deleted_during_the_upload_takes_it_along);
+	tcase_add_test(tests, a_bucket_made_anew_during_the_upload_does_not_get_it);
 	tcase_add_test(tests, an_aborted_upload_leaves_nothing);
 	tcase_add_loop_test(tests, damaged_rows_are_noticed, 0, sizeof(damages) / sizeof(damages[0]));
 	tcase_add_test(tests, large_versions_are_dropped_in_slices);

@@ -163,6 +163,50 @@ START_TEST(an_abandoned_first_batch_leaves_nothing)
 }
 END_TEST
 
+static uint64_t file_bytes(const struct pack_fixture *const fixture, const struct pack_id *const pack)
+{
+	struct error err = {0};
+	uint64_t size = 0;
+	char *const path = pack_fixture_path(fixture, pack, "pack");
+	ck_assert_msg(file_size(path, &size, &err) == 0, "%s", err.text);
+	free(path);
+	return size;
+}
+
+/* COMMIT broke off, and the crash that follows shows that it had happened: what its records name must be there. */
+START_TEST(a_batch_in_doubt_may_come_back_with_the_next_start)
+{
+	const bool is_first = _i == 0;
+	struct pack_fixture fixture;
+	struct error err = {0};
+	pack_fixture_open(&fixture, PACK_FIXTURE_FOLDER, 0);
+	struct small kept, unsure;
+	small_open(&kept, &fixture, 1);
+	if (!is_first)
+		ck_assert_int_eq(pack_fixture_commit(&fixture, kept.ingest, &err), 0);
+	small_open(&unsure, &fixture, 2);
+	ck_assert_int_eq(ingest_place(unsure.ingest, &err), 0);
+	ck_assert_int_eq(pack_store_shared_sync(fixture.store, &err), 0);
+	struct pack_record record;
+	ck_assert_uint_eq(pack_store_shared_records(fixture.store, &record, 1), 1);
+	pack_store_shared_doubt(fixture.store);
+	ck_assert_uint_eq(file_bytes(&fixture, &record.id), record.length);
+	ck_assert_int_eq(small_read(&fixture, &unsure, &err), -1); /* until then it did not happen */
+	if (is_first) {
+		fixture.records = memory_grow(fixture.records, 1, sizeof(record));
+		fixture.record_count = 1;
+	}
+	fixture.records[0] = record;
+	pack_fixture_reopen(&fixture);
+	ck_assert_msg(small_read(&fixture, &unsure, &err) == 0, "%s", err.text);
+	if (!is_first)
+		ck_assert_msg(small_read(&fixture, &kept, &err) == 0, "%s", err.text);
+	small_close(&kept);
+	small_close(&unsure);
+	pack_fixture_close(&fixture);
+}
+END_TEST
+
 /* A batch without small uploads fails before it asked for records: what earlier batches committed stays. */
 START_TEST(abandoning_a_batch_that_wrote_nothing_loses_nothing)
 {
@@ -415,6 +459,7 @@ Suite *test_pack_store_suite(void)
 	tcase_add_loop_test(tcase, a_full_shared_pack_is_sealed_and_the_next_begins, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, an_abandoned_batch_keeps_what_was_committed_before, 0, PACK_FIXTURE_KINDS);
 	tcase_add_test(tcase, an_abandoned_first_batch_leaves_nothing);
+	tcase_add_loop_test(tcase, a_batch_in_doubt_may_come_back_with_the_next_start, 0, 2);
 	tcase_add_loop_test(tcase, abandoning_a_batch_that_wrote_nothing_loses_nothing, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, a_failed_sync_of_the_shared_pack_fails_the_batch_only, 0, 2);
 	tcase_add_test(tcase, recovery_cuts_and_seals_the_open_pack);

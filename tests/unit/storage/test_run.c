@@ -1,11 +1,16 @@
 #include "tests/unit/unit.h"
 
 #include <endian.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/encode.h"
+#include "base/xxh3.h"
+#include "storage/committer.h"
+#include "storage/helpers.h"
 #include "storage/step_watch.h"
+#include "storage/store_internal.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "weights/schema.h"
 
@@ -687,6 +692,61 @@ START_TEST(runs_are_listed_in_order)
 }
 END_TEST
 
+struct held {
+	struct change change; /* first */
+	pthread_mutex_t gate; /* locked by the test while the committer shall stand still */
+	struct settled *settled;
+};
+
+static int apply_held(struct change *const change, struct db *const db, struct error *const err)
+{
+	(void)db;
+	(void)err;
+	struct held *const held = (struct held *)change;
+	pthread_mutex_lock(&held->gate);
+	pthread_mutex_unlock(&held->gate);
+	return 0;
+}
+
+static void held_done(struct change *const change)
+{
+	settled_done(((struct held *)change)->settled);
+}
+
+static void pass_lane(struct helper_job *const job)
+{
+	settled_done(*(struct settled **)(job + 1));
+}
+
+/* Step 1 is read ahead before the commit of step 0 gave the run a schema, and applied after it. */
+START_TEST(steps_0_and_1_on_their_way_together)
+{
+	struct error err = {0};
+	struct settled *const ends[2] = {settled_new(), settled_new()};
+	const struct step_message first = prepare(0, true, 0);
+	const struct step_message second = prepare(1, false, 3000);
+	struct held held = {.change = {.apply = apply_held, .done = held_done}, .gate = PTHREAD_MUTEX_INITIALIZER, .settled = settled_new()};
+	struct {
+		struct helper_job job;
+		struct settled *settled;
+	} marker = {.job.run = pass_lane, .settled = settled_new()};
+	pthread_mutex_lock(&held.gate);
+	committer_submit(store_committer(fixture.store), &held.change);
+	struct run_change *const zero = run_publish_start(fixture.store, span_text("bucket"), span_text("run"), &first, settled_done, ends[0]);
+	struct run_change *const one = run_publish_start(fixture.store, span_text("bucket"), span_text("run"), &second, settled_done, ends[1]);
+	/* behind both in the run's lane: when it has run, both were read ahead */
+	helpers_submit(store_helpers(fixture.store), store_publish_lane(fixture.store, xxh3_64(span_text("run"))), &marker.job);
+	settled_wait(marker.settled);
+	pthread_mutex_unlock(&held.gate);
+	settled_wait(held.settled);
+	ck_assert_msg(fixture_settle_run(zero, ends[0], NULL, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(fixture_settle_run(one, ends[1], NULL, &err), -1);
+	ck_assert_msg(err.kind == ERROR_BUSY, "%s: %s", error_kind_name(err.kind), err.text);
+	publish_ok(&second);
+	ck_assert_uint_eq(the_run().head, 1);
+}
+END_TEST
+
 static void woken(struct step_waiter *const waiter)
 {
 	settled_done(*(struct settled **)(waiter + 1));
@@ -739,6 +799,7 @@ Suite *test_run_suite(void)
 	tcase_add_test(tests, retention_keeps_what_the_kept_steps_need);
 	tcase_add_test(tests, ending_a_run_frees_its_name_and_then_its_objects);
 	tcase_add_test(tests, runs_are_listed_in_order);
+	tcase_add_test(tests, steps_0_and_1_on_their_way_together);
 	tcase_add_test(tests, publishing_wakes_who_waits);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -1,0 +1,185 @@
+"""Yesterday's bytes: data folders and deltas that released versions wrote (make.py) are read, added to and refused as they were then."""
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from tests.daemon.test_authentication import signed_headers
+from tests.support.checkpoints import sha256
+from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+VERSIONS = sorted(name for name in os.listdir(HERE) if os.path.exists(os.path.join(HERE, name, 'expected.json')))
+assert VERSIONS
+
+
+class Golden(unittest.TestCase):
+    """Calls each test for every version; `self.golden` is its folder, `self.expected` what make.py wrote down."""
+
+    def run(self, result=None):
+        for version in VERSIONS:
+            self.golden = os.path.join(HERE, version)
+            with open(os.path.join(self.golden, 'expected.json')) as file:
+                self.expected = json.load(file)
+            result = super().run(result)
+        return result
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def sum_of(self, body):
+        path = os.path.join(self.folder, 'sum')
+        with open(path, 'wb') as file:
+            file.write(body)
+        return sha256(path)
+
+    def assert_same_tree(self, left, right):
+        def tree(folder):
+            paths = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+            return {os.path.relpath(path, folder): sha256(path) for path in paths}
+        self.assertEqual(tree(left), tree(right))
+
+
+class Store(Golden):
+    def setUp(self):
+        super().setUp()
+        store = os.path.join(self.folder, 'store')
+        shutil.copytree(os.path.join(self.golden, 'store'), store)
+        os.chmod(store, 0o700)
+        os.chmod(os.path.join(store, 'master.key'), 0o600)  # version control does not keep it
+        self.daemon = Daemon(tls=False, folder=store)
+        for name in ('KEY_ID', 'SECRET', 'TOKEN'):
+            del self.daemon.environment[f'DELTABUCKET_ROOT_{name}']  # the root key must come from the store
+        self.addCleanup(self.daemon.__exit__)
+        self.daemon.start()
+
+    def get(self, target, **options):
+        return self.daemon.request('GET', target, **options)
+
+    def target(self, key):
+        return f"/{self.expected['bucket']}/" + key.replace(' ', '%20')
+
+    def pack_bytes(self):
+        packs = os.path.join(self.folder, 'store', 'packs')
+        return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(packs) for name in names if name.endswith('.pack'))
+
+    def follow(self, *more):
+        into = os.path.join(self.folder, 'worker')
+        self.daemon.client('follow', '--run', f"{self.expected['bucket']}/followed", '--into', into, '--once', *more)
+        return sha256(os.path.join(into, 'current', 'model.safetensors'))
+
+    def test_objects(self):
+        for key, known in self.expected['objects'].items():
+            reply = self.get(self.target(key))
+            self.assertEqual((reply.status, len(reply.body), self.sum_of(reply.body)), (200, known['size'], known['sha256']), key)
+            for name, value in known['headers'].items():
+                self.assertEqual(reply.headers[name], value, (key, name))
+            middle = known['size'] // 2
+            if middle > 0:
+                part = self.get(self.target(key), headers={'Range': f'bytes={middle}-'})
+                self.assertEqual((part.status, part.body), (206, reply.body[middle:]), key)
+
+    def test_listing(self):
+        listing = self.get(f"/{self.expected['bucket']}?list-type=2").body.decode()
+        keys = [piece.split('</Key>')[0] for piece in listing.split('<Key>')[1:]]
+        self.assertEqual(keys, sorted(keys))
+        for key in list(self.expected['objects']) + ['pinned/overwritten']:
+            self.assertIn(key, keys)
+        self.assertNotIn('pinned/deleted', keys)
+
+    def test_steps(self):
+        for run, steps in self.expected['runs'].items():
+            base = f"/v1/runs/{self.expected['bucket']}/{run}"
+            self.assertEqual(self.get(base).json()['head'], len(steps) - 1)
+            for number, step in enumerate(steps):
+                manifest = self.get(f'{base}/steps/{number}').json()
+                for fact in ('digest', 'label', 'metadata'):
+                    self.assertEqual(manifest.get(fact), step[fact], (run, number))
+                self.assertEqual(sum(len(form['objects']) for form in manifest['forms']), len(step['objects']))
+                for target, known in step['objects'].items():
+                    self.assertEqual(self.sum_of(self.get(f'{base}/{target}').body), known, (run, target))
+
+    def test_keys_behind_pinned_objects_are_gone(self):
+        self.assertEqual(self.get(self.target('pinned/deleted')).status, 404)
+        self.assertEqual(self.get(self.target('pinned/overwritten')).body, b'something else')
+
+    def test_every_step_can_be_followed(self):
+        for number, step in enumerate(self.expected['runs']['followed']):
+            self.assertEqual(self.follow('--step', number), step['sha256'])
+
+    def test_one_more_step(self):
+        path = os.path.join(self.golden, 'step.safetensors')
+        steps = self.expected['runs']['followed']
+        self.assertEqual(self.follow(), steps[-1]['sha256'])
+        self.daemon.client('publish', '--run', f"{self.expected['bucket']}/followed", '--take-over', '--step', len(steps), path)
+        self.assertEqual(self.follow(), self.expected['step'])
+        self.daemon.stop()
+        self.daemon.start()
+        self.assertEqual(self.get(f"/v1/runs/{self.expected['bucket']}/followed").json()['head'], len(steps))
+
+    def test_keys_and_grants(self):
+        reader = self.expected['reader']
+        inside, outside = self.target('public/weights.bf16'), self.target('inline')
+        signed = lambda path, key: signed_headers(self.daemon, 'GET', path, key_id=key['key_id'], secret=key['secret'])
+        self.assertEqual(self.get(inside, token=reader['token']).status, 200)
+        self.assertEqual(self.get(outside, token=reader['token']).status, 403)
+        self.assertEqual(self.daemon.request('PUT', inside, b'no', token=reader['token']).status, 403)
+        self.assertEqual(self.get(inside, token=None, headers=signed(inside, reader)).status, 200)
+        self.assertEqual(self.get(outside, token=None, headers=signed(outside, reader)).status, 403)
+        self.assertEqual(self.get(outside, token=None, headers=signed(outside, self.expected['root'])).status, 200)
+        self.assertEqual(self.expected['root']['token'], ROOT_TOKEN)
+
+    def test_rebuilt_chunk_index_finds_old_chunks(self):
+        known = self.expected['objects']['large text']
+        body = self.get(self.target('large text')).body
+        before = self.pack_bytes()
+        self.assertEqual(self.daemon.request('PUT', self.target('again'), body).status, 200)
+        self.assertLess(self.pack_bytes() - before, 1024)
+        self.assertEqual(self.sum_of(self.get(self.target('again')).body), known['sha256'])
+
+
+class Deltas(Golden):
+    def setUp(self):
+        super().setUp()
+        self.deltas = os.path.join(self.golden, 'deltas')
+        self.out = os.path.join(self.folder, 'out')
+
+    def apply(self, base, delta):
+        return subprocess.run([CLIENT, 'apply', base, os.path.join(self.deltas, delta), self.out], capture_output=True, text=True, timeout=60)
+
+    def base(self, name):
+        path = os.path.join(self.deltas, name)
+        if not name.endswith('.gz'):
+            return path
+        plain = os.path.join(self.folder, name[:-3])
+        with gzip.open(path) as source, open(plain, 'wb') as target:
+            shutil.copyfileobj(source, target)
+        return plain
+
+    def test_deltas_make_the_same_checkpoints(self):
+        for name, (base, known) in self.expected['deltas']['applied'].items():
+            done = self.apply(self.base(base), name + '.safetensors')
+            self.assertEqual(done.returncode, 0, (name, done.stderr))
+            self.assertEqual(sha256(self.out), known, name)
+            os.remove(self.out)
+
+    def test_folders(self):
+        done = self.apply(self.base('sharded-0'), 'sharded-delta')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_same_tree(self.out, self.base('sharded-1'))
+
+    def test_bad_deltas_are_refused(self):
+        base = self.base('base.safetensors')
+        for name, (status, word) in self.expected['deltas']['refused'].items():
+            done = self.apply(base, f'bad/{name}.safetensors')
+            self.assertEqual(done.returncode, status, (name, done.stderr))
+            self.assertIn(word, done.stderr, name)
+            self.assertEqual(os.listdir(self.folder), [], name)
+
+
+if __name__ == '__main__':
+    unittest.main()

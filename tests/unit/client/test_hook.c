@@ -1,0 +1,73 @@
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "client/folder_files.h"
+#include "client/hook.h"
+
+static char *folder;
+
+static void set_up(void)
+{
+	folder = unit_scratch_make();
+}
+
+static void tear_down(void)
+{
+	unit_scratch_remove(folder);
+}
+
+START_TEST(the_command_sees_the_variables)
+{
+	struct error err = {0};
+	struct buffer text;
+	int status = -1;
+	char *const file = folder_files_join(folder, "out");
+	setenv("DELTABUCKET_STEP", "of before", 1);
+	setenv("DELTABUCKET_OTHER", "kept", 1);
+	const struct hook_variable variables[] = {{"DELTABUCKET_STEP", "7"}, {"OUT", file}, {"DELTABUCKET_LABEL", "a \"b\" $c"}};
+	const struct hook hook = {
+		.command = "printf '%s|%s|%s' \"$DELTABUCKET_STEP\" \"$DELTABUCKET_LABEL\" \"$DELTABUCKET_OTHER\" > \"$OUT\"",
+		.variables = variables,
+		.count = 3,
+	};
+	ck_assert_int_eq(hook_run(&hook, NULL, &status, &err), 0);
+	ck_assert_int_eq(status, 0);
+	buffer_init(&text, 1024);
+	ck_assert_int_eq(file_read_all(file, &text, &err), 0);
+	ck_assert_str_eq(buffer_text(&text), "7|a \"b\" $c|kept");
+	buffer_release(&text);
+	free(file);
+}
+END_TEST
+
+static const struct {
+	const char *command;
+	int status;
+} CASES[] = {{"true", 0}, {"exit 3", 3}, {"kill -9 $$", 137}, {"/nonexistent/program", 127}};
+
+START_TEST(its_end_is_reported)
+{
+	struct error err = {0};
+	int status = -1;
+	const struct hook hook = {.command = CASES[_i].command};
+	ck_assert_int_eq(hook_run(&hook, NULL, &status, &err), 0);
+	ck_assert_int_eq(status, CASES[_i].status);
+}
+END_TEST
+
+Suite *test_hook_suite(void);
+Suite *test_hook_suite(void)
+{
+	Suite *const suite = suite_create("hook");
+	TCase *const tests = tcase_create("hook");
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, the_command_sees_the_variables);
+	tcase_add_loop_test(tests, its_end_is_reported, 0, sizeof CASES / sizeof CASES[0]);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

@@ -1,0 +1,280 @@
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "client/folder_files.h"
+#include "client/publish_state.h"
+
+static const char ENDPOINT[] = "https://host:9000";
+static char *scratch;
+static char *folder;
+
+static void set_up(void)
+{
+	scratch = unit_scratch_make();
+	folder = folder_files_join(scratch, "state");
+}
+
+static void tear_down(void)
+{
+	free(folder);
+	unit_scratch_remove(scratch);
+}
+
+static void open_state(struct publish_state *state)
+{
+	struct error err = {0};
+	ck_assert_msg(publish_state_open(state, folder, ENDPOINT, "b/r", &err) == 0, "%s", err.text);
+}
+
+static void put(const char *path, const char *text)
+{
+	struct error err = {0};
+	ck_assert_int_eq(folder_files_make_parent(path, &err), 0);
+	ck_assert_int_eq(file_publish(file_system(), path, span_text(text), 0600, &err), 0);
+}
+
+static struct publish_mark mark(uint64_t step, uint8_t seed)
+{
+	struct publish_mark made = {.step = step};
+	memset(made.digest.bytes, seed, sizeof made.digest.bytes);
+	memset(made.content.bytes, seed + 1, sizeof made.content.bytes);
+	return made;
+}
+
+/* As publisher does: the folder first, then the name of it. */
+static void make_pending(struct publish_state *state, uint64_t step)
+{
+	struct error err = {0};
+	char *const file = publish_state_path(state, step, "checkpoint/model.safetensors");
+	put(file, "weights");
+	free(file);
+	state->pending = mark(step, (uint8_t)step);
+	state->has_pending = true;
+	ck_assert_int_eq(publish_state_save(state, &err), 0);
+}
+
+static bool has_step(const struct publish_state *state, uint64_t step, const char *name)
+{
+	char *const path = publish_state_path(state, step, name);
+	const bool exists = file_exists(path);
+	free(path);
+	return exists;
+}
+
+START_TEST(a_new_folder_knows_nothing)
+{
+	struct publish_state state;
+	open_state(&state);
+	ck_assert(!state.has_epoch);
+	ck_assert(!state.has_committed);
+	ck_assert(!state.has_pending);
+	publish_state_close(&state);
+	publish_state_close(&state);
+}
+END_TEST
+
+START_TEST(everything_is_remembered)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	state.has_epoch = true;
+	state.epoch = 12;
+	make_pending(&state, 4);
+	ck_assert_int_eq(publish_state_commit(&state, 1000, 0, &err), 0);
+	make_pending(&state, 5);
+	ck_assert_int_eq(publish_state_commit(&state, 0, 30, &err), 0);
+	make_pending(&state, 6);
+	publish_state_close(&state);
+
+	open_state(&state);
+	const struct publish_mark committed = mark(5, 5);
+	const struct publish_mark pending = mark(6, 6);
+	ck_assert(state.has_epoch);
+	ck_assert_uint_eq(state.epoch, 12);
+	ck_assert(state.has_committed);
+	ck_assert_mem_eq(&state.committed, &committed, sizeof committed);
+	ck_assert(state.has_pending);
+	ck_assert_mem_eq(&state.pending, &pending, sizeof pending);
+	ck_assert(state.history.has_anchor);
+	ck_assert_uint_eq(state.history.anchor_bytes, 1000);
+	ck_assert_uint_eq(state.history.delta_bytes, 30);
+	ck_assert_uint_eq(state.history.links, 1);
+	ck_assert(!has_step(&state, 4, ""));
+	ck_assert(has_step(&state, 5, "checkpoint/model.safetensors"));
+	ck_assert(has_step(&state, 6, "checkpoint/model.safetensors"));
+	publish_state_close(&state);
+}
+END_TEST
+
+START_TEST(committing_keeps_the_checkpoint_only)
+{
+	struct publish_state state;
+	struct error err = {0};
+	struct buffer sent;
+	open_state(&state);
+	make_pending(&state, 0);
+	char *const delta = publish_state_path(&state, 0, "delta/delta.safetensors");
+	put(delta, "delta");
+	free(delta);
+	ck_assert_int_eq(publish_state_add_sent(&state, "/b/one", &err), 0);
+	ck_assert_int_eq(publish_state_add_sent(&state, "/b/two", &err), 0);
+	ck_assert_int_eq(publish_state_read_sent(&state, &sent, &err), 0);
+	ck_assert_str_eq(buffer_text(&sent), "/b/one\n/b/two\n");
+	buffer_release(&sent);
+	ck_assert_int_eq(publish_state_commit(&state, 1, 0, &err), 0);
+	ck_assert(!has_step(&state, 0, "delta"));
+	ck_assert(!has_step(&state, 0, "sent"));
+	ck_assert(has_step(&state, 0, "checkpoint/model.safetensors"));
+	publish_state_close(&state);
+}
+END_TEST
+
+START_TEST(dropping_the_pending_step_keeps_the_baseline)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	make_pending(&state, 0);
+	ck_assert_int_eq(publish_state_commit(&state, 1, 0, &err), 0);
+	make_pending(&state, 1);
+	ck_assert_int_eq(publish_state_drop_pending(&state, &err), 0);
+	publish_state_close(&state);
+	open_state(&state);
+	ck_assert(!state.has_pending);
+	ck_assert(has_step(&state, 0, "checkpoint"));
+	ck_assert(!has_step(&state, 1, ""));
+	publish_state_close(&state);
+}
+END_TEST
+
+/* Killed after the copy and before state.json named it. */
+START_TEST(leftovers_are_removed)
+{
+	struct publish_state state;
+	open_state(&state);
+	char *const stray = publish_state_path(&state, 7, "checkpoint/model.safetensors");
+	put(stray, "half a step");
+	publish_state_close(&state);
+	open_state(&state);
+	ck_assert(!has_step(&state, 7, ""));
+	publish_state_close(&state);
+	free(stray);
+}
+END_TEST
+
+START_TEST(one_publisher_at_a_time)
+{
+	struct publish_state state;
+	struct publish_state second;
+	struct error err = {0};
+	open_state(&state);
+	ck_assert_int_eq(publish_state_open(&second, folder, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_BUSY);
+	publish_state_close(&state);
+}
+END_TEST
+
+START_TEST(another_runs_state_is_refused)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	publish_state_close(&state);
+	ck_assert_int_eq(publish_state_open(&state, folder, ENDPOINT, "b/other", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+	ck_assert_int_eq(publish_state_open(&state, folder, "https://elsewhere", "b/r", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+}
+END_TEST
+
+/* A folder of checkpoints named step-* given by mistake must survive. */
+START_TEST(a_folder_with_other_files_is_never_touched)
+{
+	struct publish_state state;
+	struct error err = {0};
+	char *const foreign = folder_files_join(folder, "step-000100/model.safetensors");
+	put(foreign, "precious");
+	ck_assert_int_eq(publish_state_open(&state, folder, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+	ck_assert(file_exists(foreign));
+	free(foreign);
+}
+END_TEST
+
+static const char *const BROKEN[] = {
+	"", "{", "[]", "{\"version\":1}", "{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\"}",
+	"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"epoch\":\"x\"}",
+	"{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"committed\":{\"step\":1}}",
+};
+
+START_TEST(a_damaged_state_is_not_guessed_at)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	char *const file = publish_state_work_path(&state, "state.json");
+	publish_state_close(&state);
+	put(file, BROKEN[_i]);
+	ck_assert_int_eq(publish_state_open(&state, folder, ENDPOINT, "b/r", &err), -1);
+	ck_assert_msg(err.kind == ERROR_CORRUPT, "%s", err.text);
+	free(file);
+}
+END_TEST
+
+START_TEST(a_newer_version_is_refused)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	char *const file = publish_state_work_path(&state, "state.json");
+	publish_state_close(&state);
+	put(file, "{\"version\":2,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\"}");
+	ck_assert_int_eq(publish_state_open(&state, folder, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
+	free(file);
+}
+END_TEST
+
+START_TEST(the_default_folder_is_per_endpoint_and_run)
+{
+	struct error err = {0};
+	setenv("HOME", "/home/u", 1);
+	unsetenv("XDG_STATE_HOME");
+	char *path = publish_state_default_folder(ENDPOINT, "b/r", &err);
+	ck_assert_str_eq(path, "/home/u/.local/state/deltabucket/https%3A%2F%2Fhost%3A9000/b/r");
+	free(path);
+	setenv("XDG_STATE_HOME", "/state", 1);
+	path = publish_state_default_folder("http://h", "b/r", &err);
+	ck_assert_str_eq(path, "/state/deltabucket/http%3A%2F%2Fh/b/r");
+	free(path);
+	unsetenv("XDG_STATE_HOME");
+	unsetenv("HOME");
+	ck_assert_ptr_null(publish_state_default_folder(ENDPOINT, "b/r", &err));
+}
+END_TEST
+
+Suite *test_publish_state_suite(void);
+Suite *test_publish_state_suite(void)
+{
+	Suite *const suite = suite_create("publish_state");
+	TCase *const tests = tcase_create("publish_state");
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, a_new_folder_knows_nothing);
+	tcase_add_test(tests, everything_is_remembered);
+	tcase_add_test(tests, committing_keeps_the_checkpoint_only);
+	tcase_add_test(tests, dropping_the_pending_step_keeps_the_baseline);
+	tcase_add_test(tests, leftovers_are_removed);
+	tcase_add_test(tests, one_publisher_at_a_time);
+	tcase_add_test(tests, another_runs_state_is_refused);
+	tcase_add_test(tests, a_folder_with_other_files_is_never_touched);
+	tcase_add_loop_test(tests, a_damaged_state_is_not_guessed_at, 0, sizeof BROKEN / sizeof BROKEN[0]);
+	tcase_add_test(tests, a_newer_version_is_refused);
+	tcase_add_test(tests, the_default_folder_is_per_endpoint_and_run);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
