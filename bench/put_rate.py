@@ -23,29 +23,37 @@ class PeakRss(threading.Thread):
             time.sleep(0.01)
 
 
+def fill(source):
+    """New bytes, so that no chunk of them is in the store yet; on the disk, so that writing them back does not run into the measurement."""
+    source.seek(0)
+    for _ in range(SIZE >> 24):
+        source.write(os.urandom(1 << 24))
+    source.flush()
+    os.sync()
+
+
+def put(daemon, source):
+    subprocess.run(['curl', '-sf', '-T', source.name, '-H', f'Authorization: Bearer {ROOT_TOKEN}', '-H', 'Expect:', f'{daemon.endpoint}/bench/object'],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
 def main():
     md5 = float(subprocess.run([os.path.join(BUILD, 'bench_md5_rate')], capture_output=True, text=True, check=True).stdout.split()[-2])
     with tempfile.NamedTemporaryFile() as source, Daemon(tls=False) as daemon:
-        for _ in range(SIZE >> 24):
-            source.write(os.urandom(1 << 24))
-        source.flush()
+        fill(source)
         daemon.request('PUT', '/bench')
         idle = daemon.rss_bytes()
-        watch = PeakRss(daemon)
-        watch.start()
         rates, cost = [], []
         for _ in range(ROUNDS):
             before = cpu_seconds([daemon.process.pid])
             begun = time.monotonic()
-            subprocess.run(['curl', '-sf', '-T', source.name, '-H', f'Authorization: Bearer {ROOT_TOKEN}', '-H', 'Expect:', f'{daemon.endpoint}/bench/object'],
-                           check=True, stdout=subprocess.DEVNULL)
+            put(daemon, source)
             rates.append(SIZE / (time.monotonic() - begun) / 1e9)
             cost.append((cpu_seconds([daemon.process.pid]) - before) / (SIZE / 1e9))
-            # A repeat would find every chunk in the store: new bytes each round.
-            source.seek(0)
-            for _ in range(SIZE >> 24):
-                source.write(os.urandom(1 << 24))
-            source.flush()
+            fill(source)
+        watch = PeakRss(daemon)
+        watch.start()
+        put(daemon, source)
         put_peak = watch.peak
         subprocess.run(['curl', '-sf', '-o', '/dev/null', '-H', f'Authorization: Bearer {ROOT_TOKEN}', f'{daemon.endpoint}/bench/object'], check=True)
         watch.running = False

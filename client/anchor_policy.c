@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-int anchor_policy_parse(const char *text, struct anchor_policy *out, struct error *err)
+int anchor_policy_parse(const char *const text, struct anchor_policy *const out, struct error *const err)
 {
 	*out = (struct anchor_policy){.when = ANCHOR_AUTO};
 	if (text == NULL || strcmp(text, "auto") == 0)
@@ -18,7 +18,8 @@ int anchor_policy_parse(const char *text, struct anchor_policy *out, struct erro
 	return 0;
 }
 
-bool anchor_policy_wants(const struct anchor_policy *policy, const struct anchor_history *history, uint64_t step, uint64_t delta_bytes)
+bool anchor_policy_wants(const struct anchor_policy *const policy, const struct anchor_history *const history, const uint64_t step,
+	const uint64_t delta_bytes)
 {
 	if (!history->has_anchor)
 		return true;
@@ -36,7 +37,7 @@ bool anchor_policy_wants(const struct anchor_policy *policy, const struct anchor
 	return history->links + 1 > ANCHOR_LINKS_MAX || since * 100 > (double)history->anchor_bytes * ANCHOR_SHARE_PERCENT;
 }
 
-void anchor_history_add(struct anchor_history *history, uint64_t anchor_bytes, uint64_t delta_bytes)
+void anchor_history_add(struct anchor_history *const history, const uint64_t anchor_bytes, const uint64_t delta_bytes)
 {
 	if (anchor_bytes > 0) {
 		*history = (struct anchor_history){.has_anchor = true, .anchor_bytes = anchor_bytes};

@@ -27,14 +27,15 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static void link_name(const struct path_link *link, char out[LINK_NAME_BYTES])
+static void link_name(const struct path_link *const link, char out[LINK_NAME_BYTES])
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	digest128_format(&link->digest, digest);
-	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%.12s", link->step, step_form_kind_name(link->form.kind), digest + strlen("xxh3-128:"));
+	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%.12s", link->step, step_form_kind_name(link->form.kind),
+		digest + strlen("xxh3-128:"));
 }
 
-static char *link_path(const struct catch_up_params *params, const struct path_link *link, const char *below)
+static char *link_path(const struct catch_up_params *const params, const struct path_link *const link, const char *const below)
 {
 	char name[LINK_NAME_BYTES];
 	link_name(link, name);
@@ -45,7 +46,7 @@ static char *link_path(const struct catch_up_params *params, const struct path_l
 }
 
 /* Removes from `work` what belongs to no link of the path: leftovers of another path, and half-made results. */
-static int clean_work(const struct catch_up_params *params, struct error *err)
+static int clean_work(const struct catch_up_params *const params, struct error *const err)
 {
 	char **names;
 	size_t count;
@@ -74,7 +75,7 @@ struct downloads {
 	uint64_t bytes;
 };
 
-static void downloads_release(struct downloads *downloads)
+static void downloads_release(struct downloads *const downloads)
 {
 	for (size_t i = 0; i < downloads->count; i++) {
 		free((char *)downloads->files[i].target);
@@ -84,7 +85,8 @@ static void downloads_release(struct downloads *downloads)
 	free(downloads->files);
 }
 
-static int add_download(struct downloads *downloads, const struct catch_up_params *params, const struct path_link *link, size_t index, struct error *err)
+static int add_download(struct downloads *const downloads, const struct catch_up_params *const params, const struct path_link *const link,
+	const size_t index, struct error *const err)
 {
 	const struct step_object *const object = &link->form.objects[index];
 	if (object->url.len == 0 || object->url.len > URL_MAX_BYTES || object->url.data[0] == '/')
@@ -118,7 +120,7 @@ static int add_download(struct downloads *downloads, const struct catch_up_param
 	return result;
 }
 
-static int fetch(const struct catch_up_params *params, struct catch_up_result *out, struct error *err)
+static int fetch(const struct catch_up_params *const params, struct catch_up_result *const out, struct error *const err)
 {
 	struct downloads downloads = {0};
 	struct transfer_options transfer = params->transfer;
@@ -143,7 +145,7 @@ static int fetch(const struct catch_up_params *params, struct catch_up_result *o
 }
 
 /* The downloaded files under their names in a new folder; they share their bytes with the downloads, which nothing changes. */
-static int assemble(const char *from, const char *to, struct error *err)
+static int assemble(const char *const from, const char *const to, struct error *const err)
 {
 	struct folder_files files;
 	if (folder_files_read(from, &files, err) != 0)
@@ -160,8 +162,8 @@ static int assemble(const char *from, const char *to, struct error *err)
 	return result;
 }
 
-static int apply_delta(const struct catch_up_params *params, const struct path_link *link, const char *base, const char *delta, const char *to,
-	struct error *err)
+static int apply_delta(const struct catch_up_params *const params, const struct path_link *const link, const char *const base,
+	const char *const delta, const char *const to, struct error *const err)
 {
 	if (base == NULL)
 		return error_set(err, ERROR_UPSTREAM, "the server's path begins with a delta, but nothing is held");
@@ -181,7 +183,8 @@ static int apply_delta(const struct catch_up_params *params, const struct path_l
 	return result;
 }
 
-static int take_link(const struct catch_up_params *params, const struct path_link *link, const char *base, const char *to, struct error *err)
+static int take_link(const struct catch_up_params *const params, const struct path_link *const link, const char *const base,
+	const char *const to, struct error *const err)
 {
 	char *const files = link_path(params, link, "files");
 	const int result = link->form.kind == STEP_ANCHOR ? assemble(files, to, err) : apply_delta(params, link, base, files, to, err);
@@ -191,7 +194,7 @@ static int take_link(const struct catch_up_params *params, const struct path_lin
 	return 0;
 }
 
-int catch_up_folder_digest(const char *folder, unsigned threads, struct digest128 *out, struct error *err)
+int catch_up_folder_digest(const char *const folder, const unsigned threads, struct digest128 *const out, struct error *const err)
 {
 	struct checkpoint *const checkpoint = checkpoint_open(folder, err);
 	if (checkpoint == NULL)
@@ -205,7 +208,7 @@ int catch_up_folder_digest(const char *folder, unsigned threads, struct digest12
 	return 0;
 }
 
-static int prove_file(const struct folder_file *file, const struct step_file *wanted, struct error *err)
+static int prove_file(const struct folder_file *const file, const struct step_file *const wanted, struct error *const err)
 {
 	struct digest128 digest;
 	if (!span_equal_text(wanted->path, file->name) || file->size != wanted->size)
@@ -218,7 +221,7 @@ static int prove_file(const struct folder_file *file, const struct step_file *wa
 	return 0;
 }
 
-static int by_path(const void *left, const void *right)
+static int by_path(const void *const left, const void *const right)
 {
 	const struct step_file *const *const a = left;
 	const struct step_file *const *const b = right;
@@ -226,14 +229,15 @@ static int by_path(const void *left, const void *right)
 }
 
 /* The folder holds exactly the files that the step lists, byte for byte, and the tensors in them have the step's digest. */
-static int prove(const struct catch_up_params *params, const char *folder, struct error *err)
+static int prove(const struct catch_up_params *const params, const char *const folder, struct error *const err)
 {
 	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
 	struct digest128 digest;
 	if (catch_up_folder_digest(folder, params->threads, &digest, err) != 0)
 		return -1;
 	if (!digest128_equal(&digest, &last->digest))
-		return error_set(err, ERROR_DIGEST_MISMATCH, "the tensors of step %" PRIu64 " as fetched differ from the step's digest", last->step);
+		return error_set(err, ERROR_DIGEST_MISMATCH, "the tensors of step %" PRIu64 " as fetched differ from the step's digest",
+			last->step);
 	struct folder_files files;
 	if (folder_files_read(folder, &files, err) != 0)
 		return -1;
@@ -243,7 +247,8 @@ static int prove(const struct catch_up_params *params, const char *folder, struc
 	qsort(wanted, last->file_count, sizeof *wanted, by_path);
 	int result = 0;
 	if (files.count != last->file_count)
-		result = error_set(err, ERROR_DIGEST_MISMATCH, "step %" PRIu64 " as fetched has %zu files and should have %zu", last->step, files.count, last->file_count);
+		result = error_set(err, ERROR_DIGEST_MISMATCH, "step %" PRIu64 " as fetched has %zu files and should have %zu", last->step,
+			files.count, last->file_count);
 	for (size_t i = 0; i < files.count && result == 0; i++)
 		result = prove_file(&files.files[i], wanted[i], err);
 	free(wanted);
@@ -252,7 +257,7 @@ static int prove(const struct catch_up_params *params, const char *folder, struc
 }
 
 /* Two names take turns, so that a chain of any length needs room for two checkpoints beside the base. */
-static int make(const struct catch_up_params *params, char *const made[2], const char **out_last, struct error *err)
+static int make(const struct catch_up_params *const params, char *const made[2], const char **const out_last, struct error *const err)
 {
 	const char *base = params->base;
 	for (size_t i = 0; i < params->path->link_count; i++) {
@@ -267,7 +272,7 @@ static int make(const struct catch_up_params *params, char *const made[2], const
 	return 0;
 }
 
-static int publish(const char *made, const char *out, struct error *err)
+static int publish(const char *const made, const char *const out, struct error *const err)
 {
 	if (folder_files_sync(made, err) != 0)
 		return -1;
@@ -276,7 +281,7 @@ static int publish(const char *made, const char *out, struct error *err)
 	return 0;
 }
 
-static int empty_work(const struct catch_up_params *params, struct error *err)
+static int empty_work(const struct catch_up_params *const params, struct error *const err)
 {
 	const struct path_message nothing = {0};
 	struct catch_up_params clean = *params;
@@ -284,7 +289,7 @@ static int empty_work(const struct catch_up_params *params, struct error *err)
 	return clean_work(&clean, err);
 }
 
-static void count_links(const struct path_message *path, struct catch_up_result *out)
+static void count_links(const struct path_message *const path, struct catch_up_result *const out)
 {
 	for (size_t i = 0; i < path->link_count; i++) {
 		const struct step_form *const form = &path->links[i].form;
@@ -297,7 +302,7 @@ static void count_links(const struct path_message *path, struct catch_up_result 
 	}
 }
 
-int catch_up(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err)
+int catch_up(const struct catch_up_params *const params, struct catch_up_result *const out_result, struct error *const err)
 {
 	ASSERT(params->path->link_count > 0);
 	if (params->path->link_count > PATH_LINKS_MAX)
@@ -325,8 +330,9 @@ int catch_up(const struct catch_up_params *params, struct catch_up_result *out_r
 	return result;
 }
 
-bool catch_up_wants_anchor(const struct error *err)
+bool catch_up_wants_anchor(const struct error *const err)
 {
-	return err->kind == ERROR_WRONG_BASE || err->kind == ERROR_DIGEST_MISMATCH || err->kind == ERROR_CORRUPT || err->kind == ERROR_INVALID ||
+	return err->kind == ERROR_WRONG_BASE || err->kind == ERROR_DIGEST_MISMATCH || err->kind == ERROR_CORRUPT ||
+		err->kind == ERROR_INVALID ||
 		err->kind == ERROR_SCHEMA_MISMATCH || err->kind == ERROR_NOT_FOUND;
 }

@@ -1,5 +1,5 @@
-/* From what is held to the wanted step: downloads every link of a path, applies deltas one after the other, and gives a new folder that is the
- * publisher's checkpoint, proven by digest before it gets its name. What is held is never touched. */
+/* From what is held to the wanted step: downloads every link of a path, applies deltas one after the other, and gives a new folder that
+ * is the publisher's checkpoint, proven by digest before it gets its name. What is held is never touched. */
 #ifndef CLIENT_CATCH_UP_H
 #define CLIENT_CATCH_UP_H
 
@@ -11,7 +11,7 @@ struct catch_up_params {
 	const struct run_name *run;
 	const struct path_message *path;    /* at least one link */
 	const char *base;                   /* checkpoint folder that the first link starts from; NULL when that is an anchor */
-	const char *work;                   /* folder for downloads: kept by the caller over failures, so that a later call resumes; on `out`'s file system */
+	const char *work;                   /* for downloads: kept over failures, so that a later call resumes; on `out`'s file system */
 	const char *out;                    /* must not exist; appears whole */
 	unsigned threads;
 	bool show_progress;
@@ -26,8 +26,8 @@ struct catch_up_result {
 	uint64_t deltas;
 };
 
-/* wrong_base, digest_mismatch, corrupt or invalid when the base or what came is not what the path says: a path from an anchor may help. busy when a
- * signal came. On success the downloads are removed from `work`. */
+/* wrong_base, digest_mismatch, corrupt or invalid when the base or what came is not what the path says: a path from an anchor may help.
+ * busy when a signal came. On success the downloads are removed from `work`. */
 int catch_up(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err);
 /* Whether a failure of catch_up is of the kind that an anchor cures. */
 bool catch_up_wants_anchor(const struct error *err);

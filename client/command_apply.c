@@ -4,7 +4,7 @@
 
 #include "weights/delta.h"
 
-static void say_applied(struct session *session, const struct delta_stats *stats)
+static void say_applied(struct session *const session, const struct delta_stats *const stats)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	struct output_line line;
@@ -15,10 +15,11 @@ static void say_applied(struct session *session, const struct delta_stats *stats
 	json_writer_u64(&line.writer, "changed_elements", stats->changed_elements);
 	json_writer_u64(&line.writer, "changed_tensors", stats->changed_tensors);
 	output_line_end(&line);
-	output_say(&session->output, "%s: %s, %" PRIu64 " elements changed", session->options->arguments[2], digest, stats->changed_elements);
+	output_say(&session->output, "%s: %s, %" PRIu64 " elements changed", session->options->arguments[2], digest,
+		stats->changed_elements);
 }
 
-int command_apply(struct session *session, struct error *err)
+int command_apply(struct session *const session, struct error *const err)
 {
 	const struct options *const options = session->options;
 	struct checkpoint *const base = checkpoint_open(options->arguments[0], err);

@@ -4,7 +4,7 @@
 
 #include "weights/delta.h"
 
-static void say_delta(struct session *session, const struct delta_stats *stats, enum delta_format format)
+static void say_delta(struct session *const session, const struct delta_stats *const stats, const enum delta_format format)
 {
 	char base[DIGEST128_TEXT_BYTES];
 	char result[DIGEST128_TEXT_BYTES];
@@ -27,11 +27,12 @@ static void say_delta(struct session *session, const struct delta_stats *stats, 
 	output_line_end(&line);
 	output_format_size(stats->delta_bytes, delta_size);
 	output_format_size(stats->full_bytes, full_size);
-	output_say(&session->output, "%" PRIu64 " of %" PRIu64 " elements changed in %" PRIu64 " of %" PRIu64 " tensors; delta %s, checkpoint %s",
+	output_say(&session->output,
+		"%" PRIu64 " of %" PRIu64 " elements changed in %" PRIu64 " of %" PRIu64 " tensors; delta %s, checkpoint %s",
 		stats->changed_elements, stats->elements, stats->changed_tensors, stats->tensors, delta_size, full_size);
 }
 
-int command_diff(struct session *session, struct error *err)
+int command_diff(struct session *const session, struct error *const err)
 {
 	const struct options *const options = session->options;
 	enum delta_format format = DELTA_TRL_GAP;

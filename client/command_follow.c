@@ -4,7 +4,7 @@
 
 enum { POLL_S = 30, KEEP = 1 };
 
-int command_follow(struct session *session, struct error *err)
+int command_follow(struct session *const session, struct error *const err)
 {
 	const struct options *const options = session->options;
 	const struct follow_order order = {

@@ -14,7 +14,7 @@ struct stdout_sink {
 	struct body_sink sink;
 };
 
-static enum sink_result stdout_sink_write(struct body_sink *sink, struct span bytes, struct error *err)
+static enum sink_result stdout_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
 {
 	(void)sink;
 	size_t done = 0;
@@ -31,7 +31,8 @@ static enum sink_result stdout_sink_write(struct body_sink *sink, struct span by
 	return SINK_TAKEN;
 }
 
-static int get_to_stdout(struct remote *remote, const char *target, const struct remote_object_facts *facts, struct error *err)
+static int get_to_stdout(struct remote *const remote, const char *const target, const struct remote_object_facts *const facts,
+	struct error *const err)
 {
 	struct stdout_sink sink = {.sink = {.write = stdout_sink_write}};
 	const struct remote_object_range range = {
@@ -44,7 +45,7 @@ static int get_to_stdout(struct remote *remote, const char *target, const struct
 }
 
 /* The file to write: as given, or below a given folder under the key's last part. Heap. */
-static char *make_path(struct session *session, const struct object_name *name, struct error *err)
+static char *make_path(struct session *const session, const struct object_name *const name, struct error *const err)
 {
 	const char *const given = session->options->argument_count > 1 ? session->options->arguments[1] : ".";
 	struct stat facts;
@@ -63,7 +64,8 @@ static char *make_path(struct session *session, const struct object_name *name, 
 	return path;
 }
 
-static int get_to_file(struct session *session, struct remote *remote, const char *target, const struct remote_object_facts *facts, const char *path, struct error *err)
+static int get_to_file(struct session *const session, struct remote *const remote, const char *const target,
+	const struct remote_object_facts *const facts, const char *const path, struct error *const err)
 {
 	struct buffer part;
 	buffer_init(&part, 8192);
@@ -85,7 +87,7 @@ static int get_to_file(struct session *session, struct remote *remote, const cha
 	return result;
 }
 
-static void say_got(struct session *session, const char *path, uint64_t size)
+static void say_got(struct session *const session, const char *const path, const uint64_t size)
 {
 	char text[OUTPUT_SIZE_BYTES];
 	struct output_line line;
@@ -97,7 +99,7 @@ static void say_got(struct session *session, const char *path, uint64_t size)
 	output_say(&session->output, "got %s, %s", path, text);
 }
 
-int command_get(struct session *session, struct error *err)
+int command_get(struct session *const session, struct error *const err)
 {
 	const struct options *const options = session->options;
 	const bool to_stdout = options->argument_count > 1 && strcmp(options->arguments[1], "-") == 0;

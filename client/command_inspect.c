@@ -5,7 +5,7 @@
 #include "client/snapshot.h"
 #include "weights/delta.h"
 
-static void say_tensor(struct session *session, const struct schema_tensor *tensor, const struct digest128 *digest)
+static void say_tensor(struct session *const session, const struct schema_tensor *const tensor, const struct digest128 *const digest)
 {
 	char text[DIGEST128_TEXT_BYTES];
 	struct buffer shape;
@@ -29,7 +29,7 @@ static void say_tensor(struct session *session, const struct schema_tensor *tens
 	buffer_release(&shape);
 }
 
-static void say_checkpoint(struct session *session, const struct snapshot *snapshot)
+static void say_checkpoint(struct session *const session, const struct snapshot *const snapshot)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char schema[DIGEST128_TEXT_BYTES];
@@ -53,7 +53,7 @@ static void say_checkpoint(struct session *session, const struct snapshot *snaps
 	output_say(&session->output, "schema:     %s", schema);
 }
 
-static int inspect_checkpoint(struct session *session, struct error *err)
+static int inspect_checkpoint(struct session *const session, struct error *const err)
 {
 	struct snapshot snapshot;
 	if (snapshot_open(&snapshot, session->options->arguments[0], (unsigned)session->options->threads.value, err) != 0)
@@ -67,7 +67,7 @@ static int inspect_checkpoint(struct session *session, struct error *err)
 	return 0;
 }
 
-static void say_delta(struct session *session, const struct delta_summary *summary)
+static void say_delta(struct session *const session, const struct delta_summary *const summary)
 {
 	char base[DIGEST128_TEXT_BYTES];
 	char result[DIGEST128_TEXT_BYTES];
@@ -92,7 +92,7 @@ static void say_delta(struct session *session, const struct delta_summary *summa
 	}
 }
 
-int command_inspect(struct session *session, struct error *err)
+int command_inspect(struct session *const session, struct error *const err)
 {
 	struct delta_summary summary;
 	if (delta_inspect(session->options->arguments[0], &summary, err) != 0)
@@ -100,7 +100,8 @@ int command_inspect(struct session *session, struct error *err)
 	if (!summary.is_delta)
 		return inspect_checkpoint(session, err);
 	if (session->options->tensors)
-		return session_usage(session, err, "--tensors lists the tensors of a checkpoint; %s is a delta", session->options->arguments[0]);
+		return session_usage(session, err, "--tensors lists the tensors of a checkpoint; %s is a delta",
+			session->options->arguments[0]);
 	say_delta(session, &summary);
 	return 0;
 }

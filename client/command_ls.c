@@ -16,7 +16,7 @@ struct ls {
 };
 
 /* A key may hold anything, also what would drive a terminal: control bytes are shown as '?' there. */
-static void show_name(struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
+static void show_name(const struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
 {
 	const bool terminal = isatty(STDOUT_FILENO);
 	size_t len = 0;
@@ -25,7 +25,7 @@ static void show_name(struct span name, char out[NAME_SHOWN_MAX_BYTES + 1])
 	out[len] = '\0';
 }
 
-static void say_object(struct ls *ls, const struct listing_entry *entry)
+static void say_object(struct ls *const ls, const struct listing_entry *const entry)
 {
 	struct output *const output = &ls->session->output;
 	char name[NAME_SHOWN_MAX_BYTES + 1];
@@ -43,10 +43,11 @@ static void say_object(struct ls *ls, const struct listing_entry *entry)
 	if (entry->is_prefix)
 		output_say(output, "%14s  %24s  %s", "", "", name);
 	else
-		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size, (int)entry->modified.len, (const char *)entry->modified.data, name);
+		output_say(output, "%14" PRIu64 "  %24.*s  %s", entry->size, (int)entry->modified.len, (const char *)entry->modified.data,
+			name);
 }
 
-static void say_bucket(struct ls *ls, const struct listing_entry *entry)
+static void say_bucket(struct ls *const ls, const struct listing_entry *const entry)
 {
 	char name[NAME_SHOWN_MAX_BYTES + 1];
 	struct output_line line;
@@ -59,7 +60,8 @@ static void say_bucket(struct ls *ls, const struct listing_entry *entry)
 }
 
 /* Fetches one page, says it, and moves `token` (a buffer that outlives the page) on. False in *out_more at the end. */
-static int one_page(struct ls *ls, struct span prefix, struct buffer *token, bool *out_more, struct error *err)
+static int one_page(struct ls *const ls, const struct span prefix, struct buffer *const token, bool *const out_more,
+	struct error *const err)
 {
 	const struct remote_object_page page = {
 		.bucket = ls->bucket,
@@ -84,7 +86,7 @@ static int one_page(struct ls *ls, struct span prefix, struct buffer *token, boo
 	return result;
 }
 
-int command_ls(struct session *session, struct error *err)
+int command_ls(struct session *const session, struct error *const err)
 {
 	const struct options *const options = session->options;
 	struct ls ls = {.session = session, .left = options->limit.given ? options->limit.value : UINT64_MAX};

@@ -8,7 +8,7 @@
 
 enum { METADATA_MAX_BYTES = 64 * 1024 };
 
-static void print_metadata(const struct options *options, struct buffer *out)
+static void print_metadata(const struct options *const options, struct buffer *const out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -26,7 +26,7 @@ static void print_metadata(const struct options *options, struct buffer *out)
 	json_writer_end(&writer, '}');
 }
 
-static int check_metadata(struct session *session, struct error *err)
+static int check_metadata(struct session *const session, struct error *const err)
 {
 	for (size_t i = 0; i < session->options->metadata_count; i++)
 		if (strcspn(session->options->metadata[i], "=") > 255)
@@ -34,7 +34,7 @@ static int check_metadata(struct session *session, struct error *err)
 	return 0;
 }
 
-static int make_order(struct session *session, struct publish_order *order, struct error *err)
+static int make_order(struct session *const session, struct publish_order *const order, struct error *const err)
 {
 	const struct options *const options = session->options;
 	*order = (struct publish_order){
@@ -45,6 +45,7 @@ static int make_order(struct session *session, struct publish_order *order, stru
 		.label = options->label,
 		.format = DELTA_TRL_GAP,
 		.take_over = options->take_over,
+		.create_bucket = options->create_bucket,
 		.has_keep_steps = options->keep_steps.given,
 		.keep_steps = options->keep_steps.value,
 		.threads = (unsigned)options->threads.value,
@@ -59,7 +60,7 @@ static int make_order(struct session *session, struct publish_order *order, stru
 	return session->usage ? -1 : check_metadata(session, err);
 }
 
-static void say_published(struct session *session, const struct publish_outcome *outcome, int64_t total_ms)
+static void say_published(struct session *const session, const struct publish_outcome *const outcome, const int64_t total_ms)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	struct output_line line;
@@ -88,11 +89,12 @@ static void say_published(struct session *session, const struct publish_outcome 
 	else
 		output_say(&session->output, "published step %" PRIu64 " of %s: %s%s%s%s in %.1f s", outcome->step, session->options->run,
 			outcome->delta_bytes > 0 ? "delta " : "", outcome->delta_bytes > 0 ? delta : "",
-			outcome->anchor_bytes > 0 ? (outcome->delta_bytes > 0 ? ", anchor " : "anchor ") : "", outcome->anchor_bytes > 0 ? anchor : "",
+			outcome->anchor_bytes > 0 ? (outcome->delta_bytes > 0 ? ", anchor " : "anchor ") : "",
+			outcome->anchor_bytes > 0 ? anchor : "",
 			(double)total_ms / 1000);
 }
 
-int command_publish(struct session *session, struct error *err)
+int command_publish(struct session *const session, struct error *const err)
 {
 	const struct clock_source *const clock = clock_system();
 	const int64_t started = clock->monotonic_ms(clock);

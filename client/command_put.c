@@ -13,7 +13,7 @@
 enum { COPY_BLOCK_BYTES = 256 * 1024 };
 
 /* A stream has no size and cannot be sent twice: it becomes a nameless temporary file first. */
-static int spool_stdin(struct error *err)
+static int spool_stdin(struct error *const err)
 {
 	const char *const folder = getenv("TMPDIR");
 	const int fd = open(folder != NULL ? folder : "/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -36,7 +36,7 @@ static int spool_stdin(struct error *err)
 	return result;
 }
 
-static int open_file(const char *path, struct error *err)
+static int open_file(const char *const path, struct error *const err)
 {
 	if (strcmp(path, "-") == 0)
 		return spool_stdin(err);
@@ -45,7 +45,8 @@ static int open_file(const char *path, struct error *err)
 }
 
 /* BUCKET/ or BUCKET/folder/ takes the file's own name. */
-static int make_key(struct session *session, const char *path, const struct object_name *name, struct buffer *out, struct error *err)
+static int make_key(struct session *const session, const char *const path, const struct object_name *const name, struct buffer *const out,
+	struct error *const err)
 {
 	buffer_add_span(out, name->key);
 	if (name->key.len > 0 && name->key.data[name->key.len - 1] != '/')
@@ -58,7 +59,8 @@ static int make_key(struct session *session, const char *path, const struct obje
 	return buffer_check(out, "the key", err);
 }
 
-static int send_file(struct session *session, struct remote *remote, const char *target, const char *path, uint64_t *out_size, struct error *err)
+static int send_file(struct session *const session, struct remote *const remote, const char *const target, const char *const path,
+	uint64_t *const out_size, struct error *const err)
 {
 	const int fd = open_file(path, err);
 	if (fd < 0)
@@ -78,7 +80,7 @@ static int send_file(struct session *session, struct remote *remote, const char 
 	return result;
 }
 
-static void say_put(struct session *session, const struct object_name *name, struct span key, uint64_t size)
+static void say_put(struct session *const session, const struct object_name *const name, const struct span key, const uint64_t size)
 {
 	char text[OUTPUT_SIZE_BYTES];
 	struct output_line line;
@@ -88,10 +90,11 @@ static void say_put(struct session *session, const struct object_name *name, str
 	json_writer_text(&line.writer, "key", key);
 	json_writer_u64(&line.writer, "bytes", size);
 	output_line_end(&line);
-	output_say(&session->output, "put %.*s/%.*s, %s", (int)name->bucket.len, (const char *)name->bucket.data, (int)key.len, (const char *)key.data, text);
+	output_say(&session->output, "put %.*s/%.*s, %s", (int)name->bucket.len, (const char *)name->bucket.data, (int)key.len,
+		(const char *)key.data, text);
 }
 
-int command_put(struct session *session, struct error *err)
+int command_put(struct session *const session, struct error *const err)
 {
 	const char *const path = session->options->arguments[0];
 	struct object_name name;
@@ -113,7 +116,8 @@ int command_put(struct session *session, struct error *err)
 	if (result == 0)
 		say_put(session, &name, buffer_span(&key), size);
 	else if (err->kind == ERROR_NO_BUCKET)
-		error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it", (int)name.bucket.len, (const char *)name.bucket.data);
+		error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it", (int)name.bucket.len,
+			(const char *)name.bucket.data);
 out:
 	free(target);
 	remote_free(remote);

@@ -4,7 +4,7 @@
 
 #include "client/remote_object.h"
 
-static int remove_one(struct session *session, struct remote *remote, const char *text, struct error *err)
+static int remove_one(struct session *const session, struct remote *const remote, const char *const text, struct error *const err)
 {
 	struct object_name name;
 	if (session_object_name(session, text, &name, err) != 0)
@@ -25,7 +25,7 @@ static int remove_one(struct session *session, struct remote *remote, const char
 	return 0;
 }
 
-int command_rm(struct session *session, struct error *err)
+int command_rm(struct session *const session, struct error *const err)
 {
 	struct remote *const remote = session_connect(session, err);
 	int result = remote == NULL ? -1 : 0;

@@ -10,7 +10,7 @@
 
 enum { ARENA_BYTES = 64 * 1024 * 1024 };
 
-static void say_run(struct session *session, const struct run_message *run)
+static void say_run(struct session *const session, const struct run_message *const run)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char created[CLOCK_TEXT_BYTES];
@@ -34,11 +34,12 @@ static void say_run(struct session *session, const struct run_message *run)
 	json_writer_u64(&line.writer, "keep_steps", run->keep_steps);
 	json_writer_text(&line.writer, "created", span_text(created));
 	output_line_end(&line);
-	output_say(&session->output, "%.*s/%.*s  %s, %" PRIu64 " kept, %s", (int)run->bucket.len, (const char *)run->bucket.data, (int)run->run.len,
+	output_say(&session->output, "%.*s/%.*s  %s, %" PRIu64 " kept, %s", (int)run->bucket.len, (const char *)run->bucket.data,
+		(int)run->run.len,
 		(const char *)run->run.data, head, run->steps, size);
 }
 
-static int list_bucket(struct session *session, struct remote *remote, struct span bucket, struct error *err)
+static int list_bucket(struct session *const session, struct remote *const remote, const struct span bucket, struct error *const err)
 {
 	struct buffer after;
 	buffer_init(&after, 1024);
@@ -46,16 +47,14 @@ static int list_bucket(struct session *session, struct remote *remote, struct sp
 	int result = 0;
 	while (result == 0 && more && !session->output.failed) {
 		struct arena *const arena = arena_new(ARENA_BYTES);
-		struct run_message *runs;
-		size_t count;
-		result = remote_run_list(remote, bucket, buffer_span(&after), arena, &runs, &count, &more, err);
-		for (size_t i = 0; i < count && result == 0; i++)
-			say_run(session, &runs[i]);
-		if (result == 0 && count > 0) {
+		struct remote_run_page page = {0};
+		result = remote_run_list(remote, bucket, buffer_span(&after), arena, &page, err);
+		for (size_t i = 0; i < page.count && result == 0; i++)
+			say_run(session, &page.runs[i]);
+		more = page.more && page.count > 0;
+		if (result == 0 && more) {
 			buffer_reset(&after);
-			buffer_add_span(&after, runs[count - 1].run);
-		} else {
-			more = false;
+			buffer_add_span(&after, page.runs[page.count - 1].run);
 		}
 		arena_free(arena);
 	}
@@ -63,7 +62,7 @@ static int list_bucket(struct session *session, struct remote *remote, struct sp
 	return result;
 }
 
-static int list_everything(struct session *session, struct remote *remote, struct error *err)
+static int list_everything(struct session *const session, struct remote *const remote, struct error *const err)
 {
 	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct listing buckets = {0};
@@ -77,7 +76,7 @@ static int list_everything(struct session *session, struct remote *remote, struc
 	return result;
 }
 
-int command_runs(struct session *session, struct error *err)
+int command_runs(struct session *const session, struct error *const err)
 {
 	struct object_name name;
 	const struct options *const options = session->options;
@@ -85,12 +84,14 @@ int command_runs(struct session *session, struct error *err)
 		if (session_object_name(session, options->arguments[0], &name, err) != 0)
 			return -1;
 		if (name.key.len > 0)
-			return session_usage(session, err, "runs takes a bucket; `deltabucket steps %s` lists the steps of one run", options->arguments[0]);
+			return session_usage(session, err, "runs takes a bucket; `deltabucket steps %s` lists the steps of one run",
+				options->arguments[0]);
 	}
 	struct remote *const remote = session_connect(session, err);
 	int result = -1;
 	if (remote != NULL)
-		result = options->argument_count > 0 ? list_bucket(session, remote, name.bucket, err) : list_everything(session, remote, err);
+		result = options->argument_count > 0 ? list_bucket(session, remote, name.bucket, err) : list_everything(session, remote,
+			err);
 	remote_free(remote);
 	return result;
 }

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "client/remote_run.h"
 
-static void add_form(struct json_writer *writer, const struct step_form *form)
+static void add_form(struct json_writer *const writer, const struct step_form *const form)
 {
 	json_writer_object(writer, NULL);
 	json_writer_text(writer, "kind", span_text(step_form_kind_name(form->kind)));
@@ -18,7 +18,8 @@ static void add_form(struct json_writer *writer, const struct step_form *form)
 	json_writer_end(writer, '}');
 }
 
-static void say_json(struct session *session, const struct step_message *step, const char *digest, const char *created)
+static void say_json(struct session *const session, const struct step_message *const step, const char *const digest,
+	const char *const created)
 {
 	struct output_line line;
 	output_line_begin(&line, &session->output, NULL);
@@ -37,7 +38,7 @@ static void say_json(struct session *session, const struct step_message *step, c
 	output_line_end(&line);
 }
 
-static void say_step(struct session *session, const struct step_message *step)
+static void say_step(struct session *const session, const struct step_message *const step)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char created[CLOCK_TEXT_BYTES];
@@ -55,27 +56,26 @@ static void say_step(struct session *session, const struct step_message *step)
 		step->label.len > 0 ? "  " : "", (int)step->label.len, (const char *)step->label.data);
 }
 
-static int list_from(struct session *session, struct remote *remote, const struct run_name *run, uint64_t from, struct error *err)
+static int list_from(struct session *const session, struct remote *const remote, const struct run_name *const run, uint64_t from,
+	struct error *const err)
 {
 	bool more = true;
 	int result = 0;
 	while (result == 0 && more && !session->output.failed) {
 		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-		struct step_message *steps;
-		size_t count = 0;
-		result = remote_run_list_steps(remote, run, from, arena, &steps, &count, &more, err);
-		for (size_t i = 0; i < count && result == 0; i++)
-			say_step(session, &steps[i]);
-		if (count > 0)
-			from = steps[count - 1].step + 1;
-		else
-			more = false;
+		struct remote_run_page page = {0};
+		result = remote_run_list_steps(remote, run, from, arena, &page, err);
+		for (size_t i = 0; i < page.count && result == 0; i++)
+			say_step(session, &page.steps[i]);
+		more = page.more && page.count > 0;
+		if (result == 0 && more)
+			from = page.steps[page.count - 1].step + 1;
 		arena_free(arena);
 	}
 	return result;
 }
 
-int command_steps(struct session *session, struct error *err)
+int command_steps(struct session *const session, struct error *const err)
 {
 	const struct options *const options = session->options;
 	struct run_name run;

@@ -55,13 +55,13 @@ static const struct {
 	{ERROR_NOT_READY, EXIT_CODE_NOT_READY},
 };
 
-const struct exit_code_row *exit_code_rows(size_t *out_count)
+const struct exit_code_row *exit_code_rows(size_t *const out_count)
 {
 	*out_count = sizeof ROWS / sizeof ROWS[0];
 	return ROWS;
 }
 
-enum exit_code exit_code_of(enum error_kind kind)
+enum exit_code exit_code_of(const enum error_kind kind)
 {
 	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
 		if (KINDS[i].kind == kind)

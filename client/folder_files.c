@@ -9,7 +9,7 @@
 
 enum { DEPTH_MAX = 32 };
 
-char *folder_files_join(const char *folder, const char *name)
+char *folder_files_join(const char *const folder, const char *const name)
 {
 	const size_t folder_len = strlen(folder);
 	const size_t name_len = strlen(name);
@@ -20,7 +20,7 @@ char *folder_files_join(const char *folder, const char *name)
 	return joined;
 }
 
-int folder_files_make_parent(const char *path, struct error *err)
+int folder_files_make_parent(const char *const path, struct error *const err)
 {
 	char *const parent = memory_copy_text(path);
 	char *const slash = strrchr(parent, '/');
@@ -43,7 +43,8 @@ struct walk {
 
 static int walk_folder(const struct walk *walk, const char *folder, const char *prefix, unsigned depth, struct error *err);
 
-static int walk_entry(const struct walk *walk, const char *path, const char *name, unsigned depth, struct error *err)
+static int walk_entry(const struct walk *const walk, const char *const path, const char *const name, const unsigned depth,
+	struct error *const err)
 {
 	struct stat facts;
 	if (lstat(path, &facts) != 0)
@@ -53,7 +54,8 @@ static int walk_entry(const struct walk *walk, const char *path, const char *nam
 	return walk->visit(walk->owner, name, path, &facts, err);
 }
 
-static int walk_folder(const struct walk *walk, const char *folder, const char *prefix, unsigned depth, struct error *err)
+static int walk_folder(const struct walk *const walk, const char *const folder, const char *const prefix, const unsigned depth,
+	struct error *const err)
 {
 	char **names;
 	size_t count;
@@ -73,7 +75,8 @@ static int walk_folder(const struct walk *walk, const char *folder, const char *
 	return result;
 }
 
-static int collect(void *owner, const char *name, const char *path, const struct stat *facts, struct error *err)
+static int collect(void *const owner, const char *const name, const char *const path, const struct stat *const facts,
+	struct error *const err)
 {
 	struct folder_files *const files = owner;
 	if (S_ISDIR(facts->st_mode))
@@ -91,14 +94,14 @@ static int collect(void *owner, const char *name, const char *path, const struct
 	return 0;
 }
 
-static int by_name(const void *left, const void *right)
+static int by_name(const void *const left, const void *const right)
 {
 	const struct folder_file *const a = left;
 	const struct folder_file *const b = right;
 	return strcmp(a->name, b->name);
 }
 
-int folder_files_read(const char *folder, struct folder_files *out, struct error *err)
+int folder_files_read(const char *const folder, struct folder_files *const out, struct error *const err)
 {
 	*out = (struct folder_files){0};
 	const struct walk walk = {.visit = collect, .owner = out};
@@ -111,7 +114,7 @@ int folder_files_read(const char *folder, struct folder_files *out, struct error
 	return 0;
 }
 
-void folder_files_release(struct folder_files *files)
+void folder_files_release(struct folder_files *const files)
 {
 	for (size_t i = 0; i < files->count; i++) {
 		free(files->files[i].name);
@@ -121,17 +124,37 @@ void folder_files_release(struct folder_files *files)
 	*files = (struct folder_files){0};
 }
 
-static int sync_entry(void *owner, const char *name, const char *path, const struct stat *facts, struct error *err)
+static int sync_entry(void *const owner, const char *const name, const char *const path, const struct stat *const facts,
+	struct error *const err)
 {
 	(void)owner;
 	(void)name;
 	return S_ISDIR(facts->st_mode) ? file_sync_folder(file_system(), path, err) : 0;
 }
 
-int folder_files_sync(const char *folder, struct error *err)
+int folder_files_sync(const char *const folder, struct error *const err)
 {
 	const struct walk walk = {.visit = sync_entry};
 	if (walk_folder(&walk, folder, NULL, 0, err) != 0)
 		return -1;
 	return file_sync_folder(file_system(), folder, err);
+}
+
+int folder_files_remove_temporary(const char *const folder, const char *const name, struct error *const err)
+{
+	char **names;
+	size_t count;
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	const size_t len = strlen(name);
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		if (strncmp(names[i], name, len) != 0 || strncmp(names[i] + len, ".tmp-", 5) != 0)
+			continue;
+		char *const path = folder_files_join(folder, names[i]);
+		result = file_remove_tree(path, err);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
 }

@@ -29,5 +29,7 @@ char *folder_files_join(const char *folder, const char *name);
 int folder_files_make_parent(const char *path, struct error *err);
 /* Syncs `folder` and every folder in it, so that the names in them last. */
 int folder_files_sync(const char *folder, struct error *err);
+/* Removes what a killed file_publish of `name` left in `folder`. Call under the folder's lock. */
+int folder_files_remove_temporary(const char *folder, const char *name, struct error *err);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "base/error.h"
 
-/* A descriptor to give to folder_lock_leave; -1 with busy when another process holds it. `who` names the holder in the message. The folder must exist. */
+/* A descriptor to give to folder_lock_leave; -1 with busy when another process holds it. `who` names the holder in the message. The
+ * folder must exist. */
 int folder_lock_enter(const char *folder, const char *who, struct error *err);
 void folder_lock_leave(int fd); /* -1 is fine */
 

@@ -22,12 +22,12 @@ static const char GENERATIONS[] = "generations";
 static const char CURRENT[] = "current";
 static const char CURRENT_NEW[] = "current.new";
 
-static char *below(const struct follow_folder *folder, const char *name)
+static char *below(const struct follow_folder *const folder, const char *const name)
 {
 	return folder_files_join(folder->path, name);
 }
 
-static char *generation_path(const struct follow_folder *folder, const char *name)
+static char *generation_path(const struct follow_folder *const folder, const char *const name)
 {
 	char *const generations = below(folder, GENERATIONS);
 	char *const path = folder_files_join(generations, name);
@@ -35,21 +35,21 @@ static char *generation_path(const struct follow_folder *folder, const char *nam
 	return path;
 }
 
-static char *sidecar_path(const struct follow_folder *folder, const char *name)
+static char *sidecar_path(const struct follow_folder *const folder, const char *const name)
 {
 	char file[NAME_MAX + 1];
 	ASSERT(snprintf(file, sizeof file, "%s.json", name) < (int)sizeof file);
 	return generation_path(folder, file);
 }
 
-static char *copy_span(struct span text)
+static char *copy_span(const struct span text)
 {
 	char *const copy = memory_new(text.len + 1);
 	memcpy(copy, text.data, text.len);
 	return copy;
 }
 
-static void generation_release(struct follow_generation *generation)
+static void generation_release(struct follow_generation *const generation)
 {
 	free(generation->name);
 	free(generation->label);
@@ -57,7 +57,7 @@ static void generation_release(struct follow_generation *generation)
 }
 
 /* A JSON document of ours; NULL when it is absent (*out_absent) or damaged. */
-static struct json_node *read_json(const char *path, bool *out_absent, struct error *err)
+static struct json_node *read_json(const char *const path, bool *const out_absent, struct error *const err)
 {
 	*out_absent = !file_exists(path);
 	if (*out_absent)
@@ -72,7 +72,7 @@ static struct json_node *read_json(const char *path, bool *out_absent, struct er
 }
 
 /* False when there is no whole generation of that name. */
-static bool generation_read(const struct follow_folder *folder, const char *name, struct follow_generation *out)
+static bool generation_read(const struct follow_folder *const folder, const char *const name, struct follow_generation *const out)
 {
 	char *const path = sidecar_path(folder, name);
 	struct error ignored = {0};
@@ -81,7 +81,8 @@ static bool generation_read(const struct follow_folder *folder, const char *name
 	struct span digest;
 	struct span label;
 	struct follow_generation read = {0};
-	const bool whole = json_node_u64(json_node_member(root, "step"), &read.step) && json_node_u64(json_node_member(root, "order"), &read.order) &&
+	const bool whole = json_node_u64(json_node_member(root, "step"), &read.step) && json_node_u64(json_node_member(root, "order"),
+		&read.order) &&
 		json_node_text(json_node_member(root, "digest"), &digest) && digest128_parse(digest, &read.digest) &&
 		json_node_text(json_node_member(root, "label"), &label);
 	if (whole) {
@@ -95,7 +96,7 @@ static bool generation_read(const struct follow_folder *folder, const char *name
 }
 
 /* The generation that `current` leads to. */
-static void find_current(struct follow_folder *folder)
+static void find_current(struct follow_folder *const folder)
 {
 	char *const link = below(folder, CURRENT);
 	char target[PATH_MAX];
@@ -110,7 +111,7 @@ static void find_current(struct follow_folder *folder)
 	folder->has_current = generation_read(folder, target + prefix, &folder->current);
 }
 
-static int check_state(struct follow_folder *folder, const struct json_node *root, struct error *err)
+static int check_state(struct follow_folder *const folder, const struct json_node *const root, struct error *const err)
 {
 	uint64_t version;
 	struct span endpoint;
@@ -120,16 +121,18 @@ static int check_state(struct follow_folder *folder, const struct json_node *roo
 		!json_node_text(json_node_member(root, "run"), &run))
 		return error_set(err, ERROR_CORRUPT, "%s/%s is no state file of deltabucket follow", folder->path, STATE_FILE);
 	if (version != STATE_VERSION)
-		return error_set(err, ERROR_UNSUPPORTED, "%s/%s has version %" PRIu64 "; this program reads %d", folder->path, STATE_FILE, version, STATE_VERSION);
+		return error_set(err, ERROR_UNSUPPORTED, "%s/%s has version %" PRIu64 "; this program reads %d", folder->path, STATE_FILE,
+			version, STATE_VERSION);
 	if (!span_equal_text(endpoint, folder->endpoint) || !span_equal_text(run, folder->run))
-		return error_set(err, ERROR_EXISTS, "%s follows run %.*s at %.*s; give another folder", folder->path, (int)run.len, (const char *)run.data,
+		return error_set(err, ERROR_EXISTS, "%s follows run %.*s at %.*s; give another folder", folder->path, (int)run.len,
+			(const char *)run.data,
 			(int)endpoint.len, (const char *)endpoint.data);
 	if (json_node_text(json_node_member(root, "executed"), &executed))
 		folder->executed = copy_span(executed);
 	return 0;
 }
 
-static void print_generation(struct json_writer *writer, const struct follow_generation *generation)
+static void print_generation(struct json_writer *const writer, const struct follow_generation *const generation)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	digest128_format(&generation->digest, digest);
@@ -138,14 +141,14 @@ static void print_generation(struct json_writer *writer, const struct follow_gen
 	json_writer_text(writer, "label", span_text(generation->label));
 }
 
-static int write_json(const char *path, const struct buffer *text, struct error *err)
+static int write_json(const char *const path, const struct buffer *const text, struct error *const err)
 {
 	if (buffer_check(text, path, err) != 0)
 		return -1;
 	return file_publish(file_system(), path, buffer_span(text), 0644, err);
 }
 
-static int save(const struct follow_folder *folder, struct error *err)
+static int save(const struct follow_folder *const folder, struct error *const err)
 {
 	struct buffer text;
 	struct json_writer writer;
@@ -169,7 +172,7 @@ static int save(const struct follow_folder *folder, struct error *err)
 }
 
 /* A folder without state is taken only when it is empty: a checkpoint that somebody else put there is never touched. */
-static int begin(struct follow_folder *folder, struct error *err)
+static int begin(struct follow_folder *const folder, struct error *const err)
 {
 	char **names;
 	size_t count;
@@ -178,12 +181,14 @@ static int begin(struct follow_folder *folder, struct error *err)
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
 		if (strcmp(names[i], "lost+found") != 0)
-			result = error_set(err, ERROR_EXISTS, "%s holds files that deltabucket follow did not put there (%s); give an empty folder", folder->path, names[i]);
+			result = error_set(err, ERROR_EXISTS,
+				"%s holds files that deltabucket follow did not put there (%s); give an empty folder", folder->path,
+				names[i]);
 	file_names_free(names, count);
 	return result == 0 ? save(folder, err) : -1;
 }
 
-static int load(struct follow_folder *folder, struct error *err)
+static int load(struct follow_folder *const folder, struct error *const err)
 {
 	char *const path = below(folder, STATE_FILE);
 	bool absent;
@@ -201,7 +206,7 @@ static int load(struct follow_folder *folder, struct error *err)
 }
 
 /* Removes generation folders without a sidecar, and sidecars without a folder. */
-static int remove_leftovers(const struct follow_folder *folder, struct error *err)
+static int remove_leftovers(const struct follow_folder *const folder, struct error *const err)
 {
 	char *const generations = below(folder, GENERATIONS);
 	char **names = NULL;
@@ -226,7 +231,8 @@ static int remove_leftovers(const struct follow_folder *folder, struct error *er
 	return result;
 }
 
-int follow_folder_open(struct follow_folder *folder, const char *path, const char *endpoint, const char *run, struct error *err)
+int follow_folder_open(struct follow_folder *const folder, const char *const path, const char *const endpoint, const char *const run,
+	struct error *const err)
 {
 	*folder = (struct follow_folder){
 		.path = memory_copy_text(path),
@@ -237,7 +243,7 @@ int follow_folder_open(struct follow_folder *folder, const char *path, const cha
 	if (file_make_folder(path, 0755, err) != 0)
 		goto fail;
 	folder->lock_fd = folder_lock_enter(path, "deltabucket follow", err);
-	if (folder->lock_fd < 0 || load(folder, err) != 0)
+	if (folder->lock_fd < 0 || folder_files_remove_temporary(path, STATE_FILE, err) != 0 || load(folder, err) != 0)
 		goto fail;
 	find_current(folder);
 	if (remove_leftovers(folder, err) != 0)
@@ -248,7 +254,7 @@ fail:
 	return -1;
 }
 
-void follow_folder_close(struct follow_folder *folder)
+void follow_folder_close(struct follow_folder *const folder)
 {
 	if (folder->path == NULL)
 		return;
@@ -261,18 +267,18 @@ void follow_folder_close(struct follow_folder *folder)
 	*folder = (struct follow_folder){.lock_fd = -1};
 }
 
-char *follow_folder_current(const struct follow_folder *folder)
+char *follow_folder_current(const struct follow_folder *const folder)
 {
 	ASSERT(folder->has_current);
 	return generation_path(folder, folder->current.name);
 }
 
-char *follow_folder_incoming(const struct follow_folder *folder)
+char *follow_folder_incoming(const struct follow_folder *const folder)
 {
 	return below(folder, "incoming");
 }
 
-void follow_folder_next(const struct follow_folder *folder, uint64_t step, char **out_name, char **out_path)
+void follow_folder_next(const struct follow_folder *const folder, const uint64_t step, char **const out_name, char **const out_path)
 {
 	for (unsigned again = 1;; again++) {
 		char name[64];
@@ -290,7 +296,8 @@ void follow_folder_next(const struct follow_folder *folder, uint64_t step, char 
 	}
 }
 
-static int write_sidecar(const struct follow_folder *folder, const struct follow_generation *generation, struct error *err)
+static int write_sidecar(const struct follow_folder *const folder, const struct follow_generation *const generation,
+	struct error *const err)
 {
 	struct buffer text;
 	struct json_writer writer;
@@ -308,7 +315,7 @@ static int write_sidecar(const struct follow_folder *folder, const struct follow
 	return result;
 }
 
-static int swap_link(const struct follow_folder *folder, const char *name, struct error *err)
+static int swap_link(const struct follow_folder *const folder, const char *const name, struct error *const err)
 {
 	char target[128];
 	snprintf(target, sizeof target, "%s/%s", GENERATIONS, name);
@@ -328,7 +335,7 @@ static int swap_link(const struct follow_folder *folder, const char *name, struc
 }
 
 /* One more than any that is there, so that the newest can be told whatever the clock does. */
-static uint64_t next_order(const struct follow_folder *folder)
+static uint64_t next_order(const struct follow_folder *const folder)
 {
 	char *const generations = below(folder, GENERATIONS);
 	char **names = NULL;
@@ -350,7 +357,7 @@ static uint64_t next_order(const struct follow_folder *folder)
 	return highest + 1;
 }
 
-int follow_folder_swap(struct follow_folder *folder, const struct follow_swap *swap, struct error *err)
+int follow_folder_swap(struct follow_folder *const folder, const struct follow_swap *const swap, struct error *const err)
 {
 	struct follow_generation fresh = {
 		.name = memory_copy_text(swap->name),
@@ -369,18 +376,18 @@ int follow_folder_swap(struct follow_folder *folder, const struct follow_swap *s
 	return save(folder, err);
 }
 
-void follow_folder_distrust(struct follow_folder *folder)
+void follow_folder_distrust(struct follow_folder *const folder)
 {
 	folder->has_current = false;
 	generation_release(&folder->current);
 }
 
-bool follow_folder_has_executed(const struct follow_folder *folder)
+bool follow_folder_has_executed(const struct follow_folder *const folder)
 {
 	return folder->has_current && folder->executed != NULL && strcmp(folder->executed, folder->current.name) == 0;
 }
 
-int follow_folder_set_executed(struct follow_folder *folder, struct error *err)
+int follow_folder_set_executed(struct follow_folder *const folder, struct error *const err)
 {
 	ASSERT(folder->has_current);
 	free(folder->executed);
@@ -388,7 +395,7 @@ int follow_folder_set_executed(struct follow_folder *folder, struct error *err)
 	return save(folder, err);
 }
 
-static int newest_first(const void *left, const void *right)
+static int newest_first(const void *const left, const void *const right)
 {
 	const struct follow_generation *const a = left;
 	const struct follow_generation *const b = right;
@@ -396,7 +403,7 @@ static int newest_first(const void *left, const void *right)
 }
 
 /* The sidecar goes first: a crash between leaves a leftover, not a half-empty generation. */
-static int remove_generation(const struct follow_folder *folder, const char *name, struct error *err)
+static int remove_generation(const struct follow_folder *const folder, const char *const name, struct error *const err)
 {
 	char *const sidecar = sidecar_path(folder, name);
 	char *const path = generation_path(folder, name);
@@ -408,7 +415,7 @@ static int remove_generation(const struct follow_folder *folder, const char *nam
 	return result;
 }
 
-int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err)
+int follow_folder_trim(const struct follow_folder *const folder, const uint64_t keep, struct error *const err)
 {
 	char *const generations = below(folder, GENERATIONS);
 	char **names = NULL;
@@ -419,7 +426,8 @@ int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct
 	if (result == 0)
 		others = memory_new_array(count + 1, sizeof *others);
 	for (size_t i = 0; i < count; i++)
-		if ((!folder->has_current || strcmp(names[i], folder->current.name) != 0) && generation_read(folder, names[i], &others[other_count]))
+		if ((!folder->has_current || strcmp(names[i], folder->current.name) != 0) && generation_read(folder, names[i],
+			&others[other_count]))
 			other_count++;
 	if (other_count > 0)
 		qsort(others, other_count, sizeof *others, newest_first);

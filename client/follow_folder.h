@@ -33,8 +33,8 @@ struct follow_folder {
 	char *executed;  /* generation that --exec has run for; NULL: none */
 };
 
-/* Makes DIR where needed, locks, reads and repairs it. busy when another follower holds it; exists when it holds files that are not a follower's, or
- * follows another run; corrupt when its state is unreadable. */
+/* Makes DIR where needed, locks, reads and repairs it. busy when another follower holds it; exists when it holds files that are not a
+ * follower's, or follows another run; corrupt when its state is unreadable. */
 int follow_folder_open(struct follow_folder *folder, const char *path, const char *endpoint, const char *run, struct error *err);
 void follow_folder_close(struct follow_folder *folder); /* a zeroed one is fine */
 

@@ -32,13 +32,13 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static void new_answers(struct follower *follower)
+static void new_answers(struct follower *const follower)
 {
 	arena_free(follower->arena);
 	follower->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 }
 
-static char *text_of(struct span text)
+static char *text_of(const struct span text)
 {
 	char *const copy = memory_new(text.len + 1);
 	if (text.len > 0)
@@ -46,7 +46,7 @@ static char *text_of(struct span text)
 	return copy;
 }
 
-static void say_step(struct follower *follower, const struct catch_up_result *fetched, int64_t created_ms)
+static void say_step(struct follower *const follower, const struct catch_up_result *const fetched, const int64_t created_ms)
 {
 	const struct follow_generation *const current = &follower->folder.current;
 	const struct clock_source *const clock = clock_system();
@@ -68,13 +68,15 @@ static void say_step(struct follower *follower, const struct catch_up_result *fe
 	json_writer_i64(&line.writer, "apply_ms", fetched->apply_ms);
 	json_writer_i64(&line.writer, "lag_ms", lag_ms);
 	output_line_end(&line);
-	output_say(&follower->session->output, "step %" PRIu64 "%s%s%s: %s in %.1f s, applied in %.1f s, %.1f s after it was published", current->step,
-		current->label[0] != '\0' ? " (" : "", current->label, current->label[0] != '\0' ? ")" : "", size, (double)fetched->fetch_ms / 1000,
+	output_say(&follower->session->output, "step %" PRIu64 "%s%s%s: %s in %.1f s, applied in %.1f s, %.1f s after it was published",
+		current->step,
+		current->label[0] != '\0' ? " (" : "", current->label, current->label[0] != '\0' ? ")" : "", size,
+		(double)fetched->fetch_ms / 1000,
 		(double)fetched->apply_ms / 1000, (double)lag_ms / 1000);
 }
 
 /* For --once and --step when there was nothing to fetch. */
-static void say_held(struct follower *follower)
+static void say_held(struct follower *const follower)
 {
 	const struct follow_generation *const current = &follower->folder.current;
 	char digest[DIGEST128_TEXT_BYTES];
@@ -89,7 +91,7 @@ static void say_held(struct follower *follower)
 	output_say(&follower->session->output, "step %" PRIu64 " is held already", current->step);
 }
 
-static void say_failure(struct follower *follower, const char *event, const struct error *failure)
+static void say_failure(struct follower *const follower, const char *const event, const struct error *const failure)
 {
 	struct output_line line;
 	output_line_begin(&line, &follower->session->output, event);
@@ -99,8 +101,9 @@ static void say_failure(struct follower *follower, const char *event, const stru
 	output_note(&follower->session->output, "%s", failure->text);
 }
 
-/* --exec for the current generation, unless it has run for it: at least once for each one that a reader could have seen and that is still current. */
-static int run_hook(struct follower *follower, struct error *err)
+/* --exec for the current generation, unless it has run for it: at least once for each one that a reader could have seen and that is still
+ * current. */
+static int run_hook(struct follower *const follower, struct error *const err)
 {
 	const char *const command = follower->order->exec;
 	const struct follow_generation *const current = &follower->folder.current;
@@ -110,17 +113,23 @@ static int run_hook(struct follower *follower, struct error *err)
 	if (command != NULL) {
 		char step[24];
 		char digest[DIGEST128_TEXT_BYTES];
-		char *const path = follow_folder_current(&follower->folder);
+		char *const relative = follow_folder_current(&follower->folder);
+		char *const absolute = realpath(relative, NULL); /* what the command tells others may start from anywhere */
+		const char *const path = absolute != NULL ? absolute : relative;
 		snprintf(step, sizeof step, "%" PRIu64, current->step);
 		digest128_format(&current->digest, digest);
 		const struct hook_variable variables[] = {
-			{"DELTABUCKET_STEP", step}, {"DELTABUCKET_LABEL", current->label}, {"DELTABUCKET_DIGEST", digest}, {"DELTABUCKET_CURRENT", path},
+			{"DELTABUCKET_STEP", step},
+			{"DELTABUCKET_LABEL", current->label},
+			{"DELTABUCKET_DIGEST", digest},
+			{"DELTABUCKET_CURRENT", path},
 		};
 		const struct hook hook = {command, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
 		struct error failure = {0};
 		if (hook_run(&hook, follower->session->interrupt, &status, &failure) == 0 && status != 0)
 			error_set(&failure, ERROR_IO, "the command for step %s ended with status %d", step, status);
-		free(path);
+		free(absolute);
+		free(relative);
 		if (interrupt_check(follower->session->interrupt, err) != 0)
 			return -1; /* it was told to stop: it runs again at the next start */
 		if (failure.kind != ERROR_NONE)
@@ -129,7 +138,7 @@ static int run_hook(struct follower *follower, struct error *err)
 	return follow_folder_set_executed(&follower->folder, err);
 }
 
-static int find_path(struct follower *follower, struct path_message *out, struct error *err)
+static int find_path(struct follower *const follower, struct path_message *const out, struct error *const err)
 {
 	const struct follow_folder *const folder = &follower->folder;
 	struct remote_run_route route = {.has_want = follower->order->has_step, .want = follower->order->step};
@@ -142,7 +151,7 @@ static int find_path(struct follower *follower, struct path_message *out, struct
 }
 
 /* Makes the generation that the path leads to, and swaps. */
-static int advance(struct follower *follower, const struct path_message *path, struct error *err)
+static int advance(struct follower *const follower, const struct path_message *const path, struct error *const err)
 {
 	struct follow_folder *const folder = &follower->folder;
 	struct step_message manifest;
@@ -165,7 +174,8 @@ static int advance(struct follower *follower, const struct path_message *path, s
 		.threads = follower->order->threads,
 		.show_progress = !follower->session->output.quiet,
 	};
-	const struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest, .label = label};
+	const struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
+		.label = label};
 	int result = catch_up(&params, &fetched, err);
 	if (result == 0)
 		result = follow_folder_swap(folder, &swap, err);
@@ -184,7 +194,7 @@ static int advance(struct follower *follower, const struct path_message *path, s
 }
 
 /* One look at the server and, when behind, one advance. *out_there: the wanted step is held. */
-static int round_once(struct follower *follower, bool *out_there, struct error *err)
+static int round_once(struct follower *const follower, bool *const out_there, struct error *const err)
 {
 	struct path_message path;
 	new_answers(follower);
@@ -195,7 +205,8 @@ static int round_once(struct follower *follower, bool *out_there, struct error *
 		if (advance(follower, &path, err) != 0)
 			return -1;
 	} else if (!follower->folder.has_current) {
-		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", path.to_step, follower->run.text);
+		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", path.to_step,
+			follower->run.text);
 	} else if (follower->order->once || follower->order->has_step) {
 		say_held(follower);
 	}
@@ -205,7 +216,7 @@ static int round_once(struct follower *follower, bool *out_there, struct error *
 }
 
 /* Long-polls until something newer than what is held may be there. */
-static int wait_for_newer(struct follower *follower, struct error *err)
+static int wait_for_newer(struct follower *const follower, struct error *const err)
 {
 	const struct follow_folder *const folder = &follower->folder;
 	const struct remote_run_wait wait = {
@@ -214,22 +225,22 @@ static int wait_for_newer(struct follower *follower, struct error *err)
 		.wait_s = follower->order->poll_s,
 	};
 	struct step_message newest;
-	bool found = false;
-	while (!found) {
+	int found = 0;
+	while (found == 0) {
 		new_answers(follower);
-		if (remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, &found, err) != 0)
-			return -1;
+		found = remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err);
 	}
-	return 0;
+	return found < 0 ? -1 : 0;
 }
 
-static bool is_not_there_yet(const struct error *failure)
+static bool is_not_there_yet(const struct error *const failure)
 {
-	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_STEP || failure->kind == ERROR_NO_BUCKET;
+	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_STEP ||
+		failure->kind == ERROR_NO_BUCKET;
 }
 
 /* Whether a failed round is worth another after a pause: what may pass by itself, and what the trainer has yet to publish. */
-static bool may_pass(const struct follower *follower, const struct error *failure)
+static bool may_pass(const struct follower *const follower, const struct error *const failure)
 {
 	const struct follow_order *const order = follower->order;
 	if (interrupt_signal(follower->session->interrupt) != 0)
@@ -242,7 +253,7 @@ static bool may_pass(const struct follower *follower, const struct error *failur
 	return failure->kind == ERROR_UPSTREAM && !order->once;
 }
 
-static void tell_once(struct follower *follower, const struct error *failure)
+static void tell_once(struct follower *const follower, const struct error *const failure)
 {
 	const bool waits = is_not_there_yet(failure);
 	bool *const told = waits ? &follower->waiting_told : &follower->lost_told;
@@ -255,7 +266,7 @@ static void tell_once(struct follower *follower, const struct error *failure)
 }
 
 /* True when the round failed on damage that an anchor may cure, and it has not been tried. */
-static bool turn_to_anchor(struct follower *follower, const struct error *failure)
+static bool turn_to_anchor(struct follower *const follower, const struct error *const failure)
 {
 	if (follower->from_anchor || !follower->folder.has_current || !catch_up_wants_anchor(failure))
 		return false;
@@ -265,7 +276,7 @@ static bool turn_to_anchor(struct follower *follower, const struct error *failur
 }
 
 /* What to do about a failed round: 0 to go on with another, -1 to end with the error. */
-static int recover(struct follower *follower, const struct error *failure, struct error *err)
+static int recover(struct follower *const follower, const struct error *const failure, struct error *const err)
 {
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;
@@ -283,7 +294,7 @@ static int recover(struct follower *follower, const struct error *failure, struc
 	return -1;
 }
 
-static int follow(struct follower *follower, struct error *err)
+static int follow(struct follower *const follower, struct error *const err)
 {
 	const struct follow_order *const order = follower->order;
 	for (bool there = false;;) {
@@ -306,7 +317,7 @@ static int follow(struct follower *follower, struct error *err)
 }
 
 /* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never ran is completed. */
-static int check_held(struct follower *follower, struct error *err)
+static int check_held(struct follower *const follower, struct error *const err)
 {
 	struct follow_folder *const folder = &follower->folder;
 	if (!folder->has_current)
@@ -316,7 +327,8 @@ static int check_held(struct follower *follower, struct error *err)
 	char *const path = follow_folder_current(folder);
 	int result = catch_up_folder_digest(path, follower->order->threads, &digest, &failure);
 	if (result == 0 && !digest128_equal(&digest, &folder->current.digest))
-		result = error_set(&failure, ERROR_CORRUPT, "%s is damaged: its tensors differ from the digest of step %" PRIu64, path, folder->current.step);
+		result = error_set(&failure, ERROR_CORRUPT, "%s is damaged: its tensors differ from the digest of step %" PRIu64, path,
+			folder->current.step);
 	free(path);
 	if (result == 0)
 		return run_hook(follower, err) != 0 ? -1 : follow_folder_trim(folder, follower->order->keep, err);
@@ -325,7 +337,7 @@ static int check_held(struct follower *follower, struct error *err)
 	return 0;
 }
 
-static int open_follower(struct follower *follower, struct error *err)
+static int open_follower(struct follower *const follower, struct error *const err)
 {
 	struct session *const session = follower->session;
 	if (follow_folder_open(&follower->folder, follower->order->into, session->options->endpoint, follower->run.text, err) != 0)
@@ -338,7 +350,7 @@ static int open_follower(struct follower *follower, struct error *err)
 	return check_held(follower, err);
 }
 
-int follower_run(struct session *session, const struct follow_order *order, struct error *err)
+int follower_run(struct session *const session, const struct follow_order *const order, struct error *const err)
 {
 	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
 	if (run_name_init(&follower.run, order->run, err) != 0)

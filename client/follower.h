@@ -1,6 +1,7 @@
-/* `deltabucket follow`: keeps a folder on the newest step of a run, or brings one step. The loop asks for the way from what it holds, fetches and
- * proves a new generation beside the old one, swaps, runs --exec, and waits for the next step. Network failures never end it; damage is cured once
- * from an anchor; a signal ends it between two steps or inside a download, and what was downloaded stays for the next start. */
+/* `deltabucket follow`: keeps a folder on the newest step of a run, or brings one step. The loop asks for the way from what it holds,
+ * fetches and proves a new generation beside the old one, swaps, runs --exec, and waits for the next step. Network failures never end it;
+ * damage is cured once from an anchor; a signal ends it between two steps or inside a download, and what was downloaded stays for the
+ * next start. */
 #ifndef CLIENT_FOLLOWER_H
 #define CLIENT_FOLLOWER_H
 

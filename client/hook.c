@@ -16,7 +16,7 @@ enum { VARIABLE_MAX_BYTES = 16 * 1024, WAIT_MS = 20 };
 
 extern char **environ;
 
-static bool is_replaced(const char *entry, const struct hook *hook)
+static bool is_replaced(const char *const entry, const struct hook *const hook)
 {
 	for (size_t i = 0; i < hook->count; i++) {
 		const size_t len = strlen(hook->variables[i].name);
@@ -48,7 +48,7 @@ static char **make_environment(const struct hook *hook, size_t *out_owned)
 	return made;
 }
 
-static void free_environment(char **made, size_t owned)
+static void free_environment(char **const made, const size_t owned)
 {
 	for (size_t i = owned; made[i] != NULL; i++)
 		free(made[i]);
@@ -56,7 +56,7 @@ static void free_environment(char **made, size_t owned)
 }
 
 /* The command starts with no signal blocked or ignored, and leads a process group, so that all that it started can be told to stop. */
-static int start(const struct hook *hook, pid_t *out_pid)
+static int start(const struct hook *const hook, pid_t *const out_pid)
 {
 	posix_spawnattr_t attributes;
 	posix_spawn_file_actions_t actions;
@@ -89,7 +89,7 @@ static int start(const struct hook *hook, pid_t *out_pid)
 	return failure;
 }
 
-int hook_run(const struct hook *hook, struct interrupt *interrupt, int *out_status, struct error *err)
+int hook_run(const struct hook *const hook, struct interrupt *const interrupt, int *const out_status, struct error *const err)
 {
 	pid_t pid;
 	int status = 0;

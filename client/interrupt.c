@@ -24,7 +24,7 @@ struct interrupt {
 	sigset_t signals;
 };
 
-static void interrupt_raise(struct interrupt *interrupt, int signal)
+static void interrupt_raise(struct interrupt *const interrupt, const int signal)
 {
 	lock_enter(&interrupt->lock);
 	atomic_store(&interrupt->signal, signal);
@@ -34,7 +34,7 @@ static void interrupt_raise(struct interrupt *interrupt, int signal)
 	lock_leave(&interrupt->lock);
 }
 
-static void *interrupt_run(void *argument)
+static void *interrupt_run(void *const argument)
 {
 	struct interrupt *const interrupt = argument;
 	for (;;) {
@@ -63,7 +63,7 @@ struct interrupt *interrupt_start(void)
 	return interrupt;
 }
 
-void interrupt_stop(struct interrupt *interrupt)
+void interrupt_stop(struct interrupt *const interrupt)
 {
 	if (interrupt == NULL)
 		return;
@@ -75,25 +75,25 @@ void interrupt_stop(struct interrupt *interrupt)
 	free(interrupt);
 }
 
-int interrupt_signal(const struct interrupt *interrupt)
+int interrupt_signal(const struct interrupt *const interrupt)
 {
 	return interrupt == NULL ? 0 : atomic_load(&interrupt->signal);
 }
 
-int interrupt_check(const struct interrupt *interrupt, struct error *err)
+int interrupt_check(const struct interrupt *const interrupt, struct error *const err)
 {
 	if (interrupt_signal(interrupt) == 0)
 		return 0;
 	return error_set(err, ERROR_BUSY, "interrupted by a signal");
 }
 
-static void sleep_plainly(int64_t ms)
+static void sleep_plainly(const int64_t ms)
 {
 	const struct timespec duration = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
 	nanosleep(&duration, NULL);
 }
 
-bool interrupt_sleep(struct interrupt *interrupt, int64_t ms)
+bool interrupt_sleep(struct interrupt *const interrupt, const int64_t ms)
 {
 	if (interrupt == NULL) {
 		sleep_plainly(ms);
@@ -110,7 +110,7 @@ bool interrupt_sleep(struct interrupt *interrupt, int64_t ms)
 	return atomic_load(&interrupt->signal) == 0;
 }
 
-void interrupt_watch(struct interrupt *interrupt, struct http_client *client)
+void interrupt_watch(struct interrupt *const interrupt, struct http_client *const client)
 {
 	if (interrupt == NULL)
 		return;
@@ -122,7 +122,7 @@ void interrupt_watch(struct interrupt *interrupt, struct http_client *client)
 	lock_leave(&interrupt->lock);
 }
 
-void interrupt_forget(struct interrupt *interrupt, struct http_client *client)
+void interrupt_forget(struct interrupt *const interrupt, struct http_client *const client)
 {
 	if (interrupt == NULL)
 		return;

@@ -25,42 +25,42 @@ struct reader {
 
 typedef void take_fn(struct reader *reader, struct span text);
 
-static void stop(struct reader *reader, const char *fault)
+static void stop(struct reader *const reader, const char *const fault)
 {
 	if (reader->fault == NULL)
 		reader->fault = fault;
 	XML_StopParser(reader->parser, XML_FALSE);
 }
 
-static void take_name(struct reader *reader, struct span text)
+static void take_name(struct reader *const reader, const struct span text)
 {
 	reader->entry.name = arena_copy(reader->arena, text);
 }
 
-static void take_prefix(struct reader *reader, struct span text)
+static void take_prefix(struct reader *const reader, const struct span text)
 {
 	take_name(reader, text);
 	reader->entry.is_prefix = true;
 }
 
-static void take_size(struct reader *reader, struct span text)
+static void take_size(struct reader *const reader, const struct span text)
 {
 	if (!span_parse_u64(text, &reader->entry.size))
 		stop(reader, "a size is no number");
 }
 
-static void take_modified(struct reader *reader, struct span text)
+static void take_modified(struct reader *const reader, const struct span text)
 {
 	reader->entry.modified = arena_copy(reader->arena, text);
 }
 
-static void take_etag(struct reader *reader, struct span text)
+static void take_etag(struct reader *const reader, const struct span text)
 {
 	const bool quoted = text.len >= 2 && text.data[0] == '"' && text.data[text.len - 1] == '"';
 	reader->entry.etag = arena_copy(reader->arena, quoted ? span_slice(text, 1, text.len - 2) : text);
 }
 
-static void take_entry(struct reader *reader, struct span text)
+static void take_entry(struct reader *const reader, const struct span text)
 {
 	(void)text;
 	struct listing *const listing = &reader->listing;
@@ -82,27 +82,27 @@ static void take_entry(struct reader *reader, struct span text)
 	reader->entry = (struct listing_entry){0};
 }
 
-static void take_truncated(struct reader *reader, struct span text)
+static void take_truncated(struct reader *const reader, const struct span text)
 {
 	reader->listing.truncated = span_equal_text(text, "true");
 }
 
-static void take_next(struct reader *reader, struct span text)
+static void take_next(struct reader *const reader, const struct span text)
 {
 	reader->listing.next = arena_copy(reader->arena, text);
 }
 
-static void take_encoding(struct reader *reader, struct span text)
+static void take_encoding(struct reader *const reader, const struct span text)
 {
 	reader->url_encoded = span_equal_text(text, "url");
 }
 
-static void take_code(struct reader *reader, struct span text)
+static void take_code(struct reader *const reader, const struct span text)
 {
 	reader->error.code = arena_copy(reader->arena, text);
 }
 
-static void take_message(struct reader *reader, struct span text)
+static void take_message(struct reader *const reader, const struct span text)
 {
 	reader->error.message = arena_copy(reader->arena, text);
 }
@@ -129,7 +129,7 @@ static const struct {
 	{"/Error/Message", take_message},
 };
 
-static void on_start(void *data, const XML_Char *name, const XML_Char **attributes)
+static void on_start(void *const data, const XML_Char *const name, const XML_Char **const attributes)
 {
 	(void)attributes;
 	struct reader *const reader = data;
@@ -144,10 +144,11 @@ static void on_start(void *data, const XML_Char *name, const XML_Char **attribut
 	buffer_reset(&reader->text);
 }
 
-static void on_end(void *data, const XML_Char *name)
+static void on_end(void *const data, const XML_Char *const name)
 {
 	struct reader *const reader = data;
-	if (reader->fault != NULL) /* an element that opens and closes at once is still closed behind the stop, and its name is not in the path */
+	/* An element that opens and closes at once is still closed behind the stop, and its name is not in the path. */
+	if (reader->fault != NULL)
 		return;
 	if (buffer_failed(&reader->text)) {
 		stop(reader, "a text in it is too long");
@@ -161,13 +162,14 @@ static void on_end(void *data, const XML_Char *name)
 	buffer_reset(&reader->text);
 }
 
-static void on_text(void *data, const XML_Char *text, int len)
+static void on_text(void *const data, const XML_Char *const text, const int len)
 {
 	struct reader *const reader = data;
 	buffer_add(&reader->text, text, (size_t)len);
 }
 
-static void on_doctype(void *data, const XML_Char *name, const XML_Char *system_id, const XML_Char *public_id, int has_internal)
+static void on_doctype(void *const data, const XML_Char *const name, const XML_Char *const system_id, const XML_Char *const public_id,
+	const int has_internal)
 {
 	(void)name;
 	(void)system_id;
@@ -176,7 +178,7 @@ static void on_doctype(void *data, const XML_Char *name, const XML_Char *system_
 	stop(data, "it declares a document type");
 }
 
-static int read_xml(struct reader *reader, struct span xml, struct error *err)
+static int read_xml(struct reader *const reader, const struct span xml, struct error *const err)
 {
 	if (xml.len > INT32_MAX)
 		return error_set(err, ERROR_UPSTREAM, "the server's XML answer is over 2 GB");
@@ -200,7 +202,7 @@ static int read_xml(struct reader *reader, struct span xml, struct error *err)
 }
 
 /* The names that encoding-type=url sent percent-encoded, in place of what was copied. */
-static int decode_names(struct reader *reader, struct error *err)
+static int decode_names(struct reader *const reader, struct error *const err)
 {
 	struct buffer decoded;
 	buffer_init(&decoded, LISTING_TEXT_MAX_BYTES);
@@ -218,7 +220,7 @@ static int decode_names(struct reader *reader, struct error *err)
 	return result;
 }
 
-int listing_parse(struct span xml, struct arena *arena, struct listing *out, struct error *err)
+int listing_parse(const struct span xml, struct arena *const arena, struct listing *const out, struct error *const err)
 {
 	struct reader reader = {.arena = arena};
 	if (read_xml(&reader, xml, err) != 0)
@@ -229,7 +231,7 @@ int listing_parse(struct span xml, struct arena *arena, struct listing *out, str
 	return 0;
 }
 
-bool listing_parse_error(struct span xml, struct arena *arena, struct listing_error *out)
+bool listing_parse_error(const struct span xml, struct arena *const arena, struct listing_error *const out)
 {
 	struct reader reader = {.arena = arena};
 	struct error ignored = {0};

@@ -18,7 +18,8 @@ struct command {
 };
 
 static const struct command COMMANDS[] = {
-	{"publish", COMMAND_PUBLISH, command_publish, 1, 1, 8, "--run BUCKET/RUN CHECKPOINT", "make a checkpoint (file or folder) the run's next step"},
+	{"publish", COMMAND_PUBLISH, command_publish, 1, 1, 8, "--run BUCKET/RUN CHECKPOINT",
+		"make a checkpoint (file or folder) the run's next step"},
 	{"follow", COMMAND_FOLLOW, command_follow, 0, 0, 4, "--run BUCKET/RUN --into DIR", "keep DIR/current on the newest step"},
 	{"diff", COMMAND_DIFF, command_diff, 3, 3, 0, "BASE NEW OUT", "write the delta from one checkpoint to another"},
 	{"apply", COMMAND_APPLY, command_apply, 3, 3, 0, "BASE DELTA OUT", "write the checkpoint that a delta makes of its base"},
@@ -32,7 +33,7 @@ static const struct command COMMANDS[] = {
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0], HELP_MAX_BYTES = 64 * 1024 };
 
-static const struct command *find_command(const char *name)
+static const struct command *find_command(const char *const name)
 {
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		if (strcmp(COMMANDS[i].name, name) == 0)
@@ -40,7 +41,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static void print_overview(FILE *to)
+static void print_overview(FILE *const to)
 {
 	size_t count;
 	const struct exit_code_row *const codes = exit_code_rows(&count);
@@ -54,7 +55,7 @@ static void print_overview(FILE *to)
 		fprintf(to, "  %3d  %s\n", codes[i].code, codes[i].meaning);
 }
 
-static void print_command_help(const struct command *command)
+static void print_command_help(const struct command *const command)
 {
 	struct buffer text;
 	buffer_init(&text, HELP_MAX_BYTES);
@@ -63,7 +64,7 @@ static void print_command_help(const struct command *command)
 	buffer_release(&text);
 }
 
-static int help(const char *name)
+static int help(const char *const name)
 {
 	const struct command *const command = name == NULL ? NULL : find_command(name);
 	if (name != NULL && command == NULL) {
@@ -78,11 +79,12 @@ static int help(const char *name)
 }
 
 /* The server, from wherever it was given. */
-static int set_remote(struct session *session, const struct command *command, struct error *err)
+static int set_remote(struct session *const session, const struct command *const command, struct error *const err)
 {
 	const struct options *const options = session->options;
 	if (options->endpoint == NULL)
-		return session_usage(session, err, "say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `endpoint = URL` in the config file");
+		return session_usage(session, err,
+			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `endpoint = URL` in the config file");
 	if (strncmp(options->endpoint, "https://", 8) != 0 && strncmp(options->endpoint, "http://", 7) != 0)
 		return session_usage(session, err, "the endpoint %s does not begin with https:// or http://", options->endpoint);
 	session->remote_options = (struct remote_options){
@@ -96,7 +98,7 @@ static int set_remote(struct session *session, const struct command *command, st
 	return 0;
 }
 
-static int check_arguments(struct session *session, const struct command *command, struct error *err)
+static int check_arguments(struct session *const session, const struct command *const command, struct error *const err)
 {
 	const size_t count = session->options->argument_count;
 	if (count >= command->least && count <= command->most)
@@ -104,8 +106,8 @@ static int check_arguments(struct session *session, const struct command *comman
 	return session_usage(session, err, "usage: deltabucket %s [FLAGS] %s (--help lists the flags)", command->name, command->arguments);
 }
 
-static int read_options(struct session *session, struct options *options, const struct command *command, char *const *words, size_t count,
-	struct error *err)
+static int read_options(struct session *const session, struct options *const options, const struct command *const command,
+	char *const *const words, const size_t count, struct error *const err)
 {
 	session->usage = true; /* until all of it is understood */
 	const int parsed = options_parse(options, command->bit, words, count, err);
@@ -123,7 +125,8 @@ static int read_options(struct session *session, struct options *options, const 
 	return 0;
 }
 
-static int exit_status(const struct session *session, const struct command *command, int result, const struct error *err)
+static int exit_status(const struct session *const session, const struct command *const command, const int result,
+	const struct error *const err)
 {
 	const int signal = interrupt_signal(session->interrupt);
 	if (result == 0)
@@ -136,7 +139,7 @@ static int exit_status(const struct session *session, const struct command *comm
 }
 
 /* Commands that only compute keep the default signals: they leave nothing under the name they were given until it is whole. */
-static int run_command(struct session *session, const struct command *command, struct error *err)
+static int run_command(struct session *const session, const struct command *const command, struct error *const err)
 {
 	if ((command->bit & COMMAND_REMOTE) == 0)
 		return command->run(session, err);
@@ -145,7 +148,7 @@ static int run_command(struct session *session, const struct command *command, s
 	return result == 0 ? command->run(session, err) : -1;
 }
 
-static int run(const struct command *command, char *const *words, size_t count)
+static int run(const struct command *const command, char *const *const words, const size_t count)
 {
 	struct options options = {0};
 	struct session session = {.options = &options};
@@ -166,7 +169,7 @@ static int run(const struct command *command, char *const *words, size_t count)
 	return status;
 }
 
-int main(int argc, char **argv)
+int main(const int argc, char **const argv)
 {
 	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {

@@ -21,29 +21,39 @@ struct option_row {
 #define AT(member) offsetof(struct options, member)
 static const struct option_row ROWS[] = {
 	{"--run", OPTION_TEXT, COMMAND_PUBLISH | COMMAND_FOLLOW, AT(run), "BUCKET/RUN", 0, 0, "the run"},
-	{"--into", OPTION_TEXT, COMMAND_FOLLOW, AT(into), "DIR", 0, 0, "folder to keep the weights in; DIR/current is the newest whole checkpoint"},
+	{"--into", OPTION_TEXT, COMMAND_FOLLOW, AT(into), "DIR", 0, 0,
+		"folder to keep the weights in; DIR/current is the newest whole checkpoint"},
 	{"--exec", OPTION_TEXT, COMMAND_FOLLOW, AT(exec), "CMD", 0, 0, "shell command to run after each swap"},
 	{"--once", OPTION_FLAG, COMMAND_FOLLOW, AT(once), NULL, 0, 0, "bring the newest step, then end"},
-	{"--step", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW, AT(step), "N", 0, UINT32_MAX, "publish: refuse unless this is the next step; follow: bring this step, then end"},
+	{"--step", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW, AT(step), "N", 0, UINT32_MAX,
+		"publish: refuse unless this is the next step; follow: bring this step, then end"},
 	{"--wait", OPTION_NUMBER, COMMAND_FOLLOW, AT(wait), "SECONDS", 0, 86400, "with --once: how long to wait for a step to appear (0)"},
 	{"--poll", OPTION_NUMBER, COMMAND_FOLLOW, AT(poll), "SECONDS", 1, 60, "how long one request may wait for a newer step (30)"},
 	{"--keep", OPTION_NUMBER, COMMAND_FOLLOW, AT(keep), "N", 0, 1000, "older checkpoints to keep beside the current one (1)"},
 	{"--label", OPTION_TEXT, COMMAND_PUBLISH, AT(label), "TEXT", 0, 0, "the trainer's own number or name of this step"},
 	{"--metadata", OPTION_LIST, COMMAND_PUBLISH, AT(metadata), "KEY=VALUE", 0, 0, "goes into the step's manifest; repeats"},
-	{"--anchor", OPTION_TEXT, COMMAND_PUBLISH, AT(anchor), "WHEN", 0, 0, "upload a full copy too: auto, always, never, or every N steps (auto)"},
-	{"--format", OPTION_TEXT, COMMAND_PUBLISH | COMMAND_DIFF, AT(format), "FORMAT", 0, 0, "of the delta: trl-gap, trl-raw or trl-v1 (trl-gap)"},
-	{"--state", OPTION_TEXT, COMMAND_PUBLISH, AT(state), "DIR", 0, 0, "where publish remembers what it published (a folder per endpoint and run in the user's state folder)"},
+	{"--anchor", OPTION_TEXT, COMMAND_PUBLISH, AT(anchor), "WHEN", 0, 0,
+		"upload a full copy too: auto, always, never, or every N steps (auto)"},
+	{"--format", OPTION_TEXT, COMMAND_PUBLISH | COMMAND_DIFF, AT(format), "FORMAT", 0, 0,
+		"of the delta: trl-gap, trl-raw or trl-v1 (trl-gap)"},
+	{"--state", OPTION_TEXT, COMMAND_PUBLISH, AT(state), "DIR", 0, 0,
+		"where publish remembers what it published (a folder per endpoint and run in the user's state folder)"},
 	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0, "become the run's writer, fencing off any earlier one"},
-	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX, "set the run to keep its newest N steps (0: all)"},
+	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX,
+		"set the run to keep its newest N steps (0: all)"},
 	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
 	{"--recursive", OPTION_FLAG, COMMAND_LS, AT(recursive), NULL, 0, 0, "list below folders too"},
 	{"--tensors", OPTION_FLAG, COMMAND_INSPECT, AT(tensors), NULL, 0, 0, "list every tensor with its digest"},
 	{"--limit", OPTION_NUMBER, COMMAND_STEPS | COMMAND_LS, AT(limit), "N", 1, UINT32_MAX, "stop after N entries (steps: the newest N)"},
-	{"--threads", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_INSPECT, AT(threads), "N", 1, 1024, "threads that compute (one per core)"},
-	{"--parallel", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET, AT(parallel), "N", 1, 64, "transfers at a time (4)"},
-	{"--retries", OPTION_NUMBER, COMMAND_REMOTE, AT(retries), "N", 0, 1000, "tries after the first one fails (8 for transfers, 3 for listings)"},
+	{"--threads", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_INSPECT, AT(threads), "N",
+		1, 1024, "threads that compute (one per core)"},
+	{"--parallel", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET, AT(parallel), "N", 1, 64,
+		"transfers at a time (4)"},
+	{"--retries", OPTION_NUMBER, COMMAND_REMOTE, AT(retries), "N", 0, 1000,
+		"tries after the first one fails (8 for transfers, 3 for listings)"},
 	{"--endpoint", OPTION_TEXT, COMMAND_REMOTE, AT(endpoint), "URL", 0, 0, "the server, like https://host:9000 (DELTABUCKET_ENDPOINT)"},
-	{"--token", OPTION_TEXT, COMMAND_REMOTE, AT(token), "TOKEN", 0, 0, "bearer token; others on this machine can see flags, so rather use DELTABUCKET_TOKEN or the config file"},
+	{"--token", OPTION_TEXT, COMMAND_REMOTE, AT(token), "TOKEN", 0, 0,
+		"bearer token; others on this machine can see flags, so rather use DELTABUCKET_TOKEN or the config file"},
 	{"--ca", OPTION_TEXT, COMMAND_REMOTE, AT(ca), "FILE", 0, 0, "PEM file with the server's CA (DELTABUCKET_CA)"},
 	{"--json", OPTION_FLAG, COMMAND_ALL, AT(json), NULL, 0, 0, "one JSON object per line on stdout"},
 	{"--quiet", OPTION_FLAG, COMMAND_ALL, AT(quiet), NULL, 0, 0, "only results and failures"},
@@ -52,7 +62,7 @@ static const struct option_row ROWS[] = {
 #undef AT
 enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], CONFIG_MAX_BYTES = 64 * 1024 };
 
-static const struct option_row *find_row(struct span name)
+static const struct option_row *find_row(const struct span name)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
 		if (span_equal_text(name, ROWS[i].name))
@@ -60,7 +70,7 @@ static const struct option_row *find_row(struct span name)
 	return NULL;
 }
 
-static int add_metadata(struct options *options, const char *value, struct error *err)
+static int add_metadata(struct options *const options, const char *const value, struct error *const err)
 {
 	const char *const equals = strchr(value, '=');
 	if (equals == NULL || equals == value)
@@ -71,7 +81,8 @@ static int add_metadata(struct options *options, const char *value, struct error
 	return 0;
 }
 
-static int set_number(struct option_number *number, const struct option_row *row, const char *value, struct error *err)
+static int set_number(struct option_number *const number, const struct option_row *const row, const char *const value,
+	struct error *const err)
 {
 	uint64_t parsed;
 	if (!span_parse_u64(span_text(value), &parsed) || parsed < row->least || parsed > row->most)
@@ -81,7 +92,7 @@ static int set_number(struct option_number *number, const struct option_row *row
 	return 0;
 }
 
-static int set_value(struct options *options, const struct option_row *row, const char *value, struct error *err)
+static int set_value(struct options *const options, const struct option_row *const row, const char *const value, struct error *const err)
 {
 	void *const member = (char *)options + row->offset;
 	switch (row->kind) {
@@ -102,14 +113,16 @@ static int set_value(struct options *options, const struct option_row *row, cons
 }
 
 /* Takes one flag and, unless it stands behind '=', its value from the next word; moves *at past both. */
-static int take_flag(struct options *options, enum command_bit command, char *const *words, size_t count, size_t *at, struct error *err)
+static int take_flag(struct options *const options, const enum command_bit command, char *const *const words, const size_t count,
+	size_t *const at, struct error *const err)
 {
 	const char *const word = words[(*at)++];
 	const char *const equals = strchr(word, '=');
 	const struct span name = equals == NULL ? span_text(word) : span_of(word, (size_t)(equals - word));
 	const struct option_row *const row = find_row(name);
 	if (row == NULL || (row->commands & (int)command) == 0)
-		return error_set(err, ERROR_INVALID, "this command has no flag %.*s; --help lists its flags", (int)name.len, (const char *)name.data);
+		return error_set(err, ERROR_INVALID, "this command has no flag %.*s; --help lists its flags", (int)name.len,
+			(const char *)name.data);
 	if (row->kind == OPTION_FLAG) {
 		if (equals != NULL)
 			return error_set(err, ERROR_INVALID, "%s takes no value", row->name);
@@ -120,7 +133,8 @@ static int take_flag(struct options *options, enum command_bit command, char *co
 	return set_value(options, row, equals != NULL ? equals + 1 : words[(*at)++], err);
 }
 
-int options_parse(struct options *options, enum command_bit command, char *const *words, size_t count, struct error *err)
+int options_parse(struct options *const options, const enum command_bit command, char *const *const words, const size_t count,
+	struct error *const err)
 {
 	*options = (struct options){0};
 	bool flags_ended = false;
@@ -146,7 +160,8 @@ int options_parse(struct options *options, enum command_bit command, char *const
 }
 
 /* One `key = value` line of the config file. */
-static int take_line(struct options *options, struct span line, const char *path, unsigned number, struct error *err)
+static int take_line(struct options *const options, const struct span line, const char *const path, const unsigned number,
+	struct error *const err)
 {
 	const struct {
 		const char *key;
@@ -177,7 +192,7 @@ static int take_line(struct options *options, struct span line, const char *path
 		(int)(key.len < 60 ? key.len : 60), (const char *)key.data);
 }
 
-static int read_config(struct options *options, const char *path, struct error *err)
+static int read_config(struct options *const options, const char *const path, struct error *const err)
 {
 	struct buffer text;
 	buffer_init(&text, CONFIG_MAX_BYTES);
@@ -198,7 +213,7 @@ out:
 	return result;
 }
 
-static void from_environment(const char **value, const char *variable)
+static void from_environment(const char **const value, const char *const variable)
 {
 	const char *const given = getenv(variable);
 	if (*value == NULL && given != NULL && given[0] != '\0')
@@ -206,7 +221,7 @@ static void from_environment(const char **value, const char *variable)
 }
 
 /* https://host/ and https://host are one server, also where its name keys a state folder. */
-static void trim_endpoint(struct options *options)
+static void trim_endpoint(struct options *const options)
 {
 	size_t len = options->endpoint == NULL ? 0 : strlen(options->endpoint);
 	if (len == 0 || options->endpoint[len - 1] != '/')
@@ -218,7 +233,7 @@ static void trim_endpoint(struct options *options)
 	options->endpoint = options->owned[3];
 }
 
-int options_complete(struct options *options, const char *config, struct error *err)
+int options_complete(struct options *const options, const char *const config, struct error *const err)
 {
 	from_environment(&options->endpoint, "DELTABUCKET_ENDPOINT");
 	from_environment(&options->token, "DELTABUCKET_TOKEN");
@@ -244,14 +259,14 @@ char *options_config_path(void)
 	return copy;
 }
 
-void options_release(struct options *options)
+void options_release(struct options *const options)
 {
 	for (size_t i = 0; i < sizeof options->owned / sizeof options->owned[0]; i++)
 		free(options->owned[i]);
 	*options = (struct options){0};
 }
 
-void options_print_help(enum command_bit command, struct buffer *out)
+void options_print_help(const enum command_bit command, struct buffer *const out)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++) {
 		const struct option_row *const row = &ROWS[i];

@@ -1,6 +1,7 @@
-/* The command line: one table of flags with the commands that take them; it makes the parser and the help text. Endpoint, token and CA come from
- * flags, then DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN and DELTABUCKET_CA, then the config file ($XDG_CONFIG_HOME/deltabucket/config or
- * ~/.config/deltabucket/config: `key = value` lines, keys endpoint, token, ca; # begins a comment). */
+/* The command line: one table of flags with the commands that take them; it makes the parser and the help text. Endpoint, token and CA
+ * come from flags, then DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN and DELTABUCKET_CA, then the config file
+ * ($XDG_CONFIG_HOME/deltabucket/config or ~/.config/deltabucket/config: `key = value` lines, keys endpoint, token, ca; # begins a
+ * comment). */
 #ifndef CLIENT_OPTIONS_H
 #define CLIENT_OPTIONS_H
 
@@ -10,7 +11,8 @@
 enum command_bit {
 	COMMAND_PUBLISH = 1, COMMAND_FOLLOW = 2, COMMAND_DIFF = 4, COMMAND_APPLY = 8, COMMAND_INSPECT = 16, COMMAND_PUT = 32,
 	COMMAND_GET = 64, COMMAND_LS = 128, COMMAND_RM = 256, COMMAND_RUNS = 512, COMMAND_STEPS = 1024, COMMAND_HELP = 2048,
-	COMMAND_REMOTE = COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS | COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS,
+	COMMAND_REMOTE =
+		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS | COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS,
 	COMMAND_ALL = 4095
 };
 

@@ -27,28 +27,29 @@ struct part_journal {
 	size_t count;
 };
 
-size_t part_plan_count(const struct part_plan *plan)
+size_t part_plan_count(const struct part_plan *const plan)
 {
 	return plan->size == 0 ? 1 : (size_t)((plan->size - 1) / plan->part_bytes + 1);
 }
 
-uint64_t part_plan_offset(const struct part_plan *plan, size_t part)
+uint64_t part_plan_offset(const struct part_plan *const plan, const size_t part)
 {
 	return (uint64_t)part * plan->part_bytes;
 }
 
-uint64_t part_plan_bytes(const struct part_plan *plan, size_t part)
+uint64_t part_plan_bytes(const struct part_plan *const plan, const size_t part)
 {
 	const uint64_t left = plan->size - part_plan_offset(plan, part);
 	return left < plan->part_bytes ? left : plan->part_bytes;
 }
 
-static void format_first_line(const struct part_journal *journal, struct buffer *out)
+static void format_first_line(const struct part_journal *const journal, struct buffer *const out)
 {
-	buffer_format(out, "deltabucket-parts 1 %" PRIu64 " %" PRIu64 " %s\n", journal->plan.size, journal->plan.part_bytes, journal->identity);
+	buffer_format(out, "deltabucket-parts 1 %" PRIu64 " %" PRIu64 " %s\n", journal->plan.size, journal->plan.part_bytes,
+		journal->identity);
 }
 
-static void take_line(struct part_journal *journal, struct span line)
+static void take_line(struct part_journal *const journal, const struct span line)
 {
 	struct span rest = line;
 	struct span number;
@@ -62,7 +63,7 @@ static void take_line(struct part_journal *journal, struct span line)
 }
 
 /* True when the text was written for this plan; its parts are then taken over. */
-static bool take_text(struct part_journal *journal, struct span text)
+static bool take_text(struct part_journal *const journal, const struct span text)
 {
 	struct buffer first;
 	buffer_init(&first, 1024);
@@ -81,7 +82,7 @@ static bool take_text(struct part_journal *journal, struct span text)
 }
 
 /* Writes the file anew from the parts in memory. */
-static int rewrite(struct part_journal *journal, struct error *err)
+static int rewrite(struct part_journal *const journal, struct error *const err)
 {
 	struct buffer text;
 	buffer_init(&text, JOURNAL_MAX_BYTES);
@@ -98,7 +99,7 @@ static int rewrite(struct part_journal *journal, struct error *err)
 	return result;
 }
 
-struct part_journal *part_journal_open(const char *path, const struct part_plan *plan, struct error *err)
+struct part_journal *part_journal_open(const char *const path, const struct part_plan *const plan, struct error *const err)
 {
 	ASSERT(plan->identity.len <= IDENTITY_MAX_BYTES && plan->part_bytes > 0);
 	struct part_journal *const journal = memory_new(sizeof *journal);
@@ -134,7 +135,7 @@ fail:
 	return NULL;
 }
 
-void part_journal_close(struct part_journal *journal)
+void part_journal_close(struct part_journal *const journal)
 {
 	if (journal == NULL)
 		return;
@@ -146,13 +147,13 @@ void part_journal_close(struct part_journal *journal)
 	free(journal);
 }
 
-bool part_journal_has(const struct part_journal *journal, size_t part)
+bool part_journal_has(const struct part_journal *const journal, const size_t part)
 {
 	ASSERT(part < journal->count);
 	return journal->parts[part].here;
 }
 
-size_t part_journal_count(const struct part_journal *journal)
+size_t part_journal_count(const struct part_journal *const journal)
 {
 	size_t here = 0;
 	for (size_t i = 0; i < journal->count; i++)
@@ -160,17 +161,22 @@ size_t part_journal_count(const struct part_journal *journal)
 	return here;
 }
 
-static int part_checksum(const struct part_journal *journal, size_t part, int fd, uint8_t *block, const char *data_path, uint64_t *out, struct error *err)
+struct part_reader {
+	int fd;
+	const char *path;
+	uint8_t *block; /* of VERIFY_BLOCK_BYTES */
+};
+
+static int part_checksum(const struct part_reader *const reader, uint64_t offset, uint64_t left, uint64_t *const out,
+	struct error *const err)
 {
 	struct xxh3_stream *const stream = xxh3_stream_new();
-	uint64_t offset = part_plan_offset(&journal->plan, part);
-	uint64_t left = part_plan_bytes(&journal->plan, part);
 	int result = 0;
 	while (left > 0 && result == 0) {
 		const size_t len = left < VERIFY_BLOCK_BYTES ? (size_t)left : VERIFY_BLOCK_BYTES;
-		result = file_read_at(file_system(), fd, block, len, (off_t)offset, data_path, err);
+		result = file_read_at(file_system(), reader->fd, reader->block, len, (off_t)offset, reader->path, err);
 		if (result == 0)
-			xxh3_stream_add(stream, span_of(block, len));
+			xxh3_stream_add(stream, span_of(reader->block, len));
 		offset += len;
 		left -= len;
 	}
@@ -180,25 +186,25 @@ static int part_checksum(const struct part_journal *journal, size_t part, int fd
 	return result;
 }
 
-int part_journal_verify(struct part_journal *journal, int fd, const char *data_path, struct error *err)
+int part_journal_verify(struct part_journal *const journal, const int fd, const char *const data_path, struct error *const err)
 {
-	uint8_t *const block = memory_new(VERIFY_BLOCK_BYTES);
+	const struct part_reader reader = {.fd = fd, .path = data_path, .block = memory_new(VERIFY_BLOCK_BYTES)};
 	const size_t before = part_journal_count(journal);
 	int result = 0;
 	for (size_t i = 0; i < journal->count && result == 0; i++) {
 		uint64_t checksum = 0;
 		if (!journal->parts[i].here)
 			continue;
-		result = part_checksum(journal, i, fd, block, data_path, &checksum, err);
+		result = part_checksum(&reader, part_plan_offset(&journal->plan, i), part_plan_bytes(&journal->plan, i), &checksum, err);
 		journal->parts[i].here = result == 0 && checksum == journal->parts[i].checksum;
 	}
-	free(block);
+	free(reader.block);
 	if (result == 0 && part_journal_count(journal) != before)
 		result = rewrite(journal, err);
 	return result;
 }
 
-int part_journal_add(struct part_journal *journal, size_t part, uint64_t checksum, struct error *err)
+int part_journal_add(struct part_journal *const journal, const size_t part, const uint64_t checksum, struct error *const err)
 {
 	ASSERT(part < journal->count);
 	struct buffer line;
@@ -213,7 +219,7 @@ int part_journal_add(struct part_journal *journal, size_t part, uint64_t checksu
 	return result;
 }
 
-int part_journal_restart(struct part_journal *journal, struct error *err)
+int part_journal_restart(struct part_journal *const journal, struct error *const err)
 {
 	memset(journal->parts, 0, journal->count * sizeof *journal->parts);
 	return rewrite(journal, err);

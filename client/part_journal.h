@@ -1,6 +1,6 @@
-/* Which parts of a half-downloaded file are there: a text file beside it, one line appended per finished part with that part's checksum, so a
- * download goes on after kill -9 and even after a power cut (a part whose bytes do not match its line comes again). Bound to what is being
- * fetched by an identity (digest or ETag); another identity, size or part size starts afresh. Locked by its owner. */
+/* Which parts of a half-downloaded file are there: a text file beside it, one line appended per finished part with that part's checksum,
+ * so a download goes on after kill -9 and even after a power cut (a part whose bytes do not match its line comes again). Bound to what is
+ * being fetched by an identity (digest or ETag); another identity, size or part size starts afresh. Locked by its owner. */
 #ifndef CLIENT_PART_JOURNAL_H
 #define CLIENT_PART_JOURNAL_H
 

@@ -26,7 +26,7 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-struct progress *progress_new(const char *what, uint64_t total_bytes, bool wanted)
+struct progress *progress_new(const char *const what, const uint64_t total_bytes, const bool wanted)
 {
 	struct progress *const progress = memory_new(sizeof *progress);
 	progress->what = memory_copy_text(what);
@@ -37,7 +37,7 @@ struct progress *progress_new(const char *what, uint64_t total_bytes, bool wante
 	return progress;
 }
 
-static void draw(const struct progress *progress, uint64_t done, int64_t now)
+static void draw(const struct progress *const progress, const uint64_t done, const int64_t now)
 {
 	char done_text[OUTPUT_SIZE_BYTES];
 	char total_text[OUTPUT_SIZE_BYTES];
@@ -51,7 +51,7 @@ static void draw(const struct progress *progress, uint64_t done, int64_t now)
 	fflush(stderr);
 }
 
-void progress_add(struct progress *progress, uint64_t bytes)
+void progress_add(struct progress *const progress, const uint64_t bytes)
 {
 	if (progress == NULL)
 		return;
@@ -64,13 +64,13 @@ void progress_add(struct progress *progress, uint64_t bytes)
 		draw(progress, done, now);
 }
 
-void progress_take_back(struct progress *progress, uint64_t bytes)
+void progress_take_back(struct progress *const progress, const uint64_t bytes)
 {
 	if (progress != NULL)
 		atomic_fetch_sub(&progress->done, bytes);
 }
 
-void progress_free(struct progress *progress)
+void progress_free(struct progress *const progress)
 {
 	if (progress == NULL)
 		return;

@@ -16,7 +16,8 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static int diff(struct publisher *publisher, const struct snapshot *snapshot, const char *base, const char *out, struct error *err)
+static int diff(struct publisher *const publisher, const struct snapshot *const snapshot, const char *const base, const char *const out,
+	struct error *const err)
 {
 	struct checkpoint *const opened = checkpoint_open(base, err);
 	if (opened == NULL)
@@ -33,12 +34,13 @@ static int diff(struct publisher *publisher, const struct snapshot *snapshot, co
 	const int result = delta_diff(&params, &publisher->outcome.stats, err);
 	checkpoint_close(opened);
 	if (result == 0 && !digest128_equal(&publisher->outcome.stats.base_digest, &publisher->state.committed.digest))
-		return error_set(err, ERROR_WRONG_BASE, "the baseline in %s is damaged: its digest is not that of the committed step", base);
+		return error_set(err, ERROR_WRONG_BASE, "the baseline in %s is damaged: its digest is not that of the committed step",
+			base);
 	return result;
 }
 
 /* Whether an earlier call left exactly the delta that is wanted now. */
-static bool is_made(const struct publisher *publisher, const struct snapshot *snapshot, const char *path)
+static bool is_made(const struct publisher *const publisher, const struct snapshot *const snapshot, const char *const path)
 {
 	struct delta_summary summary;
 	struct error ignored = {0};
@@ -48,7 +50,7 @@ static bool is_made(const struct publisher *publisher, const struct snapshot *sn
 }
 
 /* 1 when the format cannot hold these tensors exactly, so that there will be no delta. */
-static int make_delta(struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+static int make_delta(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
 {
 	struct publish_state *const state = &publisher->state;
 	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
@@ -75,14 +77,16 @@ static int make_delta(struct publisher *publisher, const struct snapshot *snapsh
 	return result;
 }
 
-static int add_objects(struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind, struct error *err)
+static int add_objects(struct publish_form *const form, const struct publisher *const publisher, const enum step_form_kind kind,
+	struct error *const err)
 {
 	form->objects = memory_new_array(form->files.count + 1, sizeof *form->objects);
 	for (size_t i = 0; i < form->files.count; i++) {
 		const struct folder_file *const file = &form->files.files[i];
 		struct buffer key;
 		buffer_init(&key, 8192);
-		buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run, publisher->state.pending.step, step_form_kind_name(kind), file->name);
+		buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run, publisher->state.pending.step,
+			step_form_kind_name(kind), file->name);
 		const struct span copy = span_text(memory_copy_text(buffer_text(&key)));
 		buffer_release(&key);
 		form->objects[i] = (struct step_object){.name = span_text(file->name), .key = copy, .size = file->size};
@@ -93,8 +97,8 @@ static int add_objects(struct publish_form *form, const struct publisher *publis
 	return 0;
 }
 
-static int read_form(struct publish_form *form, const struct publisher *publisher, enum step_form_kind kind, const char *name, const char *format,
-	struct error *err)
+static int read_form(struct publish_form *const form, const struct publisher *const publisher, const enum step_form_kind kind,
+	const char *const name, const char *const format, struct error *const err)
 {
 	char *const folder = publish_state_path(&publisher->state, publisher->state.pending.step, name);
 	form->wanted = true;
@@ -106,7 +110,7 @@ static int read_form(struct publish_form *form, const struct publisher *publishe
 	return result;
 }
 
-static void form_release(struct publish_form *form)
+static void form_release(struct publish_form *const form)
 {
 	for (size_t i = 0; i < form->files.count && form->objects != NULL; i++)
 		free((uint8_t *)form->objects[i].key.data);
@@ -115,7 +119,8 @@ static void form_release(struct publish_form *form)
 	*form = (struct publish_form){0};
 }
 
-int publish_forms_make(struct publish_forms *forms, struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+int publish_forms_make(struct publish_forms *const forms, struct publisher *const publisher, const struct snapshot *const snapshot,
+	struct error *const err)
 {
 	const struct publish_order *const order = publisher->order;
 	const struct publish_state *const state = &publisher->state;
@@ -137,7 +142,7 @@ int publish_forms_make(struct publish_forms *forms, struct publisher *publisher,
 	return 0;
 }
 
-void publish_forms_release(struct publish_forms *forms)
+void publish_forms_release(struct publish_forms *const forms)
 {
 	for (size_t i = 0; i < STEP_FORMS_MAX; i++)
 		form_release(&forms->form[i]);
@@ -150,7 +155,7 @@ struct sending {
 	uint64_t bytes;
 };
 
-static bool was_sent(struct span sent, const char *target)
+static bool was_sent(struct span sent, const char *const target)
 {
 	struct span line;
 	while (span_split(&sent, '\n', &line))
@@ -159,7 +164,7 @@ static bool was_sent(struct span sent, const char *target)
 	return false;
 }
 
-static void add_uploads(struct sending *sending, const struct publish_form *form, struct span sent)
+static void add_uploads(struct sending *const sending, const struct publish_form *const form, const struct span sent)
 {
 	const struct publisher *const publisher = sending->publisher;
 	for (size_t i = 0; i < form->files.count; i++) {
@@ -177,20 +182,21 @@ static void add_uploads(struct sending *sending, const struct publish_form *form
 	}
 }
 
-static int book_sent(void *owner, size_t index, struct error *err)
+static int book_sent(void *const owner, const size_t index, struct error *const err)
 {
 	const struct sending *const sending = owner;
 	return publish_state_add_sent(&sending->publisher->state, sending->files[index].target, err);
 }
 
-int publish_forms_send(const struct publish_forms *forms, struct publisher *publisher, struct error *err)
+int publish_forms_send(const struct publish_forms *const forms, struct publisher *const publisher, struct error *const err)
 {
 	struct sending sending = {.publisher = publisher};
 	struct buffer sent;
 	const int64_t started = now_ms();
 	int result = publish_state_read_sent(&publisher->state, &sent, err);
 	if (result == 0) {
-		sending.files = memory_new_array(forms->form[STEP_ANCHOR].files.count + forms->form[STEP_DELTA].files.count + 1, sizeof *sending.files);
+		sending.files = memory_new_array(forms->form[STEP_ANCHOR].files.count + forms->form[STEP_DELTA].files.count + 1,
+			sizeof *sending.files);
 		add_uploads(&sending, &forms->form[STEP_DELTA], buffer_span(&sent));
 		add_uploads(&sending, &forms->form[STEP_ANCHOR], buffer_span(&sent));
 		struct progress *const progress = progress_new("uploading", sending.bytes, !publisher->session->output.quiet);

@@ -1,4 +1,5 @@
-/* The forms of a step, from files in the state folder to objects on the server: the delta is made and both are uploaded, each object once. */
+/* The forms of a step, from files in the state folder to objects on the server: the delta is made and both are uploaded, each object
+ * once. */
 #ifndef CLIENT_PUBLISH_FORMS_H
 #define CLIENT_PUBLISH_FORMS_H
 
@@ -17,7 +18,8 @@ struct publish_forms {
 	struct publish_form form[STEP_FORMS_MAX]; /* by enum step_form_kind */
 };
 
-/* Makes the delta of the pending step (unless an earlier call did) and decides on the anchor. wrong_base when the baseline on disk is damaged. */
+/* Makes the delta of the pending step (unless an earlier call did) and decides on the anchor. wrong_base when the baseline on disk is
+ * damaged. */
 int publish_forms_make(struct publish_forms *forms, struct publisher *publisher, const struct snapshot *snapshot, struct error *err);
 void publish_forms_release(struct publish_forms *forms); /* a zeroed one is fine */
 

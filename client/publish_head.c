@@ -8,31 +8,31 @@
 #include "client/catch_up.h"
 #include "client/remote_object.h"
 
-static void new_answer(struct publisher *publisher)
+static void new_answer(struct publisher *const publisher)
 {
 	arena_free(publisher->arena);
 	publisher->arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 }
 
-/* A trainer's first publish makes the bucket too. */
-static int open_run(struct publisher *publisher, struct run_message *out, struct error *err)
+static int open_run(struct publisher *const publisher, struct run_message *const out, struct error *const err)
 {
 	const struct publish_order *const order = publisher->order;
 	const uint64_t *const keep = order->has_keep_steps ? &order->keep_steps : NULL;
 	struct error failure = {0};
 	if (remote_run_open(publisher->remote, &publisher->run, keep, publisher->arena, out, &failure) == 0)
 		return 0;
-	if (failure.kind != ERROR_NO_BUCKET) {
-		*err = failure;
+	*err = failure;
+	if (failure.kind != ERROR_NO_BUCKET)
 		return -1;
-	}
+	if (!order->create_bucket)
+		return error_set(err, ERROR_NO_BUCKET, "there is no bucket %s; --create-bucket makes it", publisher->run.bucket);
 	if (remote_object_make_bucket(publisher->remote, span_text(publisher->run.bucket), err) != 0)
 		return error_wrap(err, "there is no bucket %s, and making it failed", publisher->run.bucket);
 	output_note(&publisher->session->output, "made the bucket %s", publisher->run.bucket);
 	return remote_run_open(publisher->remote, &publisher->run, keep, publisher->arena, out, err);
 }
 
-static int become_writer(struct publisher *publisher, struct run_message *out, struct error *err)
+static int become_writer(struct publisher *const publisher, struct run_message *const out, struct error *const err)
 {
 	if (open_run(publisher, out, err) != 0)
 		return -1;
@@ -41,7 +41,7 @@ static int become_writer(struct publisher *publisher, struct run_message *out, s
 	return publish_state_save(&publisher->state, err);
 }
 
-static int stay_writer(struct publisher *publisher, struct run_message *out, struct error *err)
+static int stay_writer(struct publisher *const publisher, struct run_message *const out, struct error *const err)
 {
 	const struct publish_order *const order = publisher->order;
 	struct error failure = {0};
@@ -51,32 +51,34 @@ static int stay_writer(struct publisher *publisher, struct run_message *out, str
 		if (gone && !publisher->state.has_committed)
 			return become_writer(publisher, out, err); /* opened before, but nothing came of it */
 		if (gone)
-			return error_set(err, failure.kind, "run %s, to which this state folder has published, is gone; --take-over begins it anew",
+			return error_set(err, failure.kind,
+				"run %s, to which this state folder has published, is gone; --take-over begins it anew",
 				publisher->run.text);
 		return -1;
 	}
 	if (out->epoch != publisher->state.epoch)
 		return error_set(err, ERROR_STALE_EPOCH, "another publisher has taken run %s over (epoch %" PRIu64 ", ours is %" PRIu64
-			"); if this one shall go on instead, run it once with --take-over", publisher->run.text, out->epoch, publisher->state.epoch);
+			"); if this one shall go on instead, run it once with --take-over", publisher->run.text, out->epoch,
+			publisher->state.epoch);
 	if (order->has_keep_steps && order->keep_steps != out->keep_steps)
 		return remote_run_set_keep(publisher->remote, &publisher->run, order->keep_steps, err);
 	return 0;
 }
 
-static bool mark_equal(const struct publish_mark *a, const struct publish_mark *b)
+static bool mark_equal(const struct publish_mark *const a, const struct publish_mark *const b)
 {
 	return a->step == b->step && digest128_equal(&a->digest, &b->digest) && digest128_equal(&a->content, &b->content);
 }
 
-static uint64_t form_bytes(const struct step_message *step, enum step_form_kind kind)
+static uint64_t form_bytes(const struct step_message *const step, const enum step_form_kind kind)
 {
 	const struct step_form *const form = step_message_form(step, kind);
 	return form == NULL ? 0 : step_form_bytes(form);
 }
 
 /* A path to the head, from the committed step when there is one. */
-static int fetch_from(struct publisher *publisher, const struct publish_mark *from, const struct publish_mark *head, struct catch_up_result *out,
-	struct error *err)
+static int fetch_from(struct publisher *const publisher, const struct publish_mark *const from, const struct publish_mark *const head,
+	struct catch_up_result *const out, struct error *const err)
 {
 	struct publish_state *const state = &publisher->state;
 	struct remote_run_route route = {.has_have = from != NULL, .has_want = true, .want = head->step};
@@ -89,7 +91,8 @@ static int fetch_from(struct publisher *publisher, const struct publish_mark *fr
 	if (remote_run_path(publisher->remote, &publisher->run, &route, publisher->arena, &path, err) != 0)
 		return -1;
 	if (path.link_count == 0)
-		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", head->step, publisher->run.text);
+		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", head->step,
+			publisher->run.text);
 	char *const base = from != NULL ? publish_state_path(state, from->step, "checkpoint") : NULL;
 	char *const work = publish_state_work_path(state, "incoming");
 	char *const step_folder = publish_state_path(state, head->step, "");
@@ -116,7 +119,7 @@ static int fetch_from(struct publisher *publisher, const struct publish_mark *fr
 	return result;
 }
 
-static void take_history(struct publish_state *state, const struct catch_up_result *fetched)
+static void take_history(struct publish_state *const state, const struct catch_up_result *const fetched)
 {
 	if (fetched->anchor_bytes > 0)
 		anchor_history_add(&state->history, fetched->anchor_bytes, 0);
@@ -125,7 +128,7 @@ static void take_history(struct publish_state *state, const struct catch_up_resu
 }
 
 /* Brings the head as the committed step. */
-static int fetch_baseline(struct publisher *publisher, const struct publish_mark *head, struct error *err)
+static int fetch_baseline(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
 {
 	struct publish_state *const state = &publisher->state;
 	if (state->has_committed && state->committed.step >= head->step)
@@ -150,14 +153,14 @@ static int fetch_baseline(struct publisher *publisher, const struct publish_mark
 	return publish_state_save(state, err);
 }
 
-static int start_anew(struct publisher *publisher, struct error *err)
+static int start_anew(struct publisher *const publisher, struct error *const err)
 {
 	publisher->state.has_committed = false;
 	publisher->state.history = (struct anchor_history){0};
 	return publish_state_drop_pending(&publisher->state, err);
 }
 
-static int refuse_head(const struct publisher *publisher, const struct run_message *run, struct error *err)
+static int refuse_head(const struct publisher *const publisher, const struct run_message *const run, struct error *const err)
 {
 	char head[40] = "empty";
 	char ours[40] = "nothing";
@@ -165,11 +168,12 @@ static int refuse_head(const struct publisher *publisher, const struct run_messa
 		snprintf(head, sizeof head, "at step %" PRIu64, run->head);
 	if (publisher->state.has_committed)
 		snprintf(ours, sizeof ours, "step %" PRIu64, publisher->state.committed.step);
-	return error_set(err, ERROR_HEAD_MOVED, "run %s is %s, but this state folder has published %s last; --take-over goes on from where the run is",
+	return error_set(err, ERROR_HEAD_MOVED,
+		"run %s is %s, but this state folder has published %s last; --take-over goes on from where the run is",
 		publisher->run.text, head, ours);
 }
 
-int publish_head_settle(struct publisher *publisher, struct error *err)
+int publish_head_settle(struct publisher *const publisher, struct error *const err)
 {
 	struct publish_state *const state = &publisher->state;
 	const bool opens = !state->has_epoch || publisher->order->take_over;
@@ -200,7 +204,7 @@ int publish_head_settle(struct publisher *publisher, struct error *err)
 	return opens || !state->has_committed ? fetch_baseline(publisher, &head, err) : refuse_head(publisher, &run, err);
 }
 
-int publish_head_refetch(struct publisher *publisher, struct error *err)
+int publish_head_refetch(struct publisher *const publisher, struct error *const err)
 {
 	ASSERT(publisher->state.has_committed);
 	const struct publish_mark head = publisher->state.committed;

@@ -19,7 +19,7 @@ enum { STATE_MAX_BYTES = 64 * 1024, SENT_MAX_BYTES = 16 * 1024 * 1024, STATE_VER
 
 static const char STATE_FILE[] = "state.json";
 
-char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err)
+char *publish_state_default_folder(const char *const endpoint, const char *const run, struct error *const err)
 {
 	const char *const state_home = getenv("XDG_STATE_HOME");
 	const char *const home = getenv("HOME");
@@ -41,19 +41,20 @@ char *publish_state_default_folder(const char *endpoint, const char *run, struct
 	return folder;
 }
 
-char *publish_state_work_path(const struct publish_state *state, const char *name)
+char *publish_state_work_path(const struct publish_state *const state, const char *const name)
 {
 	return folder_files_join(state->folder, name);
 }
 
-char *publish_state_path(const struct publish_state *state, uint64_t step, const char *name)
+char *publish_state_path(const struct publish_state *const state, const uint64_t step, const char *const name)
 {
 	char relative[128];
-	ASSERT(snprintf(relative, sizeof relative, "step-%06" PRIu64 "%s%s", step, name[0] != '\0' ? "/" : "", name) < (int)sizeof relative);
+	ASSERT(snprintf(relative, sizeof relative, "step-%06" PRIu64 "%s%s", step, name[0] != '\0' ? "/" : "",
+		name) < (int)sizeof relative);
 	return folder_files_join(state->folder, relative);
 }
 
-static bool read_mark(const struct json_node *node, struct publish_mark *out)
+static bool read_mark(const struct json_node *const node, struct publish_mark *const out)
 {
 	struct span digest;
 	struct span content;
@@ -62,13 +63,13 @@ static bool read_mark(const struct json_node *node, struct publish_mark *out)
 		digest128_parse(content, &out->content);
 }
 
-static bool read_optional_mark(const struct json_node *node, bool *out_has, struct publish_mark *out)
+static bool read_optional_mark(const struct json_node *const node, bool *const out_has, struct publish_mark *const out)
 {
 	*out_has = node != NULL && !json_node_is_null(node);
 	return !*out_has || read_mark(node, out);
 }
 
-static bool read_history(const struct json_node *node, struct anchor_history *out)
+static bool read_history(const struct json_node *const node, struct anchor_history *const out)
 {
 	return json_node_bool(json_node_member(node, "has_anchor"), &out->has_anchor) &&
 		json_node_u64(json_node_member(node, "anchor_bytes"), &out->anchor_bytes) &&
@@ -76,7 +77,7 @@ static bool read_history(const struct json_node *node, struct anchor_history *ou
 		json_node_u64(json_node_member(node, "links"), &out->links);
 }
 
-static bool read_facts(struct publish_state *state, const struct json_node *root)
+static bool read_facts(struct publish_state *const state, const struct json_node *const root)
 {
 	const struct json_node *const epoch = json_node_member(root, "epoch");
 	state->has_epoch = epoch != NULL && !json_node_is_null(epoch);
@@ -86,7 +87,8 @@ static bool read_facts(struct publish_state *state, const struct json_node *root
 		read_history(json_node_member(root, "since_anchor"), &state->history);
 }
 
-static int check_owner(const struct publish_state *state, const struct json_node *root, const char *path, struct error *err)
+static int check_owner(const struct publish_state *const state, const struct json_node *const root, const char *const path,
+	struct error *const err)
 {
 	uint64_t version;
 	struct span endpoint;
@@ -97,12 +99,13 @@ static int check_owner(const struct publish_state *state, const struct json_node
 	if (version != STATE_VERSION)
 		return error_set(err, ERROR_UNSUPPORTED, "%s has version %" PRIu64 "; this program reads %d", path, version, STATE_VERSION);
 	if (!span_equal_text(endpoint, state->endpoint) || !span_equal_text(run, state->run))
-		return error_set(err, ERROR_EXISTS, "%s keeps the state of run %.*s at %.*s; give another --state folder", state->folder, (int)run.len,
+		return error_set(err, ERROR_EXISTS, "%s keeps the state of run %.*s at %.*s; give another --state folder", state->folder,
+			(int)run.len,
 			(const char *)run.data, (int)endpoint.len, (const char *)endpoint.data);
 	return 0;
 }
 
-static int load(struct publish_state *state, struct error *err)
+static int load(struct publish_state *const state, struct error *const err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	struct json_node *root = NULL;
@@ -124,7 +127,7 @@ out:
 	return result;
 }
 
-static bool is_kept(const struct publish_state *state, const char *name)
+static bool is_kept(const struct publish_state *const state, const char *const name)
 {
 	char committed[64] = "";
 	char pending[64] = "";
@@ -136,7 +139,7 @@ static bool is_kept(const struct publish_state *state, const char *name)
 }
 
 /* Only names of ours are ever removed: the folder may have been given by hand. */
-static int clean(const struct publish_state *state, struct error *err)
+static int clean(const struct publish_state *const state, struct error *const err)
 {
 	char **names;
 	size_t count;
@@ -154,14 +157,14 @@ static int clean(const struct publish_state *state, struct error *err)
 	return result;
 }
 
-static void print_digest(struct json_writer *writer, const char *name, const struct digest128 *digest)
+static void print_digest(struct json_writer *const writer, const char *const name, const struct digest128 *const digest)
 {
 	char text[DIGEST128_TEXT_BYTES];
 	digest128_format(digest, text);
 	json_writer_text(writer, name, span_text(text));
 }
 
-static void print_mark(struct json_writer *writer, const char *name, bool has, const struct publish_mark *mark)
+static void print_mark(struct json_writer *const writer, const char *const name, const bool has, const struct publish_mark *const mark)
 {
 	if (!has) {
 		json_writer_null(writer, name);
@@ -174,7 +177,7 @@ static void print_mark(struct json_writer *writer, const char *name, bool has, c
 	json_writer_end(writer, '}');
 }
 
-static void print_state(const struct publish_state *state, struct buffer *out)
+static void print_state(const struct publish_state *const state, struct buffer *const out)
 {
 	struct json_writer writer;
 	json_writer_init(&writer, out);
@@ -196,7 +199,7 @@ static void print_state(const struct publish_state *state, struct buffer *out)
 	buffer_add_byte(out, '\n');
 }
 
-int publish_state_save(struct publish_state *state, struct error *err)
+int publish_state_save(struct publish_state *const state, struct error *const err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	struct buffer text;
@@ -211,7 +214,7 @@ int publish_state_save(struct publish_state *state, struct error *err)
 }
 
 /* A new folder is named ours before anything is put there; one that holds other things is never taken. */
-static int begin(struct publish_state *state, struct error *err)
+static int begin(struct publish_state *const state, struct error *const err)
 {
 	char **names;
 	size_t count;
@@ -223,7 +226,7 @@ static int begin(struct publish_state *state, struct error *err)
 	return result == 0 ? publish_state_save(state, err) : -1;
 }
 
-static int load_or_begin(struct publish_state *state, struct error *err)
+static int load_or_begin(struct publish_state *const state, struct error *const err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	const bool is_new = !file_exists(path);
@@ -231,7 +234,8 @@ static int load_or_begin(struct publish_state *state, struct error *err)
 	return is_new ? begin(state, err) : load(state, err);
 }
 
-int publish_state_open(struct publish_state *state, const char *folder, const char *endpoint, const char *run, struct error *err)
+int publish_state_open(struct publish_state *const state, const char *const folder, const char *const endpoint, const char *const run,
+	struct error *const err)
 {
 	*state = (struct publish_state){
 		.folder = memory_copy_text(folder),
@@ -244,7 +248,7 @@ int publish_state_open(struct publish_state *state, const char *folder, const ch
 	state->lock_fd = folder_lock_enter(folder, "deltabucket publish", err);
 	if (state->lock_fd < 0)
 		goto fail;
-	if (load_or_begin(state, err) != 0 || clean(state, err) != 0)
+	if (folder_files_remove_temporary(folder, STATE_FILE, err) != 0 || load_or_begin(state, err) != 0 || clean(state, err) != 0)
 		goto fail;
 	return 0;
 fail:
@@ -252,7 +256,7 @@ fail:
 	return -1;
 }
 
-void publish_state_close(struct publish_state *state)
+void publish_state_close(struct publish_state *const state)
 {
 	if (state->folder == NULL)
 		return;
@@ -263,7 +267,8 @@ void publish_state_close(struct publish_state *state)
 	*state = (struct publish_state){.lock_fd = -1};
 }
 
-int publish_state_commit(struct publish_state *state, uint64_t anchor_bytes, uint64_t delta_bytes, struct error *err)
+int publish_state_commit(struct publish_state *const state, const uint64_t anchor_bytes, const uint64_t delta_bytes,
+	struct error *const err)
 {
 	ASSERT(state->has_pending);
 	static const char *const PENDING_ONLY[] = {"delta", "sent"};
@@ -282,13 +287,13 @@ int publish_state_commit(struct publish_state *state, uint64_t anchor_bytes, uin
 	return result;
 }
 
-int publish_state_drop_pending(struct publish_state *state, struct error *err)
+int publish_state_drop_pending(struct publish_state *const state, struct error *const err)
 {
 	state->has_pending = false;
 	return publish_state_save(state, err);
 }
 
-int publish_state_add_sent(const struct publish_state *state, const char *target, struct error *err)
+int publish_state_add_sent(const struct publish_state *const state, const char *const target, struct error *const err)
 {
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	struct buffer line;
@@ -305,7 +310,7 @@ int publish_state_add_sent(const struct publish_state *state, const char *target
 	return result;
 }
 
-int publish_state_read_sent(const struct publish_state *state, struct buffer *out, struct error *err)
+int publish_state_read_sent(const struct publish_state *const state, struct buffer *const out, struct error *const err)
 {
 	buffer_init(out, SENT_MAX_BYTES);
 	char *const path = publish_state_path(state, state->pending.step, "sent");
@@ -314,7 +319,7 @@ int publish_state_read_sent(const struct publish_state *state, struct buffer *ou
 	return result;
 }
 
-int publish_state_clear_sent(const struct publish_state *state, struct error *err)
+int publish_state_clear_sent(const struct publish_state *const state, struct error *const err)
 {
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	const int result = file_remove_tree(path, err);

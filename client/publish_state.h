@@ -6,8 +6,9 @@
  *       delta/        pending only: the delta against the committed step
  *       sent          pending only: request targets whose upload is done, a line each
  *
- * state.json is replaced whole, and a step's folder is complete before state.json names it, so kill -9 anywhere leaves either the state before
- * or the state after; opening removes what no state names. The baseline advances only when the server has said that the step is published. */
+ * state.json is replaced whole, and a step's folder is complete before state.json names it, so kill -9 anywhere leaves either the state
+ * before or the state after; opening removes what no state names. The baseline advances only when the server has said that the step is
+ * published. */
 #ifndef CLIENT_PUBLISH_STATE_H
 #define CLIENT_PUBLISH_STATE_H
 
@@ -35,12 +36,12 @@ struct publish_state {
 	struct anchor_history history;
 };
 
-/* The default folder: $XDG_STATE_HOME (or ~/.local/state)/deltabucket/<endpoint>/<bucket>/<run>, the endpoint percent-encoded. NULL with the error
- * when there is no home folder. Heap, the caller's. */
+/* The default folder: $XDG_STATE_HOME (or ~/.local/state)/deltabucket/<endpoint>/<bucket>/<run>, the endpoint percent-encoded. NULL with
+ * the error when there is no home folder. Heap, the caller's. */
 char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err);
 
-/* Makes the folder where needed, locks it, reads it, cleans it. busy when another publisher holds it; exists when it belongs to another run or
- * endpoint; corrupt when state.json is unreadable. */
+/* Makes the folder where needed, locks it, reads it, cleans it. busy when another publisher holds it; exists when it belongs to another
+ * run or endpoint; corrupt when state.json is unreadable. */
 int publish_state_open(struct publish_state *state, const char *folder, const char *endpoint, const char *run, struct error *err);
 void publish_state_close(struct publish_state *state); /* a zeroed one is fine */
 

@@ -10,23 +10,24 @@
 /* Where the copy of the checkpoint lies until it is known to be a new step. */
 static const char NEW_NAME[] = "new";
 
-static uint64_t next_step(const struct publish_state *state)
+static uint64_t next_step(const struct publish_state *const state)
 {
 	return state->has_committed ? state->committed.step + 1 : 0;
 }
 
 /* --step may name the next step, or the one published last (a repeated call). */
-static int check_step(const struct publisher *publisher, struct error *err)
+static int check_step(const struct publisher *const publisher, struct error *const err)
 {
 	const struct publish_order *const order = publisher->order;
 	const struct publish_state *const state = &publisher->state;
 	if (!order->has_step || order->step == next_step(state) || (state->has_committed && order->step == state->committed.step))
 		return 0;
-	return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step, publisher->run.text,
+	return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step,
+		publisher->run.text,
 		next_step(state));
 }
 
-static int copy_checkpoint(const struct publisher *publisher, struct error *err)
+static int copy_checkpoint(const struct publisher *const publisher, struct error *const err)
 {
 	char *const folder = publish_state_work_path(&publisher->state, NEW_NAME);
 	int result = file_remove_tree(folder, err);
@@ -41,7 +42,7 @@ static int copy_checkpoint(const struct publisher *publisher, struct error *err)
 }
 
 /* True when this very checkpoint is the committed step already, and the caller means that step. */
-static bool is_repeat(const struct publisher *publisher, const struct snapshot *snapshot)
+static bool is_repeat(const struct publisher *const publisher, const struct snapshot *const snapshot)
 {
 	const struct publish_state *const state = &publisher->state;
 	if (!state->has_committed || !digest128_equal(&state->committed.content, &snapshot->content))
@@ -49,7 +50,7 @@ static bool is_repeat(const struct publisher *publisher, const struct snapshot *
 	return publisher->order->has_step ? publisher->order->step == state->committed.step : publisher->adopted;
 }
 
-static int finish_repeat(struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+static int finish_repeat(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
 {
 	publisher->outcome = (struct publish_outcome){
 		.step = publisher->state.committed.step,
@@ -64,11 +65,12 @@ static int finish_repeat(struct publisher *publisher, const struct snapshot *sna
 }
 
 /* The copy becomes the pending step, unless that is pending already from a call that did not finish. */
-static int settle_pending(struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+static int settle_pending(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
 {
 	struct publish_state *const state = &publisher->state;
 	const struct publish_mark mark = {.step = next_step(state), .digest = snapshot->digest, .content = snapshot->content};
-	const bool resumes = state->has_pending && state->pending.step == mark.step && digest128_equal(&state->pending.content, &mark.content);
+	const bool resumes = state->has_pending && state->pending.step == mark.step && digest128_equal(&state->pending.content,
+		&mark.content);
 	if (!resumes && publish_state_drop_pending(state, err) != 0)
 		return -1;
 	char *const fresh = publish_state_work_path(state, NEW_NAME);
@@ -93,7 +95,7 @@ static int settle_pending(struct publisher *publisher, const struct snapshot *sn
 	return result;
 }
 
-static void fill_form(struct step_message *message, const struct publish_form *form, enum step_form_kind kind)
+static void fill_form(struct step_message *const message, const struct publish_form *const form, const enum step_form_kind kind)
 {
 	if (!form->wanted)
 		return;
@@ -105,8 +107,8 @@ static void fill_form(struct step_message *message, const struct publish_form *f
 	};
 }
 
-static void fill_message(struct step_message *message, const struct publisher *publisher, const struct snapshot *snapshot,
-	const struct publish_forms *forms)
+static void fill_message(struct step_message *const message, const struct publisher *const publisher, const struct snapshot *const snapshot,
+	const struct publish_forms *const forms)
 {
 	const struct publish_state *const state = &publisher->state;
 	*message = (struct step_message){
@@ -130,21 +132,23 @@ static void fill_message(struct step_message *message, const struct publisher *p
 }
 
 /* What was uploaded by an earlier call may have been removed or overwritten since. */
-static bool wants_upload_again(const struct error *err)
+static bool wants_upload_again(const struct error *const err)
 {
 	return err->kind == ERROR_NO_KEY || err->kind == ERROR_DIGEST_MISMATCH || err->kind == ERROR_NOT_FOUND;
 }
 
-static int explain_refusal(const struct publisher *publisher, const struct error *failure, struct error *err)
+static int explain_refusal(const struct publisher *const publisher, const struct error *const failure, struct error *const err)
 {
 	*err = *failure;
 	if (failure->kind == ERROR_STALE_EPOCH)
-		return error_set(err, ERROR_STALE_EPOCH, "another publisher has taken run %s over, nothing was published; if this one shall go on instead, run"
+		return error_set(err, ERROR_STALE_EPOCH,
+			"another publisher has taken run %s over, nothing was published; if this one shall go on instead, run"
 			" it once with --take-over", publisher->run.text);
 	return error_wrap(err, "publishing step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
 }
 
-static int send_step(struct publisher *publisher, const struct snapshot *snapshot, const struct publish_forms *forms, struct error *err)
+static int send_step(struct publisher *const publisher, const struct snapshot *const snapshot, const struct publish_forms *const forms,
+	struct error *const err)
 {
 	struct step_message message;
 	struct error failure = {0};
@@ -160,7 +164,7 @@ static int send_step(struct publisher *publisher, const struct snapshot *snapsho
 	return explain_refusal(publisher, &failure, err);
 }
 
-static int publish_snapshot(struct publisher *publisher, const struct snapshot *snapshot, struct error *err)
+static int publish_snapshot(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
 {
 	struct publish_forms forms = {0};
 	int result = publish_forms_make(&forms, publisher, snapshot, err);
@@ -178,7 +182,7 @@ static int publish_snapshot(struct publisher *publisher, const struct snapshot *
 	return publish_state_commit(&publisher->state, outcome->anchor_bytes, outcome->delta_bytes, err);
 }
 
-static int publish_once(struct publisher *publisher, struct error *err)
+static int publish_once(struct publisher *const publisher, struct error *const err)
 {
 	struct snapshot snapshot = {0};
 	if (check_step(publisher, err) != 0 || copy_checkpoint(publisher, err) != 0)
@@ -193,7 +197,8 @@ static int publish_once(struct publisher *publisher, struct error *err)
 	if (repeats)
 		result = finish_repeat(publisher, &snapshot, err);
 	else if (order->has_step && order->step != next_step(&publisher->state))
-		result = error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step, publisher->run.text);
+		result = error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step,
+			publisher->run.text);
 	else
 		result = settle_pending(publisher, &snapshot, err);
 	if (result == 0 && !repeats)
@@ -202,7 +207,7 @@ static int publish_once(struct publisher *publisher, struct error *err)
 	return result;
 }
 
-static int open_state(struct publisher *publisher, struct error *err)
+static int open_state(struct publisher *const publisher, struct error *const err)
 {
 	const char *const endpoint = publisher->session->options->endpoint;
 	char *folder = NULL;
@@ -210,20 +215,22 @@ static int open_state(struct publisher *publisher, struct error *err)
 		folder = publish_state_default_folder(endpoint, publisher->run.text, err);
 	if (publisher->order->state_folder == NULL && folder == NULL)
 		return -1;
-	const int result = publish_state_open(&publisher->state, folder != NULL ? folder : publisher->order->state_folder, endpoint, publisher->run.text, err);
+	const int result = publish_state_open(&publisher->state, folder != NULL ? folder : publisher->order->state_folder, endpoint,
+		publisher->run.text, err);
 	free(folder);
 	return result;
 }
 
 /* Before anything happens on the server: a mistyped path must not fence off a running trainer. */
-static int check_checkpoint(const char *path, struct error *err)
+static int check_checkpoint(const char *const path, struct error *const err)
 {
 	struct checkpoint *const checkpoint = checkpoint_open(path, err);
 	checkpoint_close(checkpoint);
 	return checkpoint == NULL ? -1 : 0;
 }
 
-int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome, struct error *err)
+int publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
+	struct publish_outcome *const out_outcome, struct error *const err)
 {
 	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
 	struct error failure = {0};

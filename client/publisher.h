@@ -1,6 +1,6 @@
 /* `deltabucket publish`: one checkpoint becomes the run's next step. The parts: publish_head settles who writes and what the baseline is,
- * publish_forms makes and sends the step's objects, publish_state remembers. Any kill leaves a state from which the same command goes on; the
- * baseline moves only after the server has said yes. */
+ * publish_forms makes and sends the step's objects, publish_state remembers. Any kill leaves a state from which the same command goes on;
+ * the baseline moves only after the server has said yes. */
 #ifndef CLIENT_PUBLISHER_H
 #define CLIENT_PUBLISHER_H
 
@@ -21,6 +21,7 @@ struct publish_order {
 	struct anchor_policy anchor;
 	enum delta_format format;
 	bool take_over;
+	bool create_bucket;
 	bool has_keep_steps;
 	uint64_t keep_steps;
 	unsigned threads;
@@ -50,6 +51,7 @@ struct publisher {
 	struct publish_outcome outcome;
 };
 
-int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome, struct error *err);
+int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome,
+	struct error *err);
 
 #endif

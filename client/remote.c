@@ -14,7 +14,7 @@ struct remote {
 	int retry_after_s; /* of the last failure, -1 when not said */
 };
 
-struct remote *remote_new(const struct remote_options *options, struct error *err)
+struct remote *remote_new(const struct remote_options *const options, struct error *const err)
 {
 	const struct http_client_options client_options = {
 		.endpoint = options->endpoint,
@@ -31,7 +31,7 @@ struct remote *remote_new(const struct remote_options *options, struct error *er
 	return remote;
 }
 
-void remote_free(struct remote *remote)
+void remote_free(struct remote *const remote)
 {
 	if (remote == NULL)
 		return;
@@ -40,12 +40,13 @@ void remote_free(struct remote *remote)
 	free(remote);
 }
 
-struct interrupt *remote_interrupt(const struct remote *remote)
+struct interrupt *remote_interrupt(const struct remote *const remote)
 {
 	return remote->options->interrupt;
 }
 
-int remote_try(struct remote *remote, const struct http_request *request, struct http_response *response, struct error *err)
+int remote_try(struct remote *const remote, const struct http_request *const request, struct http_response *const response,
+	struct error *const err)
 {
 	remote->passes = false;
 	remote->retry_after_s = -1;
@@ -64,7 +65,7 @@ int remote_try(struct remote *remote, const struct http_request *request, struct
 	return remote_error_set(err, response->status, buffer_span(&response->body), what);
 }
 
-bool remote_again(struct remote *remote, struct retry *retry, struct error *err)
+bool remote_again(struct remote *const remote, struct retry *const retry, struct error *const err)
 {
 	const struct remote_options *const options = remote->options;
 	if (interrupt_check(options->interrupt, err) != 0)
@@ -79,19 +80,20 @@ bool remote_again(struct remote *remote, struct retry *retry, struct error *err)
 	return false;
 }
 
-struct retry remote_retry(const struct remote *remote)
+struct retry remote_retry(const struct remote *const remote)
 {
 	struct retry retry;
 	retry_init(&retry, remote->options->interrupt, remote->options->retries);
 	return retry;
 }
 
-bool remote_failure_passes(const struct remote *remote)
+bool remote_failure_passes(const struct remote *const remote)
 {
 	return remote->passes;
 }
 
-int remote_send(struct remote *remote, const struct http_request *request, struct http_response *response, struct error *err)
+int remote_send(struct remote *const remote, const struct http_request *const request, struct http_response *const response,
+	struct error *const err)
 {
 	struct retry retry = remote_retry(remote);
 	struct error failure = {0};

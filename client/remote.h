@@ -23,8 +23,8 @@ struct remote *remote_new(const struct remote_options *options, struct error *er
 void remote_free(struct remote *remote); /* NULL is fine */
 struct interrupt *remote_interrupt(const struct remote *remote);
 
-/* One try. 0 with a 2xx answer; else the server's refusal or the transport's failure as an error, and remote_again knows whether to repeat it.
- * `response` is released by the caller in every case. */
+/* One try. 0 with a 2xx answer; else the server's refusal or the transport's failure as an error, and remote_again knows whether to
+ * repeat it. `response` is released by the caller in every case. */
 int remote_try(struct remote *remote, const struct http_request *request, struct http_response *response, struct error *err);
 /* After a failed try: waits and gives true when it is worth another. On false the error stands (busy when a signal came). */
 bool remote_again(struct remote *remote, struct retry *retry, struct error *err);

@@ -44,7 +44,7 @@ static const struct {
 #undef ERROR_KIND
 };
 
-static enum error_kind kind_of_status(int status)
+static enum error_kind kind_of_status(const int status)
 {
 	for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
 		if (STATUSES[i].status == status)
@@ -52,7 +52,7 @@ static enum error_kind kind_of_status(int status)
 	return ERROR_UPSTREAM;
 }
 
-static enum error_kind kind_of_code(struct span code, int status)
+static enum error_kind kind_of_code(const struct span code, const int status)
 {
 	for (size_t i = 0; i < sizeof S3_CODES / sizeof S3_CODES[0]; i++)
 		if (span_equal_text(code, S3_CODES[i].code))
@@ -66,7 +66,7 @@ static enum error_kind kind_of_code(struct span code, int status)
 	return kind_of_status(status);
 }
 
-int remote_error_set(struct error *err, int status, struct span body, const char *what)
+int remote_error_set(struct error *const err, const int status, const struct span body, const char *const what)
 {
 	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct error_message json = {0};
@@ -83,7 +83,8 @@ int remote_error_set(struct error *err, int status, struct span body, const char
 	}
 	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : kind_of_status(status);
 	if (message.len > 0)
-		error_set(err, kind, "%.*s", (int)(message.len < ERROR_TEXT_BYTES ? message.len : ERROR_TEXT_BYTES), (const char *)message.data);
+		error_set(err, kind, "%.*s", (int)(message.len < ERROR_TEXT_BYTES ? message.len : ERROR_TEXT_BYTES),
+			(const char *)message.data);
 	else
 		error_set(err, kind, "the server answered %s with status %d", what, status);
 	arena_free(arena);

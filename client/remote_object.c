@@ -18,7 +18,7 @@ enum {
 };
 
 /* Ends the building of a request target whose parts are all bounded. */
-static char *take_text(struct buffer *buffer)
+static char *take_text(struct buffer *const buffer)
 {
 	ASSERT(!buffer_failed(buffer));
 	char *const text = memory_copy_text(buffer_text(buffer));
@@ -26,7 +26,7 @@ static char *take_text(struct buffer *buffer)
 	return text;
 }
 
-char *remote_object_target(struct span bucket, struct span key)
+char *remote_object_target(const struct span bucket, const struct span key)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);
@@ -39,13 +39,15 @@ char *remote_object_target(struct span bucket, struct span key)
 	return take_text(&target);
 }
 
-static int send_plain(struct remote *remote, const char *method, const char *target, struct http_response *response, struct error *err)
+static int send_plain(struct remote *const remote, const char *const method, const char *const target, struct http_response *const response,
+	struct error *const err)
 {
 	const struct http_request request = {.method = method, .target = target};
 	return remote_send(remote, &request, response, err);
 }
 
-int remote_object_head(struct remote *remote, const char *target, struct remote_object_facts *out, struct error *err)
+int remote_object_head(struct remote *const remote, const char *const target, struct remote_object_facts *const out,
+	struct error *const err)
 {
 	struct http_response response;
 	int result = send_plain(remote, "HEAD", target, &response, err);
@@ -61,7 +63,7 @@ int remote_object_head(struct remote *remote, const char *target, struct remote_
 	return result;
 }
 
-int remote_object_delete(struct remote *remote, const char *target, struct error *err)
+int remote_object_delete(struct remote *const remote, const char *const target, struct error *const err)
 {
 	struct http_response response;
 	const int result = send_plain(remote, "DELETE", target, &response, err);
@@ -75,7 +77,7 @@ struct file_source {
 	uint64_t sent;
 };
 
-static ptrdiff_t file_source_read(struct body_source *source, uint8_t *into, size_t capacity, struct error *err)
+static ptrdiff_t file_source_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
 {
 	struct file_source *const file = (struct file_source *)source;
 	const struct remote_object_body *const body = file->body;
@@ -90,13 +92,13 @@ static ptrdiff_t file_source_read(struct body_source *source, uint8_t *into, siz
 	return (ptrdiff_t)wanted;
 }
 
-static void file_source_close(struct body_source *source)
+static void file_source_close(struct body_source *const source)
 {
 	(void)source; /* lies on its owner's stack */
 }
 
-int remote_object_send(struct remote *remote, const struct http_request *request, const struct remote_object_body *body,
-	struct http_response *response, struct error *err)
+int remote_object_send(struct remote *const remote, const struct http_request *const request, const struct remote_object_body *const body,
+	struct http_response *const response, struct error *const err)
 {
 	struct file_source file = {.source = {.read = file_source_read, .close = file_source_close}, .body = body};
 	struct http_request with_body = *request;
@@ -119,7 +121,8 @@ int remote_object_send(struct remote *remote, const struct http_request *request
 	return -1;
 }
 
-int remote_object_put(struct remote *remote, const char *target, const struct remote_object_body *body, struct error *err)
+int remote_object_put(struct remote *const remote, const char *const target, const struct remote_object_body *const body,
+	struct error *const err)
 {
 	const struct http_request request = {.method = "PUT", .target = target};
 	struct http_response response;
@@ -136,7 +139,7 @@ struct range_sink {
 	const char *target;
 };
 
-static enum sink_result range_sink_write(struct body_sink *sink, struct span bytes, struct error *err)
+static enum sink_result range_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
 {
 	struct range_sink *const range = (struct range_sink *)sink;
 	if (bytes.len > range->left) {
@@ -150,7 +153,8 @@ static enum sink_result range_sink_write(struct body_sink *sink, struct span byt
 }
 
 /* One try for what is left. */
-static int get_rest(struct remote *remote, const struct remote_object_range *range, struct range_sink *sink, struct error *err)
+static int get_rest(struct remote *const remote, const struct remote_object_range *const range, struct range_sink *const sink,
+	struct error *const err)
 {
 	const uint64_t from = range->offset + (range->size - sink->left);
 	const bool ranged = !range->whole || from > range->offset;
@@ -175,7 +179,8 @@ static int get_rest(struct remote *remote, const struct remote_object_range *ran
 	return result;
 }
 
-int remote_object_get(struct remote *remote, const struct remote_object_range *range, struct body_sink *into, struct error *err)
+int remote_object_get(struct remote *const remote, const struct remote_object_range *const range, struct body_sink *const into,
+	struct error *const err)
 {
 	struct range_sink sink = {.sink = {.write = range_sink_write}, .into = into, .left = range->size, .target = range->target};
 	struct retry retry = remote_retry(remote);
@@ -185,7 +190,8 @@ int remote_object_get(struct remote *remote, const struct remote_object_range *r
 		if (get_rest(remote, range, &sink, &failure) == 0) {
 			if (sink.left == 0)
 				break;
-			return error_set(err, ERROR_CORRUPT, "the server sends %" PRIu64 " bytes of %s less than it has to", sink.left, range->target);
+			return error_set(err, ERROR_CORRUPT, "the server sends %" PRIu64 " bytes of %s less than it has to", sink.left,
+				range->target);
 		}
 		if (sink.left < before)
 			retry_reset(&retry);
@@ -197,7 +203,7 @@ int remote_object_get(struct remote *remote, const struct remote_object_range *r
 	return 0;
 }
 
-int remote_object_make_bucket(struct remote *remote, struct span bucket, struct error *err)
+int remote_object_make_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
 {
 	char *const target = remote_object_target(bucket, (struct span){0});
 	struct http_response response;
@@ -212,7 +218,8 @@ int remote_object_make_bucket(struct remote *remote, struct span bucket, struct 
 	return result;
 }
 
-static int fetch_listing(struct remote *remote, struct buffer *target, struct arena *arena, struct listing *out, struct error *err)
+static int fetch_listing(struct remote *const remote, struct buffer *const target, struct arena *const arena, struct listing *const out,
+	struct error *const err)
 {
 	char *const text = take_text(target);
 	struct http_response response;
@@ -224,7 +231,8 @@ static int fetch_listing(struct remote *remote, struct buffer *target, struct ar
 	return result;
 }
 
-int remote_object_list(struct remote *remote, const struct remote_object_page *page, struct arena *arena, struct listing *out, struct error *err)
+int remote_object_list(struct remote *const remote, const struct remote_object_page *const page, struct arena *const arena,
+	struct listing *const out, struct error *const err)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);
@@ -241,7 +249,8 @@ int remote_object_list(struct remote *remote, const struct remote_object_page *p
 	return fetch_listing(remote, &target, arena, out, err);
 }
 
-int remote_object_list_buckets(struct remote *remote, struct span token, struct arena *arena, struct listing *out, struct error *err)
+int remote_object_list_buckets(struct remote *const remote, const struct span token, struct arena *const arena, struct listing *const out,
+	struct error *const err)
 {
 	struct buffer target;
 	buffer_init(&target, TARGET_MAX_BYTES);

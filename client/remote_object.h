@@ -30,8 +30,8 @@ int remote_object_send(struct remote *remote, const struct http_request *request
 	struct http_response *response, struct error *err);
 int remote_object_put(struct remote *remote, const char *target, const struct remote_object_body *body, struct error *err);
 
-/* Bytes [offset, offset + size) pushed into `sink`, going on where it stopped after a lost connection. Fewer or more bytes than asked for are
- * never taken for success. `etag` not NULL: precondition when the object is another by now. */
+/* Bytes [offset, offset + size) pushed into `sink`, going on where it stopped after a lost connection. Fewer or more bytes than asked for
+ * are never taken for success. `etag` not NULL: precondition when the object is another by now. */
 struct remote_object_range {
 	const char *target;
 	const char *etag;
@@ -48,7 +48,8 @@ struct remote_object_page {
 	bool folders;      /* stop at '/' */
 	struct span token; /* where the page before ended; empty: at the start */
 };
-int remote_object_list(struct remote *remote, const struct remote_object_page *page, struct arena *arena, struct listing *out, struct error *err);
+int remote_object_list(struct remote *remote, const struct remote_object_page *page, struct arena *arena, struct listing *out,
+	struct error *err);
 int remote_object_list_buckets(struct remote *remote, struct span token, struct arena *arena, struct listing *out, struct error *err);
 
 #endif

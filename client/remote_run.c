@@ -17,15 +17,15 @@ struct target {
 	struct buffer text;
 };
 
-static void target_begin(struct target *target, const struct run_name *run)
+static void target_begin(struct target *const target, const struct run_name *const run)
 {
 	buffer_init(&target->text, TARGET_MAX_BYTES);
 	buffer_add_text(&target->text, run->target);
 }
 
 /* Sends and releases the target; the answer's body is in `response`. */
-static int target_send(struct target *target, struct remote *remote, const struct http_request *request, struct http_response *response,
-	struct error *err)
+static int target_send(struct target *const target, struct remote *const remote, const struct http_request *const request,
+	struct http_response *const response, struct error *const err)
 {
 	ASSERT(!buffer_failed(&target->text));
 	struct http_request whole = *request;
@@ -36,14 +36,14 @@ static int target_send(struct target *target, struct remote *remote, const struc
 }
 
 /* An answer that does not parse is the peer's fault, whatever the parser calls it. */
-static int nonsense(struct error *err, const char *what)
+static int nonsense(struct error *const err, const char *const what)
 {
 	err->kind = ERROR_UPSTREAM;
 	return error_wrap(err, "the server's %s", what);
 }
 
-int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps, struct arena *arena, struct run_message *out,
-	struct error *err)
+int remote_run_open(struct remote *const remote, const struct run_name *const run, const uint64_t *const keep_steps,
+	struct arena *const arena, struct run_message *const out, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -60,7 +60,7 @@ int remote_run_open(struct remote *remote, const struct run_name *run, const uin
 	return result;
 }
 
-int remote_run_set_keep(struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err)
+int remote_run_set_keep(struct remote *const remote, const struct run_name *const run, const uint64_t keep_steps, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -75,7 +75,8 @@ int remote_run_set_keep(struct remote *remote, const struct run_name *run, uint6
 	return result;
 }
 
-int remote_run_find(struct remote *remote, const struct run_name *run, struct arena *arena, struct run_message *out, struct error *err)
+int remote_run_find(struct remote *const remote, const struct run_name *const run, struct arena *const arena, struct run_message *const out,
+	struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -88,7 +89,8 @@ int remote_run_find(struct remote *remote, const struct run_name *run, struct ar
 	return result;
 }
 
-int remote_run_publish(struct remote *remote, const struct run_name *run, const struct step_message *step, bool *out_already, struct error *err)
+int remote_run_publish(struct remote *const remote, const struct run_name *const run, const struct step_message *const step,
+	bool *const out_already, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -112,43 +114,44 @@ out:
 	return result;
 }
 
-static int get_step(struct target *target, struct remote *remote, int64_t wait_ms, struct arena *arena, struct step_message *out, bool *out_found,
-	struct error *err)
+/* 1 with the step, 0 when the answer is that there is none. */
+static int get_step(struct target *const target, struct remote *const remote, const int64_t wait_ms, struct arena *const arena,
+	struct step_message *const out, struct error *const err)
 {
 	const struct http_request request = {.method = "GET", .wait_ms = wait_ms};
 	struct http_response response;
 	int result = target_send(target, remote, &request, &response, err);
-	*out_found = result == 0 && response.status != 204;
-	if (*out_found && step_message_parse(buffer_span(&response.body), arena, out, err) != 0)
-		result = nonsense(err, "manifest");
+	if (result == 0 && response.status != 204)
+		result = step_message_parse(buffer_span(&response.body), arena, out, err) == 0 ? 1 : nonsense(err, "manifest");
 	http_response_release(&response);
 	return result;
 }
 
-int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step, struct arena *arena, struct step_message *out, struct error *err)
+int remote_run_step(struct remote *const remote, const struct run_name *const run, const uint64_t step, struct arena *const arena,
+	struct step_message *const out, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
 	buffer_format(&target.text, "/steps/%" PRIu64, step);
-	bool found;
-	if (get_step(&target, remote, 0, arena, out, &found, err) != 0)
-		return -1;
-	return found ? 0 : error_set(err, ERROR_NO_STEP, "run %s has no step %" PRIu64, run->text, step);
+	const int found = get_step(&target, remote, 0, arena, out, err);
+	if (found == 0)
+		return error_set(err, ERROR_NO_STEP, "run %s has no step %" PRIu64, run->text, step);
+	return found > 0 ? 0 : -1;
 }
 
-int remote_run_latest(struct remote *remote, const struct run_name *run, const struct remote_run_wait *wait, struct arena *arena,
-	struct step_message *out, bool *out_found, struct error *err)
+int remote_run_latest(struct remote *const remote, const struct run_name *const run, const struct remote_run_wait *const wait,
+	struct arena *const arena, struct step_message *const out, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
 	buffer_format(&target.text, "/steps/latest?wait=%" PRIu64, wait->wait_s);
 	if (wait->has_after)
 		buffer_format(&target.text, "&after=%" PRIu64, wait->after);
-	return get_step(&target, remote, (int64_t)wait->wait_s * 1000, arena, out, out_found, err);
+	return get_step(&target, remote, (int64_t)wait->wait_s * 1000, arena, out, err);
 }
 
-int remote_run_path(struct remote *remote, const struct run_name *run, const struct remote_run_route *route, struct arena *arena,
-	struct path_message *out, struct error *err)
+int remote_run_path(struct remote *const remote, const struct run_name *const run, const struct remote_run_route *const route,
+	struct arena *const arena, struct path_message *const out, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -170,57 +173,76 @@ int remote_run_path(struct remote *remote, const struct run_name *run, const str
 	return result;
 }
 
-/* A page of `member` objects, each in its printed form, for the parser of one. */
-typedef int take_item_fn(void *into, size_t index, struct span json, struct arena *arena, struct error *err);
+/* What a page is a list of: the parser of one entry reads its printed form. */
+struct page_kind {
+	const char *member;
+	size_t item_bytes;
+	int (*take)(void *item, struct span json, struct arena *arena, struct error *err);
+};
 
-static int read_page(struct span body, const char *member, size_t item_bytes, take_item_fn *take, struct arena *arena, void **out, size_t *out_count,
-	bool *out_more, struct error *err)
+static int take_run(void *const item, const struct span json, struct arena *const arena, struct error *const err)
 {
-	struct json_node *const root = json_node_parse(body, "the server's page", err);
-	if (root == NULL)
-		return -1;
-	const struct json_node *const list = json_node_member(root, member);
+	return run_message_parse(json, arena, item, err);
+}
+
+static int take_step(void *const item, const struct span json, struct arena *const arena, struct error *const err)
+{
+	return step_message_parse(json, arena, item, err);
+}
+
+static const struct page_kind PAGE_OF_RUNS = {"runs", sizeof(struct run_message), take_run};
+static const struct page_kind PAGE_OF_STEPS = {"steps", sizeof(struct step_message), take_step};
+
+/* The entries of `list`, NULL with the error set. */
+static void *read_items(const struct page_kind *const kind, const struct json_node *const list, struct arena *const arena,
+	struct error *const err)
+{
+	const size_t count = json_node_count(list);
+	uint8_t *const items = arena_take_array(arena, count + 1, kind->item_bytes);
 	struct buffer text;
 	buffer_init(&text, STEP_MESSAGE_MAX_BYTES);
-	int result = -1;
-	if (!json_node_is_array(list)) {
-		error_set(err, ERROR_UPSTREAM, "the server's page holds no list \"%s\"", member);
-		goto out;
-	}
-	const size_t count = json_node_count(list);
-	void *const items = arena_take_array(arena, count + 1, item_bytes);
-	if (items == NULL) {
-		error_set(err, ERROR_TOO_LARGE, "the server's page is over the memory set aside for it");
-		goto out;
-	}
-	for (size_t i = 0; i < count; i++) {
+	int result = items != NULL ? 0 : error_set(err, ERROR_TOO_LARGE, "the server's page is over the memory set aside for it");
+	for (size_t i = 0; i < count && result == 0; i++) {
 		buffer_reset(&text);
 		json_node_print(json_node_at(list, i), &text);
-		if (buffer_check(&text, "an entry of the server's page", err) != 0 || take(items, i, buffer_span(&text), arena, err) != 0)
-			goto out;
+		result = buffer_check(&text, "an entry of the server's page", err);
+		if (result == 0)
+			result = kind->take(items + i * kind->item_bytes, buffer_span(&text), arena, err);
 	}
-	*out_more = json_node_member(root, "next") != NULL;
-	*out = items;
-	*out_count = count;
-	result = 0;
-out:
 	buffer_release(&text);
+	return result == 0 ? items : NULL;
+}
+
+static int get_page(struct target *const target, struct remote *const remote, const struct page_kind *const kind, struct arena *const arena,
+	struct remote_run_page *const out, struct error *const err)
+{
+	const struct http_request request = {.method = "GET"};
+	struct http_response response;
+	struct json_node *root = NULL;
+	void *items = NULL;
+	if (target_send(target, remote, &request, &response, err) != 0)
+		goto out;
+	root = json_node_parse(buffer_span(&response.body), "the server's page", err);
+	if (root == NULL)
+		goto out;
+	const struct json_node *const list = json_node_member(root, kind->member);
+	if (!json_node_is_array(list))
+		error_set(err, ERROR_UPSTREAM, "the server's page holds no list \"%s\"", kind->member);
+	else
+		items = read_items(kind, list, arena, err);
+	*out = (struct remote_run_page){.count = json_node_count(list), .more = json_node_member(root, "next") != NULL};
+	if (kind == &PAGE_OF_RUNS)
+		out->runs = items;
+	else
+		out->steps = items;
+out:
 	json_node_free(root);
-	return result;
+	http_response_release(&response);
+	return items != NULL ? 0 : -1;
 }
 
-static int take_run(void *into, size_t index, struct span json, struct arena *arena, struct error *err)
-{
-	return run_message_parse(json, arena, (struct run_message *)into + index, err);
-}
-
-static int take_step(void *into, size_t index, struct span json, struct arena *arena, struct error *err)
-{
-	return step_message_parse(json, arena, (struct step_message *)into + index, err);
-}
-
-int remote_run_list(struct remote *remote, struct span bucket, struct span after, struct arena *arena, struct run_message **out, size_t *out_count,
-	bool *out_more, struct error *err)
+int remote_run_list(struct remote *const remote, const struct span bucket, const struct span after, struct arena *const arena,
+	struct remote_run_page *const out, struct error *const err)
 {
 	struct target target;
 	buffer_init(&target.text, TARGET_MAX_BYTES);
@@ -230,30 +252,14 @@ int remote_run_list(struct remote *remote, struct span bucket, struct span after
 		buffer_add_text(&target.text, "?after=");
 		encode_percent(span_slice(after, 0, 255), false, &target.text);
 	}
-	const struct http_request request = {.method = "GET"};
-	struct http_response response;
-	void *runs = NULL;
-	int result = target_send(&target, remote, &request, &response, err);
-	if (result == 0)
-		result = read_page(buffer_span(&response.body), "runs", sizeof **out, take_run, arena, &runs, out_count, out_more, err);
-	*out = runs;
-	http_response_release(&response);
-	return result;
+	return get_page(&target, remote, &PAGE_OF_RUNS, arena, out, err);
 }
 
-int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from, struct arena *arena, struct step_message **out,
-	size_t *out_count, bool *out_more, struct error *err)
+int remote_run_list_steps(struct remote *const remote, const struct run_name *const run, const uint64_t from, struct arena *const arena,
+	struct remote_run_page *const out, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
 	buffer_format(&target.text, "/steps?from=%" PRIu64, from);
-	const struct http_request request = {.method = "GET"};
-	struct http_response response;
-	void *steps = NULL;
-	int result = target_send(&target, remote, &request, &response, err);
-	if (result == 0)
-		result = read_page(buffer_span(&response.body), "steps", sizeof **out, take_step, arena, &steps, out_count, out_more, err);
-	*out = steps;
-	http_response_release(&response);
-	return result;
+	return get_page(&target, remote, &PAGE_OF_STEPS, arena, out, err);
 }

@@ -1,5 +1,5 @@
-/* The steps face, typed: docs/PROTOCOL.md, "Steps". All that an answer holds lies in the given arena. Calls retry as remote_send does; all of
- * them may safely be repeated (opening twice only skips an epoch). */
+/* The steps face, typed: docs/PROTOCOL.md, "Steps". All that an answer holds lies in the given arena. Calls retry as remote_send does;
+ * all of them may safely be repeated (opening twice only skips an epoch). */
 #ifndef CLIENT_REMOTE_RUN_H
 #define CLIENT_REMOTE_RUN_H
 
@@ -11,22 +11,25 @@
 enum { REMOTE_RUN_ARENA_BYTES = 64 * 1024 * 1024 };
 
 /* Becomes the run's writer, making the run where there is none; `keep_steps` NULL leaves retention alone. */
-int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps, struct arena *arena, struct run_message *out,
+int remote_run_open(struct remote *remote, const struct run_name *run, const uint64_t *keep_steps, struct arena *arena,
+	struct run_message *out,
 	struct error *err);
 int remote_run_find(struct remote *remote, const struct run_name *run, struct arena *arena, struct run_message *out, struct error *err);
 int remote_run_set_keep(struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err);
 /* *out_already: the same step was there before. */
-int remote_run_publish(struct remote *remote, const struct run_name *run, const struct step_message *step, bool *out_already, struct error *err);
-int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step, struct arena *arena, struct step_message *out, struct error *err);
+int remote_run_publish(struct remote *remote, const struct run_name *run, const struct step_message *step, bool *out_already,
+	struct error *err);
+int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step, struct arena *arena, struct step_message *out,
+	struct error *err);
 
 struct remote_run_wait {
 	bool has_after;
 	uint64_t after;
 	uint64_t wait_s; /* at most 60 */
 };
-/* *out_found false: nothing newer came in time. */
+/* 1 with the step, 0 when nothing newer came in time. */
 int remote_run_latest(struct remote *remote, const struct run_name *run, const struct remote_run_wait *wait, struct arena *arena,
-	struct step_message *out, bool *out_found, struct error *err);
+	struct step_message *out, struct error *err);
 
 struct remote_run_route {
 	bool has_have;
@@ -38,11 +41,20 @@ struct remote_run_route {
 int remote_run_path(struct remote *remote, const struct run_name *run, const struct remote_run_route *route, struct arena *arena,
 	struct path_message *out, struct error *err);
 
-/* Runs of one bucket, a page at a time: *out_more says that there are more behind the last. */
-int remote_run_list(struct remote *remote, struct span bucket, struct span after, struct arena *arena, struct run_message **out, size_t *out_count,
-	bool *out_more, struct error *err);
-/* Steps from `from` on in rising order; the same about pages. */
-int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from, struct arena *arena, struct step_message **out,
-	size_t *out_count, bool *out_more, struct error *err);
+/* Lists come a page at a time; where `more`, ask again from behind the last. */
+struct remote_run_page {
+	union {
+		struct run_message *runs;
+		struct step_message *steps;
+	};
+	size_t count;
+	bool more;
+};
+int remote_run_list(struct remote *remote, struct span bucket, struct span after, struct arena *arena, struct remote_run_page *out,
+	struct error *err);
+/* Steps from `from` on in rising order. */
+int remote_run_list_steps(struct remote *remote, const struct run_name *run, uint64_t from, struct arena *arena,
+	struct remote_run_page *out,
+	struct error *err);
 
 #endif

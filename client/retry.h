@@ -11,8 +11,8 @@ enum { RETRY_FIRST_MS = 200, RETRY_MOST_MS = 10 * 1000, RETRY_AFTER_MOST_S = 300
 
 /* 429, 500, 502, 503 and 504: the same request may succeed later. */
 bool retry_worth_status(int status);
-/* Delay before try `attempt` + 1 (attempt counts from 0): between half and all of FIRST doubled each time up to MOST, picked by `random`; with
- * retry_after_s >= 0 at least that (up to RETRY_AFTER_MOST_S). */
+/* Delay before try `attempt` + 1 (attempt counts from 0): between half and all of FIRST doubled each time up to MOST, picked by `random`;
+ * with retry_after_s >= 0 at least that (up to RETRY_AFTER_MOST_S). */
 int64_t retry_delay_ms(unsigned attempt, int retry_after_s, uint32_t random);
 
 struct retry {

@@ -6,7 +6,7 @@
 
 enum { BUCKET_MAX_BYTES = 255, KEY_MAX_BYTES = 1024 };
 
-int session_usage(struct session *session, struct error *err, const char *format, ...)
+int session_usage(struct session *const session, struct error *const err, const char *const format, ...)
 {
 	char text[ERROR_TEXT_BYTES];
 	va_list arguments;
@@ -17,12 +17,12 @@ int session_usage(struct session *session, struct error *err, const char *format
 	return error_set(err, ERROR_INVALID, "%s", text);
 }
 
-struct remote *session_connect(struct session *session, struct error *err)
+struct remote *session_connect(struct session *const session, struct error *const err)
 {
 	return remote_new(&session->remote_options, err);
 }
 
-struct transfer_options session_transfer(struct session *session, struct remote *own, struct progress *progress)
+struct transfer_options session_transfer(struct session *const session, struct remote *const own, struct progress *const progress)
 {
 	return (struct transfer_options){
 		.remote = &session->remote_options,
@@ -32,7 +32,7 @@ struct transfer_options session_transfer(struct session *session, struct remote 
 	};
 }
 
-int session_object_name(struct session *session, const char *text, struct object_name *out, struct error *err)
+int session_object_name(struct session *const session, const char *const text, struct object_name *const out, struct error *const err)
 {
 	const char *const slash = strchr(text, '/');
 	out->bucket = slash == NULL ? span_text(text) : span_of(text, (size_t)(slash - text));

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "client/folder_files.h"
 
-int snapshot_copy(const char *from, const char *to, struct error *err)
+int snapshot_copy(const char *const from, const char *const to, struct error *const err)
 {
 	struct checkpoint *const checkpoint = checkpoint_open(from, err);
 	if (checkpoint == NULL)
@@ -26,14 +26,14 @@ int snapshot_copy(const char *from, const char *to, struct error *err)
 	return result;
 }
 
-static int by_path(const void *left, const void *right)
+static int by_path(const void *const left, const void *const right)
 {
 	const struct step_file *const *const a = left;
 	const struct step_file *const *const b = right;
 	return span_compare((*a)->path, (*b)->path);
 }
 
-static void add_number(struct xxh3_stream *stream, uint64_t number)
+static void add_number(struct xxh3_stream *const stream, const uint64_t number)
 {
 	uint8_t bytes[8];
 	for (unsigned i = 0; i < sizeof bytes; i++)
@@ -41,7 +41,7 @@ static void add_number(struct xxh3_stream *stream, uint64_t number)
 	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
 }
 
-struct digest128 snapshot_content(const struct step_file *files, size_t count)
+struct digest128 snapshot_content(const struct step_file *const files, const size_t count)
 {
 	const struct step_file **const sorted = memory_new_array(count + 1, sizeof *sorted);
 	for (size_t i = 0; i < count; i++)
@@ -60,7 +60,7 @@ struct digest128 snapshot_content(const struct step_file *files, size_t count)
 	return content;
 }
 
-static void measure_files(struct snapshot *snapshot)
+static void measure_files(struct snapshot *const snapshot)
 {
 	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof *snapshot->files);
 	for (size_t i = 0; i < snapshot->file_count; i++) {
@@ -74,17 +74,18 @@ static void measure_files(struct snapshot *snapshot)
 	snapshot->content = snapshot_content(snapshot->files, snapshot->file_count);
 }
 
-static void measure_tensors(struct snapshot *snapshot, unsigned threads)
+static void measure_tensors(struct snapshot *const snapshot, const unsigned threads)
 {
 	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
 	snapshot->tensor_count = schema_count(schema);
 	snapshot->tensor_digests = memory_new_array(snapshot->tensor_count + 1, sizeof *snapshot->tensor_digests);
-	checkpoint_tensor_digests(snapshot->checkpoint, threads != 0 ? threads : (unsigned)sysconf(_SC_NPROCESSORS_ONLN), snapshot->tensor_digests);
+	checkpoint_tensor_digests(snapshot->checkpoint, threads != 0 ? threads : (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
+		snapshot->tensor_digests);
 	snapshot->digest = schema_checkpoint_digest(schema, snapshot->tensor_digests);
 	snapshot->schema_digest = schema_digest(schema);
 }
 
-int snapshot_open(struct snapshot *snapshot, const char *folder, unsigned threads, struct error *err)
+int snapshot_open(struct snapshot *const snapshot, const char *const folder, const unsigned threads, struct error *const err)
 {
 	*snapshot = (struct snapshot){.checkpoint = checkpoint_open(folder, err)};
 	if (snapshot->checkpoint == NULL)
@@ -92,7 +93,8 @@ int snapshot_open(struct snapshot *snapshot, const char *folder, unsigned thread
 	snapshot->file_count = checkpoint_file_count(snapshot->checkpoint);
 	snapshot->bytes = checkpoint_bytes(snapshot->checkpoint);
 	if (snapshot->file_count > STEP_OBJECTS_MAX) {
-		error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", folder, snapshot->file_count, STEP_OBJECTS_MAX);
+		error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", folder, snapshot->file_count,
+			STEP_OBJECTS_MAX);
 		snapshot_close(snapshot);
 		return -1;
 	}
@@ -101,7 +103,7 @@ int snapshot_open(struct snapshot *snapshot, const char *folder, unsigned thread
 	return 0;
 }
 
-void snapshot_close(struct snapshot *snapshot)
+void snapshot_close(struct snapshot *const snapshot)
 {
 	checkpoint_close(snapshot->checkpoint);
 	free(snapshot->tensor_digests);

@@ -1,5 +1,6 @@
-/* Downloads: a lock guards who takes which part; bytes go straight from the connection to their place in the part file. The thread that finishes
- * a file's last part proves and renames it. A file of one part has no journal: there is nothing to resume that a fresh range would not do. */
+/* Downloads: a lock guards who takes which part; bytes go straight from the connection to their place in the part file. The thread that
+ * finishes a file's last part proves and renames it. A file of one part has no journal: there is nothing to resume that a fresh range
+ * would not do. */
 #include "client/transfer.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 enum { READ_BLOCK_BYTES = 1024 * 1024, CONNECTION_WORTH_BYTES = 4 * 1024 * 1024 };
 
-int transfer_file_digest(const char *path, struct digest128 *out, struct error *err)
+int transfer_file_digest(const char *const path, struct digest128 *const out, struct error *const err)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -58,7 +59,7 @@ struct download_job {
 	size_t count;
 };
 
-static bool is_there_already(const struct transfer_download *what)
+static bool is_there_already(const struct transfer_download *const what)
 {
 	struct error ignored = {0};
 	struct digest128 digest;
@@ -68,7 +69,7 @@ static bool is_there_already(const struct transfer_download *what)
 }
 
 /* Room on the disk is taken at once, so that a full disk is known before the download, not at its end. */
-static int reserve(int fd, uint64_t size, const char *path, struct error *err)
+static int reserve(const int fd, const uint64_t size, const char *const path, struct error *const err)
 {
 	if (ftruncate(fd, (off_t)size) != 0)
 		return error_set_errno(err, "sizing %s", path);
@@ -77,7 +78,7 @@ static int reserve(int fd, uint64_t size, const char *path, struct error *err)
 	return 0;
 }
 
-static int open_journal(struct file *file, struct error *err)
+static int open_journal(struct file *const file, struct error *const err)
 {
 	char path[4096];
 	if (snprintf(path, sizeof path, "%s.journal", file->what->part_path) >= (int)sizeof path)
@@ -88,7 +89,7 @@ static int open_journal(struct file *file, struct error *err)
 	return 0;
 }
 
-static void count_what_is_there(struct file *file, struct progress *progress)
+static void count_what_is_there(struct file *const file, struct progress *const progress)
 {
 	for (size_t i = 0; i < file->parts; i++) {
 		file->taken[i] = file->journal != NULL && part_journal_has(file->journal, i);
@@ -99,7 +100,8 @@ static void count_what_is_there(struct file *file, struct progress *progress)
 	}
 }
 
-static int file_prepare(struct file *file, const struct transfer_download *what, const struct transfer_options *options, struct error *err)
+static int file_prepare(struct file *const file, const struct transfer_download *const what, const struct transfer_options *const options,
+	struct error *const err)
 {
 	char digest[DIGEST128_TEXT_BYTES] = "none";
 	if (what->has_digest)
@@ -130,7 +132,7 @@ static int file_prepare(struct file *file, const struct transfer_download *what,
 	return 0;
 }
 
-static void file_release(struct file *file)
+static void file_release(struct file *const file)
 {
 	if (file->fd >= 0)
 		close(file->fd);
@@ -138,7 +140,7 @@ static void file_release(struct file *file)
 	free(file->taken);
 }
 
-static int file_finish(struct file *file, struct error *err)
+static int file_finish(struct file *const file, struct error *const err)
 {
 	const struct transfer_download *const what = file->what;
 	if (file_sync(file_system(), file->fd, what->part_path, err) != 0)
@@ -154,7 +156,7 @@ static int file_finish(struct file *file, struct error *err)
 }
 
 /* All parts are here: proves the file. 1 when it has to come again, 0 when it is in place. */
-static int file_prove(struct file *file, struct progress *progress, struct error *err)
+static int file_prove(struct file *const file, struct progress *const progress, struct error *const err)
 {
 	const struct transfer_download *const what = file->what;
 	struct digest128 digest;
@@ -169,7 +171,8 @@ static int file_prove(struct file *file, struct progress *progress, struct error
 			if (file->journal != NULL && part_journal_restart(file->journal, err) != 0)
 				return -1;
 			if (file->restarted)
-				return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as %s and should be %s", what->target, got, wanted);
+				return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as %s and should be %s", what->target, got,
+					wanted);
 			progress_take_back(progress, what->size);
 			return 1;
 		}
@@ -178,7 +181,7 @@ static int file_prove(struct file *file, struct progress *progress, struct error
 }
 
 /* A part of any file that nobody has taken yet; NULL when there is none. */
-static struct file *take_part(struct download_job *job, size_t *out_part)
+static struct file *take_part(struct download_job *const job, size_t *const out_part)
 {
 	struct file *taken = NULL;
 	lock_enter(&job->lock);
@@ -204,7 +207,7 @@ struct part_sink {
 	struct progress *progress;
 };
 
-static enum sink_result part_sink_write(struct body_sink *sink, struct span bytes, struct error *err)
+static enum sink_result part_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
 {
 	struct part_sink *const part = (struct part_sink *)sink;
 	if (file_write_at(file_system(), part->file->fd, bytes, (off_t)part->offset, part->file->what->part_path, err) != 0)
@@ -215,7 +218,8 @@ static enum sink_result part_sink_write(struct body_sink *sink, struct span byte
 	return SINK_TAKEN;
 }
 
-static int fetch_part(const struct file *file, size_t part, struct progress *progress, struct remote *remote, uint64_t *out_checksum, struct error *err)
+static int fetch_part(const struct file *const file, const size_t part, struct progress *const progress, struct remote *const remote,
+	uint64_t *const out_checksum, struct error *const err)
 {
 	const struct remote_object_range range = {
 		.target = file->what->target,
@@ -239,7 +243,8 @@ static int fetch_part(const struct file *file, size_t part, struct progress *pro
 }
 
 /* Books a finished part: true when it was the file's last. */
-static int book_part(struct download_job *job, struct file *file, size_t part, uint64_t checksum, bool *out_last, struct error *err)
+static int book_part(struct download_job *const job, struct file *const file, const size_t part, const uint64_t checksum,
+	bool *const out_last, struct error *const err)
 {
 	lock_enter(&job->lock);
 	const int result = file->journal == NULL ? 0 : part_journal_add(file->journal, part, checksum, err);
@@ -249,7 +254,7 @@ static int book_part(struct download_job *job, struct file *file, size_t part, u
 	return result;
 }
 
-static void restart(struct download_job *job, struct file *file)
+static void restart(struct download_job *const job, struct file *const file)
 {
 	lock_enter(&job->lock);
 	memset(file->taken, 0, file->parts * sizeof *file->taken);
@@ -259,7 +264,7 @@ static void restart(struct download_job *job, struct file *file)
 	lock_leave(&job->lock);
 }
 
-static int settle(struct download_job *job, struct file *file, struct error *err)
+static int settle(struct download_job *const job, struct file *const file, struct error *const err)
 {
 	const int again = file_prove(file, job->options->progress, err);
 	if (again > 0)
@@ -267,7 +272,7 @@ static int settle(struct download_job *job, struct file *file, struct error *err
 	return again < 0 ? -1 : 0;
 }
 
-static int download_piece(void *argument, struct remote *remote, struct error *err)
+static int download_piece(void *const argument, struct remote *const remote, struct error *const err)
 {
 	struct download_job *const job = argument;
 	size_t part = 0;
@@ -285,19 +290,22 @@ static int download_piece(void *argument, struct remote *remote, struct error *e
 }
 
 /* Another connection only where it has enough to do. */
-static int run_pool(const struct transfer_options *options, size_t pieces, uint64_t bytes, pool_piece_fn *piece, void *job, struct error *err)
+static int run_pool(const struct transfer_options *const options, const size_t pieces, const uint64_t bytes, pool_piece_fn *const piece,
+	void *const job, struct error *const err)
 {
 	const uint64_t most = options->parallel != 0 ? options->parallel : TRANSFER_PARALLEL;
 	const uint64_t worth = bytes / CONNECTION_WORTH_BYTES + 1;
 	uint64_t threads = pieces < most ? pieces : most;
 	if (worth < threads)
 		threads = worth;
-	const struct pool_params params = {.remote = options->remote, .own = options->own, .threads = (unsigned)threads, .piece = piece, .job = job};
+	const struct pool_params params = {.remote = options->remote, .own = options->own, .threads = (unsigned)threads, .piece = piece,
+		.job = job};
 	return pool_run(&params, err);
 }
 
 /* Opens all part files; those that a former call left complete are settled at once. Gives the number of parts still to fetch. */
-static int prepare_all(struct download_job *job, const struct transfer_download *files, size_t *out_missing, struct error *err)
+static int prepare_all(struct download_job *const job, const struct transfer_download *const files, size_t *const out_missing,
+	struct error *const err)
 {
 	for (size_t i = 0; i < job->count; i++) {
 		struct file *const file = &job->files[i];
@@ -310,7 +318,8 @@ static int prepare_all(struct download_job *job, const struct transfer_download 
 	return 0;
 }
 
-int transfer_download(const struct transfer_options *options, const struct transfer_download *files, size_t count, struct error *err)
+int transfer_download(const struct transfer_options *const options, const struct transfer_download *const files, const size_t count,
+	struct error *const err)
 {
 	struct download_job job = {.options = options, .count = count, .files = memory_new_array(count + 1, sizeof *job.files)};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
@@ -340,7 +349,8 @@ struct upload_job {
 	size_t next; /* guarded by lock */
 };
 
-static int upload_file(const struct upload_job *job, const struct transfer_upload *file, struct remote *remote, struct error *err)
+static int upload_file(const struct upload_job *const job, const struct transfer_upload *const file, struct remote *const remote,
+	struct error *const err)
 {
 	const int fd = open(file->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -351,7 +361,7 @@ static int upload_file(const struct upload_job *job, const struct transfer_uploa
 	return result;
 }
 
-static int upload_piece(void *argument, struct remote *remote, struct error *err)
+static int upload_piece(void *const argument, struct remote *const remote, struct error *const err)
 {
 	struct upload_job *const job = argument;
 	lock_enter(&job->lock);
@@ -367,8 +377,8 @@ static int upload_piece(void *argument, struct remote *remote, struct error *err
 	return result == 0 ? 1 : -1;
 }
 
-int transfer_upload(const struct transfer_options *options, const struct transfer_upload *files, size_t count, transfer_done_fn *done, void *owner,
-	struct error *err)
+int transfer_upload(const struct transfer_options *const options, const struct transfer_upload *const files, const size_t count,
+	transfer_done_fn *const done, void *const owner, struct error *const err)
 {
 	struct upload_job job = {.options = options, .files = files, .count = count, .done = done, .owner = owner};
 	lock_init(&job.lock, LOCK_TRANSFER_PARTS);

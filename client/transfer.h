@@ -26,8 +26,8 @@ struct transfer_download {
 	const char *path;           /* what appears when all is there and proven; replaced when it exists */
 	const char *part_path;      /* beside it: "<path>.part"; the journal is "<part_path>.journal" */
 };
-/* Folders must exist. A file that is there already with the right size and digest is not fetched again. A file whose digest is wrong is fetched
- * a second time from the start before the call fails with digest_mismatch. Part files stay behind a failure, for the next call. */
+/* Folders must exist. A file that is there already with the right size and digest is not fetched again. A file whose digest is wrong is
+ * fetched a second time from the start before the call fails with digest_mismatch. Part files stay behind a failure, for the next call. */
 int transfer_download(const struct transfer_options *options, const struct transfer_download *files, size_t count, struct error *err);
 
 struct transfer_upload {
@@ -37,7 +37,8 @@ struct transfer_upload {
 };
 /* `done(owner, index)` is called after each file, under a lock: one at a time. It may be NULL. */
 typedef int transfer_done_fn(void *owner, size_t index, struct error *err);
-int transfer_upload(const struct transfer_options *options, const struct transfer_upload *files, size_t count, transfer_done_fn *done, void *owner,
+int transfer_upload(const struct transfer_options *options, const struct transfer_upload *files, size_t count, transfer_done_fn *done,
+	void *owner,
 	struct error *err);
 
 /* Digest of a whole file. */

@@ -1,5 +1,5 @@
-/* A small HTTP server on 127.0.0.1 that serves one run of bytes under every path, with ranges, and misbehaves as told: what a download has to survive.
- * A thread per connection. */
+/* A small HTTP server on 127.0.0.1 that serves one run of bytes under every path, with ranges, and misbehaves as told: what a download
+ * has to survive. A thread per connection. */
 #ifndef TESTS_UNIT_CLIENT_RANGE_SERVER_H
 #define TESTS_UNIT_CLIENT_RANGE_SERVER_H
 

@@ -88,14 +88,34 @@ END_TEST
 START_TEST(a_lock_is_held_by_one)
 {
 	struct error err = {0};
-	const int fd = folder_lock_enter(folder, "lock", "worker", &err);
+	const int fd = folder_lock_enter(folder, "worker", &err);
 	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(folder_lock_enter(folder, "lock", "worker", &err), -1);
+	ck_assert_int_eq(folder_lock_enter(folder, "worker", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	folder_lock_leave(fd);
-	const int again = folder_lock_enter(folder, "lock", "worker", &err);
+	const int again = folder_lock_enter(folder, "worker", &err);
 	ck_assert_int_ge(again, 0);
 	folder_lock_leave(again);
+}
+END_TEST
+
+START_TEST(what_a_killed_write_left_is_removed_and_nothing_else)
+{
+	struct error err = {0};
+	const char *const names[] = {"state.json", "state.json.tmp-0123456789abcdef", "other.tmp-0123456789abcdef"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char *const path = folder_files_join(folder, names[i]);
+		ck_assert_int_eq(file_publish(file_system(), path, span_text("x"), 0600, &err), 0);
+		free(path);
+	}
+	ck_assert_int_eq(folder_files_remove_temporary(folder, "state.json", &err), 0);
+	char **left;
+	size_t count;
+	ck_assert_int_eq(file_list(folder, &left, &count, &err), 0);
+	ck_assert_uint_eq(count, 2);
+	ck_assert_str_eq(left[0], names[2]);
+	ck_assert_str_eq(left[1], names[0]);
+	file_names_free(left, count);
 }
 END_TEST
 
@@ -110,6 +130,7 @@ Suite *test_folder_files_suite(void)
 	tcase_add_test(tests, links_are_refused);
 	tcase_add_test(tests, depth_is_bounded);
 	tcase_add_test(tests, a_lock_is_held_by_one);
+	tcase_add_test(tests, what_a_killed_write_left_is_removed_and_nothing_else);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

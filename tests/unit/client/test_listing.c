@@ -25,7 +25,8 @@ static void check_text(struct span text, const char *expected)
 
 START_TEST(objects_and_prefixes_come_in_order)
 {
-	static const char XML[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+	static const char XML[] =
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
 		"<Name>b</Name><Prefix>p/</Prefix><IsTruncated>true</IsTruncated><NextContinuationToken>t&amp;1</NextContinuationToken>"
 		"<Contents><Key>p/a</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified><ETag>&quot;abc&quot;</ETag><Size>42</Size>"
 		"<Owner><ID>x</ID><DisplayName>Key</DisplayName></Owner></Contents>"
@@ -51,7 +52,8 @@ END_TEST
 
 START_TEST(encoded_names_are_decoded)
 {
-	static const char XML[] = "<ListBucketResult><Contents><Key>a%20b%2Bc+%C3%BC%01</Key></Contents><EncodingType>url</EncodingType></ListBucketResult>";
+	static const char XML[] =
+		"<ListBucketResult><Contents><Key>a%20b%2Bc+%C3%BC%01</Key></Contents><EncodingType>url</EncodingType></ListBucketResult>";
 	struct listing listing;
 	struct error err = {0};
 	ck_assert_int_eq(listing_parse(span_text(XML), arena, &listing, &err), 0);
@@ -71,7 +73,8 @@ END_TEST
 
 START_TEST(buckets_are_listed)
 {
-	static const char XML[] = "<ListAllMyBucketsResult><Owner><ID>i</ID></Owner><Buckets><Bucket><Name>one</Name><CreationDate>d</CreationDate></Bucket>"
+	static const char XML[] = "<ListAllMyBucketsResult><Owner><ID>i</ID></Owner><Buckets><Bucket><Name>one</Name>"
+		"<CreationDate>d</CreationDate></Bucket>"
 		"<Bucket><Name>two</Name></Bucket></Buckets></ListAllMyBucketsResult>";
 	struct listing listing;
 	struct error err = {0};

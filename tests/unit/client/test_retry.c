@@ -6,7 +6,8 @@ static const struct {
 	int status;
 	bool worth;
 } STATUSES[] = {
-	{200, false}, {304, false}, {400, false}, {401, false}, {403, false}, {404, false}, {409, false}, {410, false}, {412, false}, {422, false},
+	{200, false}, {304, false}, {400, false}, {401, false}, {403, false}, {404, false}, {409, false},
+	{410, false}, {412, false}, {422, false},
 	{425, false}, {429, true}, {500, true}, {501, false}, {502, true}, {503, true}, {504, true}, {507, false},
 };
 

@@ -3,7 +3,6 @@
  * the same folder, until a child comes through alive. */
 #include "tests/unit/unit.h"
 
-#include <dirent.h>
 #include <endian.h>
 #include <signal.h>
 #include <stdio.h>
