@@ -227,6 +227,21 @@ START_TEST(foreign_folders_are_refused_and_left_alone)
 }
 END_TEST
 
+/* Killed inside the very first write of the state, and inside a later one. */
+START_TEST(a_killed_write_does_not_make_the_folder_foreign)
+{
+	struct follow_folder folder;
+	char *const temporary = folder_files_join(path, ".deltabucket.tmp-0123456789abcdef");
+	for (int turn = 0; turn < 2; turn++) {
+		put(temporary, "{\"version\"");
+		open_folder(&folder);
+		ck_assert(!file_exists(temporary));
+		follow_folder_close(&folder);
+	}
+	free(temporary);
+}
+END_TEST
+
 START_TEST(another_runs_folder_is_refused)
 {
 	struct follow_folder folder;
@@ -280,6 +295,7 @@ Suite *test_follow_folder_suite(void)
 	tcase_add_test(tests, a_step_can_be_made_again);
 	tcase_add_test(tests, what_was_executed_is_remembered);
 	tcase_add_test(tests, foreign_folders_are_refused_and_left_alone);
+	tcase_add_test(tests, a_killed_write_does_not_make_the_folder_foreign);
 	tcase_add_test(tests, another_runs_folder_is_refused);
 	tcase_add_test(tests, one_follower_at_a_time);
 	tcase_add_test(tests, a_damaged_state_is_refused);

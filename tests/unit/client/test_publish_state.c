@@ -167,6 +167,21 @@ START_TEST(leftovers_are_removed)
 }
 END_TEST
 
+/* Killed inside the very first write of state.json, and inside a later one. */
+START_TEST(a_killed_write_does_not_make_the_folder_foreign)
+{
+	struct publish_state state;
+	char *const temporary = folder_files_join(folder, "state.json.tmp-0123456789abcdef");
+	for (int turn = 0; turn < 2; turn++) {
+		put(temporary, "{\"version\"");
+		open_state(&state);
+		ck_assert(!file_exists(temporary));
+		publish_state_close(&state);
+	}
+	free(temporary);
+}
+END_TEST
+
 START_TEST(one_publisher_at_a_time)
 {
 	struct publish_state state;
@@ -269,6 +284,7 @@ Suite *test_publish_state_suite(void)
 	tcase_add_test(tests, committing_keeps_the_checkpoint_only);
 	tcase_add_test(tests, dropping_the_pending_step_keeps_the_baseline);
 	tcase_add_test(tests, leftovers_are_removed);
+	tcase_add_test(tests, a_killed_write_does_not_make_the_folder_foreign);
 	tcase_add_test(tests, one_publisher_at_a_time);
 	tcase_add_test(tests, another_runs_state_is_refused);
 	tcase_add_test(tests, a_folder_with_other_files_is_never_touched);
