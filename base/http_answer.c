@@ -22,6 +22,11 @@ static void take_etag(struct http_response *const response, const struct span va
 	keep_text(response->etag, sizeof response->etag, tag);
 }
 
+static void take_digest(struct http_response *const response, const struct span value)
+{
+	keep_text(response->digest, sizeof response->digest, value);
+}
+
 static void take_request_id(struct http_response *const response, const struct span value)
 {
 	keep_text(response->request_id, sizeof response->request_id, value);
@@ -52,6 +57,7 @@ static void take_header(struct http_response *const response, const struct span 
 		void (*take)(struct http_response *response, struct span value);
 	} headers[] = {
 		{"ETag", take_etag},
+		{"x-deltabucket-digest", take_digest},
 		{"x-amz-request-id", take_request_id},
 		{"x-request-id", take_request_id},
 		{"Content-Length", take_length},
@@ -68,6 +74,7 @@ static void forget_headers(struct http_response *const response)
 {
 	response->etag[0] = '\0';
 	response->request_id[0] = '\0';
+	response->digest[0] = '\0';
 	response->location[0] = '\0';
 	response->content_length = UINT64_MAX;
 	response->retry_after_s = -1;

@@ -33,6 +33,7 @@ struct http_response {
 	struct buffer body;            /* capped at 16 MiB; error bodies always land here (capped at 64 KiB) */
 	char etag[128];                /* without quotes; "" when absent */
 	char request_id[64];
+	char digest[48];               /* x-deltabucket-digest, in its text form; "" when absent */
 	uint64_t content_length;       /* of a HEAD or GET; UINT64_MAX when unknown */
 	char location[512];
 	int retry_after_s;             /* -1 when absent */

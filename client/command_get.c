@@ -77,6 +77,8 @@ static int get_to_file(struct session *const session, struct remote *const remot
 	const struct transfer_download download = {
 		.target = target,
 		.size = facts->size,
+		.has_digest = facts->has_digest,
+		.digest = facts->digest,
 		.etag = facts->etag[0] != '\0' ? facts->etag : NULL,
 		.path = path,
 		.part_path = buffer_text(&part),

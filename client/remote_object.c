@@ -58,6 +58,7 @@ int remote_object_head(struct remote *const remote, const char *const target, st
 	if (result == 0) {
 		out->size = response.content_length;
 		snprintf(out->etag, sizeof out->etag, "%s", response.etag);
+		out->has_digest = digest128_parse(span_text(response.digest), &out->digest);
 	}
 	http_response_release(&response);
 	return result;

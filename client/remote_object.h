@@ -2,6 +2,7 @@
 #ifndef CLIENT_REMOTE_OBJECT_H
 #define CLIENT_REMOTE_OBJECT_H
 
+#include "base/xxh3.h"
 #include "client/listing.h"
 #include "client/remote.h"
 
@@ -13,6 +14,8 @@ char *remote_object_target(struct span bucket, struct span key);
 struct remote_object_facts {
 	uint64_t size;
 	char etag[128]; /* without quotes */
+	bool has_digest;
+	struct digest128 digest;
 };
 int remote_object_head(struct remote *remote, const char *target, struct remote_object_facts *out, struct error *err);
 int remote_object_delete(struct remote *remote, const char *target, struct error *err);

@@ -181,6 +181,10 @@ class Sync(unittest.TestCase):
         self.assertIn('dir/some file', self.daemon.client('ls', 'models', '--recursive').stdout)
         self.daemon.client('get', 'models/dir/some file', path + '.back')
         self.assertEqual(sha256(path), sha256(path + '.back'))
+        with open(path + '.back', 'r+b') as file:
+            file.write(b'damaged here')
+        self.daemon.client('get', 'models/dir/some file', path + '.back')
+        self.assertEqual(sha256(path), sha256(path + '.back'))
         self.daemon.client('rm', 'models/dir/some file')
         self.assertEqual(self.daemon.client('get', 'models/dir/some file', path + '.2', check=False).returncode, NOT_FOUND)
 
