@@ -39,6 +39,18 @@ class Aws(unittest.TestCase):
         self.aws('s3', 'cp', 's3://aws/dir/file.bin', self.file + '.back')
         self.assertEqual(sha256(self.file), sha256(self.file + '.back'))
 
+    def test_large_files_go_in_one_part_as_the_readme_says(self):
+        large = os.path.join(self.daemon.scratch, 'large.bin')
+        with open(large, 'wb') as file:
+            file.write(os.urandom(20_000_000))
+        settings = {'AWS_CONFIG_FILE': os.path.join(self.daemon.scratch, 'aws-config'), 'AWS_REQUEST_CHECKSUM_CALCULATION': 'when_required'}
+        refused = self.aws('s3', 'cp', large, 's3://aws/large.bin', check=False, environment=settings)
+        self.assertIn('NotImplemented', refused.stderr)
+        self.aws('configure', 'set', 'default.s3.multipart_threshold', '5GB', environment=settings)
+        self.aws('s3', 'cp', large, 's3://aws/large.bin', environment=settings)
+        self.aws('s3', 'cp', 's3://aws/large.bin', large + '.back', environment=settings)
+        self.assertEqual(sha256(large), sha256(large + '.back'))
+
     def test_listing(self):
         for i in range(5):
             self.aws('s3api', 'put-object', '--bucket', 'aws', '--key', f'list/{i}/x y+z', '--body', __file__)

@@ -27,7 +27,8 @@ static const struct {
 	char letter;
 	const char *answer;
 } answers[] = {
-	{'o', "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"abc\"\r\nx-amz-request-id: id-1\r\n\r\nhello"},
+	{'o', "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"abc\"\r\nx-amz-request-id: id-1\r\n"
+		"X-Deltabucket-Digest: xxh3-128:00112233445566778899aabbccddeeff\r\n\r\nhello"},
 	{'h', "HTTP/1.1 200 OK\r\nContent-Length: 123456\r\nETag: W/\"weak\"\r\n\r\n"},
 	{'n', "HTTP/1.1 204 No Content\r\nX-Request-Id:  id-2 \r\n\r\n"},
 	{'c', "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"},
@@ -176,6 +177,7 @@ START_TEST(get_gives_status_headers_and_body)
 	ck_assert_int_eq(response.status, 200);
 	ck_assert_str_eq(buffer_text(&response.body), "hello");
 	ck_assert_str_eq(response.etag, "abc");
+	ck_assert_str_eq(response.digest, "xxh3-128:00112233445566778899aabbccddeeff");
 	ck_assert_str_eq(response.request_id, "id-1");
 	ck_assert(response.content_length == 5);
 	ck_assert_str_eq(response.location, "");
