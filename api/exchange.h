@@ -14,6 +14,7 @@
 #include "api/context.h"
 #include "api/error_map.h"
 #include "base/arena.h"
+#include "base/checksum.h"
 #include "base/stream.h"
 
 enum method {
@@ -70,6 +71,10 @@ struct exchange {
 	const struct principal *principal; /* who asks; NULL: anonymous */
 	int payload_rule;                  /* of enum payload_rule, set by identify */
 	uint8_t payload_sha256[32];
+	bool has_body_length;              /* set by identify: the content's own length is known before it comes: */
+	uint64_t body_length;              /* X-Amz-Decoded-Content-Length of an aws-chunked body, else Content-Length */
+	enum checksum_algorithm trailer_algorithm; /* set by identify: announced in X-Amz-Trailer */
+	struct checksum trailer;           /* from `finish` on: what the trailer brought; CHECKSUM_NONE: nothing */
 	struct body_sink *sink;            /* set by exchange_accept */
 	struct span small_body;            /* what exchange_accept_small collected */
 	struct reply reply;

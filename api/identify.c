@@ -134,6 +134,8 @@ int identify(struct exchange *exchange, struct error *err)
 	const struct span authorization = exchange_header(exchange, "authorization");
 	exchange->principal = NULL;
 	exchange->payload_rule = PAYLOAD_UNSIGNED;
+	exchange->has_body_length = exchange->has_length;
+	exchange->body_length = exchange->length;
 	if (exchange->control)
 		return identify_control(exchange, err);
 	if (authorization.data == NULL)

@@ -5,11 +5,17 @@
 #include "base/arena.h"
 #include "storage/store.h"
 
+/* Numbers are stored in the catalog. */
+enum bucket_versioning { BUCKET_UNVERSIONED = 0, BUCKET_VERSIONED = 1, BUCKET_SUSPENDED = 2 };
+enum etag_policy { ETAG_DEFAULT = 0, ETAG_MD5 = 1, ETAG_FAST = 2 }; /* default: the server's */
+
 struct bucket {
 	int64_t id;
 	struct span name;
 	struct span owner; /* namespace of the account */
 	int64_t created_ms;
+	enum bucket_versioning versioning;
+	enum etag_policy etag_policy;
 };
 
 /* The naming rules for creation (s3.md 3): bad_name with the rule that broke. `namespace` is the caller's: a name with "--" must begin with

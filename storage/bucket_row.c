@@ -2,9 +2,9 @@
 
 static const char SQL_BUCKET_ID[] = "SELECT id FROM buckets WHERE name = ?1";
 static const char SQL_BUCKET_READ[] =
-	"SELECT b.id, b.name, a.namespace, b.created_ms FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
+	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
 static const char SQL_BUCKET_LIST[] =
-	"SELECT b.id, b.name, a.namespace, b.created_ms FROM buckets b JOIN accounts a ON a.id = b.account"
+	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account"
 	" WHERE b.name > ?1 AND b.name >= ?2 AND (?3 = 1 OR a.namespace = ?4) ORDER BY b.name LIMIT ?5";
 static const char SQL_BUCKET_ADD[] = "INSERT INTO buckets (name, account, created_ms) VALUES (?1, ?2, ?3)";
 static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
@@ -36,6 +36,8 @@ static void read_row(struct db_statement *const statement, struct arena *const a
 	out->name = arena_copy(arena, db_column_blob(statement, 1));
 	out->owner = arena_copy(arena, db_column_blob(statement, 2));
 	out->created_ms = db_column_i64(statement, 3);
+	out->versioning = (enum bucket_versioning)db_column_i64(statement, 4);
+	out->etag_policy = (enum etag_policy)db_column_i64(statement, 5);
 }
 
 int bucket_row_read(struct db *const db, const struct span name, struct arena *const arena, struct bucket *const out,

@@ -22,6 +22,7 @@ struct ingest;
 struct ingest_options {
 	struct pack_store *packs;
 	bool want_md5;
+	enum checksum_algorithm checksum; /* computed beside the digests; CHECKSUM_NONE: none */
 	/* Called (from a helper, under a lock: only wake the writer) when an ingest_write that answered SINK_WAIT may be tried again.
 	 * Never after ingest_free returned. */
 	void (*room)(void *owner);

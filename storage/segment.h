@@ -2,8 +2,9 @@
 #ifndef STORAGE_SEGMENT_H
 #define STORAGE_SEGMENT_H
 
-#include "chunker/chunk.h"
+#include "base/checksum.h"
 #include "base/xxh3.h"
+#include "chunker/chunk.h"
 
 enum { PACK_ID_BYTES = 16, VERSION_ID_BYTES = 16, INLINE_MAX_BYTES = 1024 };
 
@@ -24,6 +25,7 @@ struct stored_part {
 	struct digest128 digest;    /* XXH3-128 of the bytes */
 	uint8_t md5[16];            /* valid when has_md5 */
 	bool has_md5;
+	struct checksum checksum;   /* of the algorithm that was asked for; CHECKSUM_NONE when none was */
 	bool is_inline;
 	struct span inline_bytes;   /* up to INLINE_MAX_BYTES */
 	const struct segment *segments;

@@ -23,6 +23,7 @@ struct store {
 	const struct clock_source *clock;
 	struct metrics *metrics;
 	struct log *log;
+	bool fast_etags;
 	bool reindex; /* the chunk index is new or was damaged */
 	struct helpers *helpers;
 	struct chunk_index *chunk_index;
@@ -143,6 +144,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->clock = options->clock != NULL ? options->clock : clock_system();
 	store->metrics = options->metrics;
 	store->log = options->log;
+	store->fast_etags = options->fast_etags;
 	if (file_make_folder(options->folder, 0700, err) == 0) {
 		store->helpers = helpers_start(options->helper_threads != 0 ? options->helper_threads : HELPER_THREADS);
 		if (open_packs(store, options, err) == 0 && open_catalog(store, err) == 0 &&
@@ -199,6 +201,11 @@ struct step_watch *store_step_watch(struct store *const store)
 const struct clock_source *store_clock(const struct store *const store)
 {
 	return store->clock;
+}
+
+bool store_fast_etags(const struct store *const store)
+{
+	return store->fast_etags;
 }
 
 struct metrics *store_metrics(const struct store *const store)

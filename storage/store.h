@@ -20,6 +20,7 @@ struct store_options {
 	struct log *log;                     /* borrowed, may be NULL */
 	unsigned helper_threads;             /* 0: 4 */
 	uint64_t pack_max_bytes;             /* 0: 64 MiB */
+	bool fast_etags;                     /* policy of buckets that have none of their own (bucket.h) */
 	bool memory_packs;                   /* tests: packs in memory */
 };
 /* A folder with packs and without a catalog is refused (corrupt). */
@@ -32,6 +33,7 @@ struct pack_store *store_packs(struct store *store);
 struct helpers *store_helpers(struct store *store);
 struct step_watch *store_step_watch(struct store *store);
 const struct clock_source *store_clock(const struct store *store);
+bool store_fast_etags(const struct store *store);
 
 /* A reading connection of the catalog, for the time of a few statements; always give it back. NULL with the error set. */
 struct db *store_reader_take(struct store *store, struct error *err);

@@ -7,22 +7,22 @@
 #include "storage/step_pin.h"
 
 #define VERSION_COLUMNS \
-	"sequence, id, bucket, key, is_current, kind, size, etag, digest, file_hash, modified_ms, headers, part_set, contents, checksum"
+	"sequence, id, bucket, key, state, kind, size, etag, digest, file_hash, modified_ms, headers, part_set, contents, checksum"
 
 static const char SQL_VERSION_CURRENT[] =
-	"SELECT " VERSION_COLUMNS " FROM versions WHERE bucket = ?1 AND key = ?2 AND is_current = 1";
+	"SELECT " VERSION_COLUMNS " FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 1";
 static const char SQL_VERSION_OLDER[] =
-	"SELECT " VERSION_COLUMNS " FROM versions WHERE bucket = ?1 AND key = ?2 AND id = ?3 AND is_current = 0";
+	"SELECT " VERSION_COLUMNS " FROM versions WHERE bucket = ?1 AND key = ?2 AND id = ?3 AND state <> 1";
 static const char SQL_VERSION_SEQUENCE[] = "SELECT " VERSION_COLUMNS " FROM versions WHERE sequence = ?1";
 static const char SQL_VERSION_ADD[] =
-	"INSERT INTO versions (id, bucket, key, is_current, is_marker, kind, size, etag, digest, file_hash, modified_ms, headers, part_set,"
+	"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, digest, file_hash, modified_ms, headers, part_set,"
 	" contents, checksum) VALUES (?1, ?2, ?3, 1, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
-static const char SQL_VERSION_HIDE[] = "UPDATE versions SET is_current = 0 WHERE sequence = ?1";
+static const char SQL_VERSION_HIDE[] = "UPDATE versions SET state = 0 WHERE sequence = ?1";
 static const char SQL_VERSION_REMOVE[] = "DELETE FROM versions WHERE sequence = ?1";
-static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND is_current = 1 LIMIT 1";
+static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 /* Answered from versions_listed alone; the test of object_list checks the plan. */
 static const char SQL_VERSION_SCAN[] =
-	"SELECT key, size, etag, modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND is_current = 1 AND is_marker = 0 ORDER BY key";
+	"SELECT key, size, etag, modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1 AND is_marker = 0 ORDER BY key";
 
 static uint64_t version_sum(const struct version *const version, const struct span key, const struct span headers)
 {
@@ -65,7 +65,7 @@ static int read_row(struct db *const db, struct db_statement *const statement, s
 	memset(out, 0, sizeof(*out));
 	out->sequence = db_column_i64(statement, 0);
 	out->bucket = db_column_i64(statement, 2);
-	out->is_current = db_column_i64(statement, 4) != 0;
+	out->is_current = db_column_i64(statement, 4) == 1;
 	out->kind = (enum version_kind)db_column_i64(statement, 5);
 	out->size = (uint64_t)db_column_i64(statement, 6);
 	out->modified_ms = db_column_i64(statement, 10);

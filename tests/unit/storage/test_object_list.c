@@ -150,7 +150,7 @@ END_TEST
 START_TEST(the_plan_is_one_covering_index)
 {
 	static const char sql[] =
-		"EXPLAIN QUERY PLAN SELECT key, size, etag, modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND is_current = 1"
+		"EXPLAIN QUERY PLAN SELECT key, size, etag, modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1"
 		" AND is_marker = 0 ORDER BY key";
 	struct error err = {0};
 	struct db *const db = store_reader_take(fixture.store, &err);
