@@ -2,6 +2,8 @@
 
 #include <nettle/hmac.h>
 #include <nettle/md5.h>
+#include <nettle/nettle-meta.h>
+#include <nettle/sha1.h>
 #include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,52 @@
 #include "base/memory.h"
 
 _Static_assert(MD5_BYTES == MD5_DIGEST_SIZE && SHA256_BYTES == SHA256_DIGEST_SIZE, "sizes of the digests");
+
+struct digest_stream {
+	const struct nettle_hash *hash;
+	union {
+		struct md5_ctx md5;
+		struct sha1_ctx sha1;
+		struct sha256_ctx sha256;
+		struct sha512_ctx sha512;
+	} state;
+};
+_Static_assert(DIGEST_MAX_BYTES == SHA512_DIGEST_SIZE, "the longest digest");
+
+struct digest_stream *digest_stream_new(const enum digest_kind kind)
+{
+	static const struct nettle_hash *const hashes[] = {
+		[DIGEST_MD5] = &nettle_md5,
+		[DIGEST_SHA1] = &nettle_sha1,
+		[DIGEST_SHA256] = &nettle_sha256,
+		[DIGEST_SHA512] = &nettle_sha512,
+	};
+	struct digest_stream *const stream = memory_new(sizeof *stream);
+	stream->hash = hashes[kind];
+	stream->hash->init(&stream->state);
+	return stream;
+}
+
+size_t digest_stream_bytes(const struct digest_stream *const stream)
+{
+	return stream->hash->digest_size;
+}
+
+void digest_stream_add(struct digest_stream *const stream, const struct span bytes)
+{
+	if (bytes.len > 0)
+		stream->hash->update(&stream->state, bytes.len, bytes.data);
+}
+
+void digest_stream_result(struct digest_stream *const stream, uint8_t out[DIGEST_MAX_BYTES])
+{
+	stream->hash->digest(&stream->state, stream->hash->digest_size, out);
+}
+
+void digest_stream_free(struct digest_stream *const stream)
+{
+	free(stream);
+}
 
 struct md5_stream {
 	struct md5_ctx state;

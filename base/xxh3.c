@@ -63,11 +63,56 @@ struct digest128 xxh3_stream_result(const struct xxh3_stream *const stream)
 	return canonical(XXH3_128bits_digest(stream->state));
 }
 
+uint64_t xxh3_stream_result_64(const struct xxh3_stream *const stream)
+{
+	return XXH3_64bits_digest(stream->state);
+}
+
 void xxh3_stream_free(struct xxh3_stream *const stream)
 {
 	if (stream == NULL)
 		return;
 	XXH3_freeState(stream->state);
+	free(stream);
+}
+
+struct xxh64_stream {
+	XXH64_state_t *state;
+};
+
+struct xxh64_stream *xxh64_stream_new(void)
+{
+	struct xxh64_stream *const stream = memory_new(sizeof *stream);
+	stream->state = XXH64_createState();
+	ASSERT(stream->state != NULL);
+	xxh64_stream_reset(stream);
+	return stream;
+}
+
+void xxh64_stream_reset(struct xxh64_stream *const stream)
+{
+	const XXH_errorcode code = XXH64_reset(stream->state, 0);
+	ASSERT(code == XXH_OK);
+}
+
+void xxh64_stream_add(struct xxh64_stream *const stream, const struct span bytes)
+{
+	if (bytes.len == 0)
+		return;
+	const XXH_errorcode code = XXH64_update(stream->state, bytes.data, bytes.len);
+	ASSERT(code == XXH_OK);
+}
+
+uint64_t xxh64_stream_result(const struct xxh64_stream *const stream)
+{
+	return XXH64_digest(stream->state);
+}
+
+void xxh64_stream_free(struct xxh64_stream *const stream)
+{
+	if (stream == NULL)
+		return;
+	XXH64_freeState(stream->state);
 	free(stream);
 }
 

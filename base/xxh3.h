@@ -14,12 +14,20 @@ enum { DIGEST128_TEXT_BYTES = 9 + 32 + 1 };
 uint64_t xxh3_64(struct span bytes);
 struct digest128 xxh3_128(struct span bytes);
 
-struct xxh3_stream; /* 128 bits */
+struct xxh3_stream; /* of either length: they differ in the last step alone */
 struct xxh3_stream *xxh3_stream_new(void);
 void xxh3_stream_reset(struct xxh3_stream *stream);
 void xxh3_stream_add(struct xxh3_stream *stream, struct span bytes);
 struct digest128 xxh3_stream_result(const struct xxh3_stream *stream);
+uint64_t xxh3_stream_result_64(const struct xxh3_stream *stream);
 void xxh3_stream_free(struct xxh3_stream *stream);
+
+struct xxh64_stream; /* the older XXH64, seed 0: one of S3's checksums */
+struct xxh64_stream *xxh64_stream_new(void);
+void xxh64_stream_reset(struct xxh64_stream *stream);
+void xxh64_stream_add(struct xxh64_stream *stream, struct span bytes);
+uint64_t xxh64_stream_result(const struct xxh64_stream *stream);
+void xxh64_stream_free(struct xxh64_stream *stream); /* NULL is fine */
 
 bool digest128_equal(const struct digest128 *a, const struct digest128 *b);
 void digest128_format(const struct digest128 *digest, char out[DIGEST128_TEXT_BYTES]);

@@ -7,7 +7,7 @@
 
 static const char *hex(const uint8_t *const bytes, const size_t len)
 {
-	static char text[2 * SHA256_BYTES + 1];
+	static char text[2 * DIGEST_MAX_BYTES + 1];
 	encode_hex(span_of(bytes, len), text);
 	return text;
 }
@@ -44,6 +44,34 @@ START_TEST(published_vectors)
 }
 END_TEST
 
+/* Over "abc": RFC 1321, FIPS 180-4. */
+static const struct {
+	enum digest_kind kind;
+	const char *result;
+} kinds[] = {
+	{DIGEST_MD5, "900150983cd24fb0d6963f7d28e17f72"},
+	{DIGEST_SHA1, "a9993e364706816aba3e25717850c26c9cd0d89d"},
+	{DIGEST_SHA256, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+	{DIGEST_SHA512, "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+	 "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"},
+};
+
+START_TEST(streams_of_any_kind)
+{
+	uint8_t out[DIGEST_MAX_BYTES];
+	struct digest_stream *const stream = digest_stream_new(kinds[_i].kind);
+	for (int round = 0; round < 2; round++) {
+		digest_stream_add(stream, span_text("a"));
+		digest_stream_add(stream, span_of(NULL, 0));
+		digest_stream_add(stream, span_text("bc"));
+		digest_stream_result(stream, out);
+		ck_assert_str_eq(hex(out, digest_stream_bytes(stream)), kinds[_i].result);
+	}
+	digest_stream_free(stream);
+	digest_stream_free(NULL);
+}
+END_TEST
+
 /* RFC 4231, cases 1, 2 and 6. */
 START_TEST(hmac_vectors)
 {
@@ -74,6 +102,7 @@ Suite *test_digest_suite(void)
 	Suite *const suite = suite_create("digest");
 	TCase *const tc = tcase_create("all");
 	tcase_add_loop_test(tc, published_vectors, 0, sizeof rows / sizeof rows[0]);
+	tcase_add_loop_test(tc, streams_of_any_kind, 0, sizeof kinds / sizeof kinds[0]);
 	tcase_add_test(tc, hmac_vectors);
 	tcase_add_test(tc, hmac_of_nothing_with_no_key);
 	suite_add_tcase(suite, tc);

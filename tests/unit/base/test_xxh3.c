@@ -39,6 +39,7 @@ START_TEST(stream_gives_the_digest_of_the_whole)
 	const struct digest128 again = xxh3_stream_result(stream);
 	ck_assert(digest128_equal(&streamed, &whole));
 	ck_assert(digest128_equal(&again, &whole));
+	ck_assert(xxh3_stream_result_64(stream) == xxh3_64(span_of(bytes, LEN)));
 	xxh3_stream_reset(stream);
 	xxh3_stream_add(stream, span_of(NULL, 0));
 	const struct digest128 nothing = xxh3_stream_result(stream);
@@ -48,6 +49,22 @@ START_TEST(stream_gives_the_digest_of_the_whole)
 	xxh3_stream_free(stream);
 	xxh3_stream_free(NULL);
 	free(bytes);
+}
+END_TEST
+
+/* Published vectors of XXH64 with seed 0. */
+START_TEST(the_older_digest)
+{
+	struct xxh64_stream *const stream = xxh64_stream_new();
+	ck_assert(xxh64_stream_result(stream) == UINT64_C(0xef46db3751d8e999));
+	xxh64_stream_add(stream, span_text("ab"));
+	xxh64_stream_add(stream, span_of(NULL, 0));
+	xxh64_stream_add(stream, span_text("c"));
+	ck_assert(xxh64_stream_result(stream) == UINT64_C(0x44bc2cf5ad770999));
+	xxh64_stream_reset(stream);
+	ck_assert(xxh64_stream_result(stream) == UINT64_C(0xef46db3751d8e999));
+	xxh64_stream_free(stream);
+	xxh64_stream_free(NULL);
 }
 END_TEST
 
@@ -90,6 +107,7 @@ Suite *test_xxh3_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_loop_test(tc, digests_are_the_published_ones, 0, sizeof rows / sizeof rows[0]);
 	tcase_add_test(tc, stream_gives_the_digest_of_the_whole);
+	tcase_add_test(tc, the_older_digest);
 	tcase_add_test(tc, text_form_parses_back);
 	tcase_add_loop_test(tc, other_texts_are_refused, 0, sizeof bad_texts / sizeof bad_texts[0]);
 	suite_add_tcase(suite, tc);
