@@ -8,7 +8,7 @@
 #include "base/encode.h"
 #include "base/memory.h"
 
-enum { HEADER_VALUE_MAX_BYTES = 8192 };
+enum { HEADER_VALUE_MAX_BYTES = 8192, FIRST_HEADERS = 16 };
 
 static bool decode_component(struct exchange *exchange, struct span text, struct span *out)
 {
@@ -117,10 +117,29 @@ struct span exchange_body(const struct exchange *exchange)
 	return exchange->small_body;
 }
 
+static bool grow_headers(struct exchange *exchange)
+{
+	struct reply *const reply = &exchange->reply;
+	const size_t doubled = reply->header_capacity > 0 ? 2 * reply->header_capacity : FIRST_HEADERS;
+	const size_t capacity = doubled < EXCHANGE_REPLY_HEADERS_MAX ? doubled : EXCHANGE_REPLY_HEADERS_MAX;
+	if (capacity == reply->header_count)
+		return false;
+	struct reply_header *const headers = arena_take_array(exchange->arena, capacity, sizeof *headers);
+	if (headers == NULL)
+		return false;
+	if (reply->header_count > 0)
+		memcpy(headers, reply->headers, reply->header_count * sizeof *headers);
+	reply->headers = headers;
+	reply->header_capacity = capacity;
+	return true;
+}
+
 void exchange_add_header(struct exchange *exchange, const char *name, const char *value)
 {
 	struct reply *const reply = &exchange->reply;
-	if (value == NULL || strlen(value) > HEADER_VALUE_MAX_BYTES || reply->header_count == EXCHANGE_REPLY_HEADERS_MAX)
+	if (value == NULL || strlen(value) > HEADER_VALUE_MAX_BYTES)
+		return;
+	if (reply->header_count == reply->header_capacity && !grow_headers(exchange))
 		return;
 	reply->headers[reply->header_count].name = name;
 	reply->headers[reply->header_count].value = value;

@@ -36,7 +36,8 @@ struct exchange_ops { /* the transport */
 	void (*wake)(struct exchange *exchange);
 };
 
-enum { EXCHANGE_REPLY_HEADERS_MAX = 56, EXCHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
+/* The most an object can have: 2 KiB of metadata in headers that came within 8 KiB, and those of every reply. */
+enum { EXCHANGE_REPLY_HEADERS_MAX = 640, EXCHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
 
 struct reply {
 	int status;
@@ -45,8 +46,9 @@ struct reply {
 	struct body_source *source;    /* streamed body; the transport closes it */
 	uint64_t length;               /* of the streamed body, or what HEAD and 304 announce */
 	bool length_known;             /* HEAD without body, 304: announce `length` */
-	struct { const char *name; const char *value; } headers[EXCHANGE_REPLY_HEADERS_MAX];
+	struct reply_header { const char *name; const char *value; } *headers; /* in the arena */
 	size_t header_count;
+	size_t header_capacity;
 };
 
 struct exchange {
@@ -95,7 +97,8 @@ enum next exchange_accept(struct exchange *exchange, struct body_sink *sink);
 enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes);
 struct span exchange_body(const struct exchange *exchange);
 
-/* Replies. Values of headers must be arena or static text; a NULL or over-long value is dropped. */
+/* Replies. Values of headers must be arena or static text; a NULL or over-long value is dropped, and so is a header beyond
+ * EXCHANGE_REPLY_HEADERS_MAX. */
 void exchange_add_header(struct exchange *exchange, const char *name, const char *value);
 enum next exchange_reply_empty(struct exchange *exchange, int status);
 enum next exchange_reply_body(struct exchange *exchange, int status, const char *content_type, struct span body);

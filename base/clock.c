@@ -52,6 +52,35 @@ struct calendar {
 	uint8_t month, day, weekday, hour, minute, second;
 };
 
+enum { SECONDS_PER_DAY = 86400, DAYS_PER_400_YEARS = 146097, DAYS_PER_CENTURY = 36524, DAYS_PER_4_YEARS = 1461, DAYS_PER_YEAR = 365 };
+
+/* From days since 1 January of the year 0, a Saturday. gmtime_r would do, but it takes a lock that all threads share. Years are counted from
+ * March here, so that the leap day is the last of its year, of its four years, of its century and of its era. */
+static void set_day(struct calendar *const calendar, const uint32_t day)
+{
+	const uint32_t since_march = day + DAYS_PER_400_YEARS - 60; /* 60: January and February of the year 0, a leap year */
+	uint32_t rest = since_march % DAYS_PER_400_YEARS;
+	const uint32_t century = rest / DAYS_PER_CENTURY < 3 ? rest / DAYS_PER_CENTURY : 3;
+	rest -= century * DAYS_PER_CENTURY;
+	const uint32_t four = rest / DAYS_PER_4_YEARS;
+	rest -= four * DAYS_PER_4_YEARS;
+	const uint32_t one = rest / DAYS_PER_YEAR < 3 ? rest / DAYS_PER_YEAR : 3;
+	rest -= one * DAYS_PER_YEAR;
+	const uint32_t month = (5 * rest + 2) / 153; /* five months from March, and again from August, have 153 days */
+	const uint32_t year = since_march / DAYS_PER_400_YEARS * 400 + century * 100 + four * 4 + one + (month >= 10 ? 1 : 0);
+	calendar->year = (uint16_t)(year - 400);
+	calendar->month = (uint8_t)(month < 10 ? month + 3 : month - 9);
+	calendar->day = (uint8_t)(rest - (153 * month + 2) / 5 + 1);
+	calendar->weekday = (uint8_t)((day + 6) % 7);
+}
+
+static void set_time(struct calendar *const calendar, const uint32_t second)
+{
+	calendar->hour = (uint8_t)(second / 3600);
+	calendar->minute = (uint8_t)(second / 60 % 60);
+	calendar->second = (uint8_t)(second % 60);
+}
+
 /* Times outside the years 0 to 9999, which no format here can hold, become the nearest that is inside. */
 static struct calendar calendar_of(const int64_t wall_ms)
 {
@@ -59,19 +88,28 @@ static struct calendar calendar_of(const int64_t wall_ms)
 	const int64_t last_ms = INT64_C(253402300799999);
 	const int64_t bounded = wall_ms < first_ms ? first_ms : wall_ms > last_ms ? last_ms : wall_ms;
 	const int64_t ms = (bounded % MS_PER_SECOND + MS_PER_SECOND) % MS_PER_SECOND;
-	const time_t seconds = (time_t)((bounded - ms) / MS_PER_SECOND);
-	struct tm parts = {0};
-	gmtime_r(&seconds, &parts);
-	return (struct calendar){
-		.year = (uint16_t)(1900 + parts.tm_year),
-		.ms = (uint16_t)ms,
-		.month = (uint8_t)(1 + parts.tm_mon),
-		.day = (uint8_t)parts.tm_mday,
-		.weekday = (uint8_t)parts.tm_wday,
-		.hour = (uint8_t)parts.tm_hour,
-		.minute = (uint8_t)parts.tm_min,
-		.second = (uint8_t)parts.tm_sec,
-	};
+	const int64_t seconds = (bounded - first_ms - ms) / MS_PER_SECOND; /* since the year 0: never negative */
+	struct calendar calendar = {.ms = (uint16_t)ms};
+	set_day(&calendar, (uint32_t)(seconds / SECONDS_PER_DAY));
+	set_time(&calendar, (uint32_t)(seconds % SECONDS_PER_DAY));
+	return calendar;
+}
+
+/* The formats are fixed in width, and pages of a listing have a thousand of them: digits are stored, not printed. */
+static char *write_digits(char *const at, const uint32_t value, const size_t digits)
+{
+	uint32_t rest = value;
+	for (size_t i = digits; i > 0; i--) {
+		at[i - 1] = (char)('0' + rest % 10);
+		rest /= 10;
+	}
+	return at + digits;
+}
+
+static char *write_byte(char *const at, const char byte)
+{
+	*at = byte;
+	return at + 1;
 }
 
 void clock_format_http(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
@@ -84,7 +122,14 @@ void clock_format_http(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 void clock_format_iso(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 {
 	const struct calendar c = calendar_of(wall_ms);
-	snprintf(out, CLOCK_TEXT_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ", c.year, c.month, c.day, c.hour, c.minute, c.second, c.ms);
+	char *at = write_byte(write_digits(out, c.year, 4), '-');
+	at = write_byte(write_digits(at, c.month, 2), '-');
+	at = write_byte(write_digits(at, c.day, 2), 'T');
+	at = write_byte(write_digits(at, c.hour, 2), ':');
+	at = write_byte(write_digits(at, c.minute, 2), ':');
+	at = write_byte(write_digits(at, c.second, 2), '.');
+	at = write_byte(write_digits(at, c.ms, 3), 'Z');
+	*at = '\0';
 }
 
 void clock_format_amz(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])

@@ -100,19 +100,24 @@ bool decode_base64(const struct span text, uint8_t *const out, const size_t capa
 static bool is_unreserved(const uint8_t byte)
 {
 	const uint8_t lower = byte | 0x20;
-	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || (byte != 0 && strchr("-._~", byte) != NULL);
+	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
 }
 
+/* Runs of plain bytes are added whole: names are mostly those. */
 void encode_percent(const struct span bytes, const bool keep_slash, struct buffer *const out)
 {
+	size_t plain_from = 0;
 	for (size_t i = 0; i < bytes.len; i++) {
 		const uint8_t byte = bytes.data[i];
 		const uint8_t escaped[3] = {'%', (uint8_t)upper_digits[byte >> 4], (uint8_t)upper_digits[byte & 15]};
 		if (is_unreserved(byte) || (keep_slash && byte == '/'))
-			buffer_add_byte(out, byte);
-		else
-			buffer_add(out, escaped, sizeof escaped);
+			continue;
+		buffer_add(out, bytes.data + plain_from, i - plain_from);
+		buffer_add(out, escaped, sizeof escaped);
+		plain_from = i + 1;
 	}
+	if (plain_from < bytes.len)
+		buffer_add(out, bytes.data + plain_from, bytes.len - plain_from);
 }
 
 bool decode_percent(const struct span text, const bool plus_is_space, struct buffer *const out)

@@ -3,7 +3,7 @@
 
 #include "api/s3/xml_writer.h"
 
-enum { ERROR_BODY_MAX_BYTES = 64 * 1024 };
+enum { ERROR_BODY_MAX_BYTES = 1024 * 1024 };
 
 static void add_bucket(struct exchange *const exchange, struct xml_writer *const xml)
 {

@@ -87,7 +87,7 @@ bool s3_request_limit(struct exchange *const exchange, const char *const name, c
 	*out_limit = fallback;
 	if (!exchange_query(exchange, name, &value) || value.len == 0)
 		return true;
-	if (!span_parse_u64(value, out_limit)) {
+	if (!span_parse_u64(value, out_limit) || *out_limit > INT32_MAX) {
 		*out_next = s3_error_argument(exchange, name, value,
 			arena_format(exchange->arena, "The parameter %s must be a number from 0 to 2147483647.", name));
 		return false;

@@ -9,7 +9,7 @@
 #include "api/s3/get_object.h"
 #include "api/s3/head_bucket.h"
 #include "api/s3/list_buckets.h"
-#include "api/s3/list_objects_v2.h"
+#include "api/s3/list_objects.h"
 #include "api/s3/not_implemented.h"
 #include "api/s3/put_object.h"
 
@@ -60,7 +60,7 @@ const struct route s3_routes[] = {
 		create_bucket_resume},
 	{METHOD_DELETE, BUCKET, NULL, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_s3, "DeleteBucket", delete_bucket_begin, NULL,
 		delete_bucket_resume},
-	REFUSED(METHOD_GET, BUCKET, NULL, "ListObjects (version 1)"),
+	{METHOD_GET, BUCKET, NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjects", list_objects_begin, NULL, NULL},
 	REFUSED(METHOD_POST, BUCKET, NULL, "PostObject"),
 
 	REFUSED(METHODS_ALL, OBJECT, "acl", "ObjectAcl"),

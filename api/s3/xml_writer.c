@@ -1,8 +1,14 @@
+/* A page of a listing has ten thousand elements: the room of each is reserved once, for the worst case, and filled by plain stores. */
 #include "api/s3/xml_writer.h"
 
-#include <inttypes.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/encode.h"
+
+enum { ESCAPE_MAX_BYTES = 6, U64_DIGITS = 20 };
+
+static const char hex_digits[] = "0123456789ABCDEF";
 
 static const char *escape_of(const uint8_t byte)
 {
@@ -16,31 +22,69 @@ static const char *escape_of(const uint8_t byte)
 	}
 }
 
-/* Runs of plain bytes are added whole. Carriage return, tab and line feed are escaped too: a parser would normalise them. */
-static void add_escaped(struct buffer *const out, const struct span text)
+static uint8_t *put(uint8_t *const at, const char *const text, const size_t len)
 {
-	size_t plain_from = 0;
+	memcpy(at, text, len);
+	return at + len;
+}
+
+/* "&#xA;" */
+static uint8_t *put_reference(uint8_t *at, const uint8_t byte)
+{
+	at = put(at, "&#x", 3);
+	if (byte >= 0x10)
+		*at++ = (uint8_t)hex_digits[byte >> 4];
+	*at++ = (uint8_t)hex_digits[byte & 15];
+	*at++ = ';';
+	return at;
+}
+
+/* Carriage return, tab and line feed are escaped too: a parser would normalise them. */
+static uint8_t *put_escaped(uint8_t *at, const struct span text)
+{
 	for (size_t i = 0; i < text.len; i++) {
 		const uint8_t byte = text.data[i];
 		const char *const escape = escape_of(byte);
-		if (escape == NULL && byte >= 0x20 && byte != 0x7f)
-			continue;
-		buffer_add(out, text.data + plain_from, i - plain_from);
-		plain_from = i + 1;
 		if (escape != NULL)
-			buffer_add_text(out, escape);
+			at = put(at, escape, strlen(escape));
+		else if (byte < 0x20 || byte == 0x7f)
+			at = put_reference(at, byte);
 		else
-			buffer_format(out, "&#x%X;", byte);
+			*at++ = byte;
 	}
-	if (text.len > plain_from)
-		buffer_add(out, text.data + plain_from, text.len - plain_from);
+	return at;
+}
+
+static uint8_t *put_tag(uint8_t *at, const char *const before, const size_t before_len, const char *const name, const size_t name_len)
+{
+	at = put(at, before, before_len);
+	at = put(at, name, name_len);
+	*at++ = '>';
+	return at;
+}
+
+/* <name>, with room for `content` bytes and the closing tag behind it; NULL when the buffer is full. */
+static uint8_t *begin_element(struct xml_writer *const writer, const char *const name, const size_t name_len, const size_t content)
+{
+	uint8_t *const at = buffer_reserve(writer->out, 2 * name_len + sizeof("<></>") + content);
+	return at != NULL ? put_tag(at, "<", 1, name, name_len) : NULL;
+}
+
+static void end_element(struct xml_writer *const writer, const char *const name, const size_t name_len, uint8_t *const at)
+{
+	const uint8_t *const end = put_tag(at, "</", 2, name, name_len);
+	buffer_commit(writer->out, (size_t)(end - (writer->out->data + writer->out->len)));
 }
 
 static void add_tag(struct buffer *const out, const char *const before, const char *const name)
 {
-	buffer_add_text(out, before);
-	buffer_add_text(out, name);
-	buffer_add_byte(out, '>');
+	const size_t before_len = strlen(before);
+	const size_t name_len = strlen(name);
+	uint8_t *const at = buffer_reserve(out, before_len + name_len + 1);
+	if (at == NULL)
+		return;
+	put_tag(at, before, before_len, name, name_len);
+	buffer_commit(out, before_len + name_len + 1);
 }
 
 static void push(struct xml_writer *const writer, const char *const name)
@@ -78,16 +122,37 @@ void xml_writer_end(struct xml_writer *const writer)
 
 void xml_writer_text(struct xml_writer *const writer, const char *const name, const struct span value)
 {
+	const size_t name_len = strlen(name);
+	uint8_t *const at = begin_element(writer, name, name_len, value.len * ESCAPE_MAX_BYTES);
+	if (at != NULL)
+		end_element(writer, name, name_len, put_escaped(at, value));
+}
+
+void xml_writer_percent(struct xml_writer *const writer, const char *const name, const struct span value)
+{
 	add_tag(writer->out, "<", name);
-	add_escaped(writer->out, value);
+	encode_percent(value, true, writer->out); /* leaves nothing that XML would have to escape */
 	add_tag(writer->out, "</", name);
+}
+
+static uint8_t *put_u64(uint8_t *const at, const uint64_t value)
+{
+	char digits[U64_DIGITS];
+	size_t first = sizeof(digits);
+	uint64_t rest = value;
+	do {
+		digits[--first] = (char)('0' + rest % 10);
+		rest /= 10;
+	} while (rest > 0);
+	return put(at, digits + first, sizeof(digits) - first);
 }
 
 void xml_writer_u64(struct xml_writer *const writer, const char *const name, const uint64_t value)
 {
-	add_tag(writer->out, "<", name);
-	buffer_format(writer->out, "%" PRIu64, value);
-	add_tag(writer->out, "</", name);
+	const size_t name_len = strlen(name);
+	uint8_t *const at = begin_element(writer, name, name_len, U64_DIGITS);
+	if (at != NULL)
+		end_element(writer, name, name_len, put_u64(at, value));
 }
 
 void xml_writer_bool(struct xml_writer *const writer, const char *const name, const bool value)
@@ -104,14 +169,21 @@ void xml_writer_time(struct xml_writer *const writer, const char *const name, co
 
 void xml_writer_etag(struct xml_writer *const writer, const char *const name, const char *const etag)
 {
-	add_tag(writer->out, "<", name);
-	buffer_add_text(writer->out, "&quot;");
-	add_escaped(writer->out, span_text(etag));
-	buffer_add_text(writer->out, "&quot;");
-	add_tag(writer->out, "</", name);
+	static const char quote[] = "&quot;";
+	const struct span text = span_text(etag);
+	const size_t name_len = strlen(name);
+	uint8_t *at = begin_element(writer, name, name_len, 2 * (sizeof(quote) - 1) + text.len * ESCAPE_MAX_BYTES);
+	if (at == NULL)
+		return;
+	at = put(at, quote, sizeof(quote) - 1);
+	at = put_escaped(at, text);
+	at = put(at, quote, sizeof(quote) - 1);
+	end_element(writer, name, name_len, at);
 }
 
 void xml_writer_content(struct xml_writer *const writer, const struct span text)
 {
-	add_escaped(writer->out, text);
+	uint8_t *const at = buffer_reserve(writer->out, text.len * ESCAPE_MAX_BYTES);
+	if (at != NULL)
+		buffer_commit(writer->out, (size_t)(put_escaped(at, text) - at));
 }

@@ -21,6 +21,8 @@ void xml_writer_end(struct xml_writer *writer);
 
 /* <name>value</name>. Characters that XML 1.0 cannot carry go out as &#xN;, as S3 does. */
 void xml_writer_text(struct xml_writer *writer, const char *name, struct span value);
+/* The same, percent-encoded but for '/': what encoding-type=url asks for. */
+void xml_writer_percent(struct xml_writer *writer, const char *name, struct span value);
 void xml_writer_u64(struct xml_writer *writer, const char *name, uint64_t value);
 void xml_writer_bool(struct xml_writer *writer, const char *name, bool value);
 void xml_writer_time(struct xml_writer *writer, const char *name, int64_t wall_ms); /* 2026-01-02T03:04:05.000Z */

@@ -1,5 +1,9 @@
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
 #include "base/clock.h"
 
 #define EXAMPLE_MS INT64_C(784111777000) /* 1994-11-06T08:49:37Z */
@@ -107,6 +111,28 @@ START_TEST(what_is_written_is_read_back)
 }
 END_TEST
 
+/* The calendar here against the C library's, over all years that a text can hold. */
+START_TEST(every_day_is_the_one_the_library_says)
+{
+	enum { DAYS = 3652425, STEP = 3 };
+	for (int64_t day = -719528; day < DAYS - 719528; day += STEP) {
+		char text[CLOCK_TEXT_BYTES];
+		char wanted[CLOCK_TEXT_BYTES];
+		const time_t second = (time_t)(day * 86400 + (day & 0xFFFF));
+		struct tm parts;
+		ck_assert(gmtime_r(&second, &parts) != NULL);
+		clock_format_http(second * INT64_C(1000), text);
+		const char *const months = "JanFebMarAprMayJunJulAugSepOctNovDec";
+		const char *const days = "SunMonTueWedThuFriSat";
+		snprintf(wanted, sizeof wanted, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + 3 * parts.tm_wday, (unsigned)parts.tm_mday % 100,
+			months + 3 * parts.tm_mon, (unsigned)(parts.tm_year + 1900) % 10000, (unsigned)parts.tm_hour % 100, (unsigned)parts.tm_min % 100,
+			(unsigned)parts.tm_sec % 100);
+		if (strcmp(text, wanted) != 0)
+			ck_abort_msg("day %lld is %s, not %s", (long long)day, text, wanted);
+	}
+}
+END_TEST
+
 START_TEST(fake_clock_stands_until_told)
 {
 	struct clock_fake fake;
@@ -138,6 +164,7 @@ Suite *test_clock_suite(void)
 	tcase_add_loop_test(tc, other_dates_are_refused, 0, sizeof bad_http_rows / sizeof bad_http_rows[0]);
 	tcase_add_test(tc, amz_dates_have_exactly_one_form);
 	tcase_add_test(tc, what_is_written_is_read_back);
+	tcase_add_test(tc, every_day_is_the_one_the_library_says);
 	tcase_add_test(tc, fake_clock_stands_until_told);
 	tcase_add_test(tc, system_clock_runs_in_this_century);
 	suite_add_tcase(suite, tc);
