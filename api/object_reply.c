@@ -22,8 +22,10 @@ static const char *find_override(const struct object_reply_params *const params,
 void object_reply_add_identity(struct exchange *const exchange, const struct object *const object)
 {
 	char digest[DIGEST128_TEXT_BYTES];
-	digest128_format(&object->digest, digest);
 	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
+	if (!object->has_digest)
+		return;
+	digest128_format(&object->digest, digest);
 	exchange_add_header(exchange, "x-deltabucket-digest", arena_text(exchange->arena, span_text(digest)));
 }
 

@@ -100,6 +100,7 @@ static const struct {
 	{ERROR_BAD_URI, "bad_uri"},
 	{ERROR_METHOD, "method"},
 	{ERROR_MALFORMED_XML, "malformed_xml"},
+	{ERROR_NO_VERSION, "no_version"},
 	{ERROR_NO_CREDENTIALS, "no_credentials"},
 	{ERROR_UNKNOWN_KEY_ID, "unknown_key_id"},
 	{ERROR_SIGNATURE, "signature"},
@@ -119,6 +120,8 @@ static const struct {
 	{ERROR_NOT_READY, "not_ready"},
 	{ERROR_CHAIN_IN_USE, "chain_in_use"},
 	{ERROR_WRONG_BASE, "wrong_base"},
+	{ERROR_NO_PART, "no_part"},
+	{ERROR_BAD_TAG, "bad_tag"},
 };
 
 enum {

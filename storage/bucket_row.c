@@ -1,6 +1,7 @@
 #include "storage/bucket_row.h"
 
 static const char SQL_BUCKET_ID[] = "SELECT id FROM buckets WHERE name = ?1";
+static const char SQL_BUCKET_SETTINGS[] = "SELECT id, versioning, etag_policy FROM buckets WHERE name = ?1";
 static const char SQL_BUCKET_READ[] =
 	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
 static const char SQL_BUCKET_LIST[] =
@@ -24,6 +25,25 @@ int bucket_row_find(struct db *const db, const struct span name, int64_t *const 
 	const int got = db_step(statement, err);
 	if (got == 1)
 		*out_id = db_column_i64(statement, 0);
+	db_reset(statement);
+	if (got == 0)
+		return no_bucket(name, err);
+	return got == 1 ? 0 : -1;
+}
+
+int bucket_row_settings(struct db *const db, const struct span name, struct bucket *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_SETTINGS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, name);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out = (struct bucket){
+			.id = db_column_i64(statement, 0),
+			.versioning = (enum bucket_versioning)db_column_i64(statement, 1),
+			.etag_policy = (enum etag_policy)db_column_i64(statement, 2),
+		};
 	db_reset(statement);
 	if (got == 0)
 		return no_bucket(name, err);

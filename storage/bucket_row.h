@@ -7,6 +7,8 @@
 
 /* The row of a name; no_bucket when absent. */
 int bucket_row_find(struct db *db, struct span name, int64_t *out_id, struct error *err);
+/* The same with the settings that change what a write does: id, versioning and etag_policy alone are set. */
+int bucket_row_settings(struct db *db, struct span name, struct bucket *out, struct error *err);
 int bucket_row_read(struct db *db, struct span name, struct arena *arena, struct bucket *out, struct error *err);
 struct bucket_row_scan {
 	struct span owner; /* empty: everybody's */

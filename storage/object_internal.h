@@ -1,4 +1,4 @@
-/* What object_read, object_put and step_anchor share. Internal to storage. */
+/* What the modules of object.h and step_check share. Internal to storage. */
 #ifndef STORAGE_OBJECT_INTERNAL_H
 #define STORAGE_OBJECT_INTERNAL_H
 
@@ -6,7 +6,15 @@
 
 /* A version row as callers see it; texts as they lie in `version` and the arena. */
 int object_of_version(const struct version *version, struct arena *arena, struct object *out, struct error *err);
-/* Cuts a key for a message. */
+/* The conditions of a write over `current` (NULL: none), and of a delete of `version`, which may be a marker. */
+int object_conditions_check_current(const struct object_conditions *conditions, const struct version *current, struct error *err);
+int object_conditions_check_delete(const struct object_conditions *conditions, const struct version *version, struct error *err);
+/* Texts copied into the arena, which may overflow. */
+struct object_conditions object_conditions_copy(const struct object_conditions *conditions, struct arena *arena);
+struct object_facts object_facts_copy(const struct object_facts *facts, struct arena *arena);
+enum { OBJECT_HEADERS_MAX_BYTES = 16 * 1024, OBJECT_HEADER_BLOB_MAX_BYTES = 4 * OBJECT_HEADERS_MAX_BYTES };
+/* no_key, no_version: cut the key for the message. */
 int object_no_key(struct span key, struct error *err);
+int object_no_version(struct span key, struct error *err);
 
 #endif

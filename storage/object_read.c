@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/encode.h"
 #include "storage/assemble.h"
 #include "storage/bucket_row.h"
 #include "storage/header_blob.h"
@@ -12,44 +13,87 @@ int object_no_key(const struct span key, struct error *const err)
 	return error_set(err, ERROR_NO_KEY, "The object '%.*s' does not exist.", (int)(key.len > 200 ? 200 : key.len), (const char *)key.data);
 }
 
+bool version_ref_parse(const struct span text, struct version_ref *const out)
+{
+	*out = (struct version_ref){.kind = VERSION_REF_NULL};
+	if (span_equal_text(text, "null"))
+		return true;
+	out->kind = VERSION_REF_ID;
+	return decode_hex(text, out->id, sizeof(out->id));
+}
+
+void object_version_text(const struct object *const object, char out[VERSION_TEXT_BYTES])
+{
+	if (object->has_id)
+		encode_hex(span_of(object->version, VERSION_ID_BYTES), out);
+	else
+		memcpy(out, "null", sizeof("null"));
+}
+
 int object_of_version(const struct version *const version, struct arena *const arena, struct object *const out, struct error *const err)
 {
 	*out = (struct object){
 		.sequence = version->sequence,
+		.has_id = version->has_id,
+		.is_marker = version->is_marker,
 		.key = version->key,
 		.size = version->size,
+		.has_digest = version->has_digest,
 		.digest = version->digest,
+		.has_file_hash = version->has_file_hash,
 		.file_hash = version->file_hash,
+		.checksum = version->checksum,
+		.part_count = version->part_count,
+		.storage_class = version->storage_class,
+		.is_public = version->is_public,
+		.tags = version->tags,
 		.modified_ms = version->modified_ms,
-		.is_current = version->is_current,
+		.retired_ms = version->retired_ms,
+		.is_current = version->state == VERSION_CURRENT,
 	};
 	memcpy(out->version, version->id, VERSION_ID_BYTES);
 	memcpy(out->etag, version->etag, OBJECT_ETAG_BYTES);
 	return header_blob_read(version->headers, arena, &out->headers, &out->header_count, err);
 }
 
-static int find_current(struct db *const db, const struct span bucket, const struct span key, struct arena *const arena,
-	struct version *const out, struct error *const err)
+int object_no_version(const struct span key, struct error *const err)
+{
+	return error_set(err, ERROR_NO_VERSION, "The object '%.*s' has no such version.", (int)(key.len > 200 ? 200 : key.len),
+		(const char *)key.data);
+}
+
+static int find_version(struct db *const db, const struct span bucket, const struct span key, const struct version_ref *const ref,
+	struct arena *const arena, struct version *const out, struct error *const err)
 {
 	int64_t bucket_id;
 	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
 		return -1;
-	const int got = version_find_current(db, bucket_id, key, arena, out, err);
+	const int got = version_find_ref(db, bucket_id, key, ref, arena, out, err);
 	if (got == 0)
-		return object_no_key(key, err);
+		return ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : object_no_version(key, err);
 	return got == 1 ? 0 : -1;
+}
+
+int object_find_version(struct store *const store, const struct span bucket, const struct span key, const struct version_ref *const ref,
+	struct arena *const arena, struct object *const out, struct error *const err)
+{
+	memset(out, 0, sizeof(*out));
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	struct version version;
+	const int result = find_version(db, bucket, key, ref, arena, &version, err);
+	store_reader_give(store, db);
+	if (result != 0 || object_of_version(&version, arena, out, err) != 0)
+		return -1;
+	return version.is_marker && ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : 0;
 }
 
 int object_find(struct store *const store, const struct span bucket, const struct span key, struct arena *const arena,
 	struct object *const out, struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	struct version version;
-	const int result = find_current(db, bucket, key, arena, &version, err);
-	store_reader_give(store, db);
-	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
+	static const struct version_ref current = {.kind = VERSION_REF_CURRENT};
+	return object_find_version(store, bucket, key, &current, arena, out, err);
 }
 
 int object_find_sequence(struct store *const store, const int64_t sequence, struct arena *const arena, struct object *const out,
@@ -98,9 +142,9 @@ static struct body_source *open_version(struct store *const store, struct db *co
 {
 	struct version version;
 	const int got = version_find_sequence(db, object->sequence, NULL, &version, err);
-	if (got == 0)
+	if (got == 0 || (got == 1 && version.is_marker))
 		object_no_key(object->key, err);
-	if (got != 1)
+	if (got != 1 || version.is_marker)
 		return NULL;
 	if (offset > version.size || length > version.size - offset) {
 		error_set(err, ERROR_RANGE, "Bytes %llu+%llu lie outside the object of %llu bytes.", (unsigned long long)offset,

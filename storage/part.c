@@ -10,7 +10,9 @@
 #include "storage/row_sum.h"
 
 static const char SQL_SET_ADD[] = "INSERT INTO part_sets (row_count) VALUES (?1)";
-static const char SQL_SET_ROWS[] = "SELECT row_count FROM part_sets WHERE id = ?1";
+static const char SQL_SET_ROWS[] = "SELECT row_count, holders FROM part_sets WHERE id = ?1";
+static const char SQL_SET_SHARE[] = "UPDATE part_sets SET holders = holders + 1 WHERE id = ?1 AND is_dead = 0";
+static const char SQL_SET_UNSHARE[] = "UPDATE part_sets SET holders = holders - 1 WHERE id = ?1";
 static const char SQL_SET_MARK[] = "UPDATE part_sets SET is_dead = 1 WHERE id = ?1";
 static const char SQL_SET_DELETE[] = "DELETE FROM part_sets WHERE id = ?1";
 static const char SQL_SET_DEAD[] = "SELECT id FROM part_sets WHERE is_dead = 1 ORDER BY id LIMIT 1";
@@ -166,6 +168,15 @@ static int remove_rows(struct db *const db, const int64_t set, const int64_t lim
 	return run_on_set(db, SQL_PART_DELETE, set, err) != 0 ? -1 : run_on_set(db, SQL_SET_DELETE, set, err);
 }
 
+int part_set_share(struct db *const db, const int64_t set, struct error *const err)
+{
+	if (run_on_set(db, SQL_SET_SHARE, set, err) != 0)
+		return -1;
+	if (db_changes(db) != 1)
+		return error_set(err, ERROR_CORRUPT, "%s: the part set %lld of a version is missing.", db_path(db), (long long)set);
+	return 0;
+}
+
 int part_set_drop(struct db *const db, const int64_t set, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SET_ROWS, err);
@@ -174,9 +185,12 @@ int part_set_drop(struct db *const db, const int64_t set, struct error *const er
 	db_bind_i64(statement, 1, set);
 	const int got = db_step(statement, err);
 	const int64_t rows = got == 1 ? db_column_i64(statement, 0) : 0;
+	const int64_t holders = got == 1 ? db_column_i64(statement, 1) : 0;
 	db_reset(statement);
 	if (got != 1)
 		return got;
+	if (holders > 1)
+		return run_on_set(db, SQL_SET_UNSHARE, set, err);
 	return rows > PART_DROP_ROWS ? run_on_set(db, SQL_SET_MARK, set, err) : remove_rows(db, set, PART_SWEEP_ROWS, err);
 }
 

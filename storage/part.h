@@ -1,5 +1,5 @@
 /* What a version's bytes are made of: a part set, its parts, their segments; or inline bytes. The tables part_sets, parts, segments and
- * inline_bytes. Internal to storage. */
+ * inline_bytes. A set has one part (a single PUT) or those of a multipart upload; copies share it. Internal to storage. */
 #ifndef STORAGE_PART_H
 #define STORAGE_PART_H
 
@@ -11,9 +11,12 @@ enum {
 	PART_DROP_ROWS = 64     /* a set of more rows is left to the sweeper */
 };
 
-/* A set with this one part, and the sum of its contents for the version row. Every pack it names must be recorded (invariant 1). */
+/* A set with this one part, held once, and the sum of its contents for the version row. Every pack it names must be recorded
+ * (invariant 1). */
 int part_set_add_single(struct db *db, const struct stored_part *part, int64_t *out_set, uint64_t *out_contents, struct error *err);
-/* Nobody leads to the set any more: removed at once when small, else marked for part_set_sweep. */
+/* One more version leads to the set: a copy. */
+int part_set_share(struct db *db, int64_t set, struct error *err);
+/* One version less leads to the set. When that was the last: removed at once when small, else marked for part_set_sweep. */
 int part_set_drop(struct db *db, int64_t set, struct error *err);
 /* Removes up to PART_SWEEP_ROWS rows of dead sets. *out_more: there may be others. */
 int part_set_sweep(struct db *db, bool *out_more, struct error *err);

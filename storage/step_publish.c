@@ -92,7 +92,7 @@ static int find_declared(struct db *const db, const int64_t bucket, const struct
 	if (!decode_hex(object->version, id, sizeof(id)))
 		return error_set(err, ERROR_INVALID, "The version of '%.*s' is not 32 hex digits.", (int)object->name.len,
 			(const char *)object->name.data);
-	return version_find_id(db, bucket, object->key, id, out, err);
+	return version_find_id(db, bucket, object->key, id, NULL, out, err);
 }
 
 int step_resolve_object(struct db *const db, const int64_t bucket, const struct step_object *const object,
@@ -102,7 +102,7 @@ int step_resolve_object(struct db *const db, const int64_t bucket, const struct 
 	char declared[DIGEST128_TEXT_BYTES];
 	const int shown = (int)span_slice(object->key, 0, 120).len;
 	const int found = find_declared(db, bucket, object, out_version, err);
-	if (found == 0)
+	if (found == 0 || (found == 1 && out_version->is_marker))
 		return object_no_key(object->key, err);
 	if (found < 0)
 		return -1;

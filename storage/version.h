@@ -1,45 +1,77 @@
-/* The table `versions`: one immutable row per object version; only is_current changes. Each row's checksum covers its fields and the sum of
- * its contents, and is verified whenever the row is read. Internal to storage. */
+/* The table `versions`: one row per object version. Its bytes and what is said of them never change; state, retired_ms, tags and acl may. Each
+ * row's checksum covers all but state and retired_ms, and the sum of its contents; it is verified whenever the row is read. Internal to
+ * storage. */
 #ifndef STORAGE_VERSION_H
 #define STORAGE_VERSION_H
 
 #include "storage/db.h"
 #include "storage/object.h"
 
+/* Numbers are stored in the catalog. */
 enum version_kind { VERSION_INLINE = 0, VERSION_SEGMENTS = 1 };
+enum version_state {
+	VERSION_HIDDEN = 0,  /* only a step names it */
+	VERSION_CURRENT = 1, /* markers too */
+	VERSION_OLDER = 2    /* its key shows it by id */
+};
 
 struct version {
 	int64_t sequence;
 	uint8_t id[VERSION_ID_BYTES];
+	bool has_id;          /* false: the null version */
 	int64_t bucket;
 	struct span key;
-	bool is_current;
+	enum version_state state;
+	bool is_marker;       /* kind VERSION_INLINE, no bytes, no row in inline_bytes */
 	enum version_kind kind;
 	uint64_t size;
 	char etag[OBJECT_ETAG_BYTES];
+	bool has_digest;
 	struct digest128 digest;
+	bool has_file_hash;
 	struct chunk_id file_hash;
+	struct checksum checksum;
+	uint32_t part_count;
+	enum storage_class storage_class;
+	bool is_public;
 	int64_t modified_ms;
+	int64_t retired_ms;
 	struct span headers;  /* a header_blob */
+	struct span tags;     /* a tag_set */
 	int64_t part_set;     /* of VERSION_SEGMENTS */
 	uint64_t contents;    /* sum of the part set or inline bytes */
 };
 
-/* Each: 1 found, 0 absent, -1 (corrupt when the row's checksum does not match). With `arena` NULL key and headers stay empty. */
+/* Each: 1 found, 0 absent, -1 (corrupt when the row's checksum does not match). With `arena` NULL key, headers and tags stay empty. */
 int version_find_current(struct db *db, int64_t bucket, struct span key, struct arena *arena, struct version *out, struct error *err);
-int version_find_id(struct db *db, int64_t bucket, struct span key, const uint8_t id[VERSION_ID_BYTES], struct version *out,
+/* Current, older or hidden, by its id (whether or not its key shows it by that). */
+int version_find_id(struct db *db, int64_t bucket, struct span key, const uint8_t id[VERSION_ID_BYTES], struct arena *arena,
+	struct version *out, struct error *err);
+/* The null version, current or older. */
+int version_find_null(struct db *db, int64_t bucket, struct span key, struct arena *arena, struct version *out, struct error *err);
+/* As clients name it: never a hidden one. */
+int version_find_ref(struct db *db, int64_t bucket, struct span key, const struct version_ref *ref, struct arena *arena, struct version *out,
 	struct error *err);
 int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, struct version *out, struct error *err);
-/* As the current one of its key, which must have none; sets version->sequence. */
-int version_add(struct db *db, struct version *version, struct error *err);
-/* Current no longer: hidden when a step names it (invariant 6), else removed with what it leads to. */
-int version_retire(struct db *db, const struct version *version, struct error *err);
-/* A step named it and does no more: removed unless it is current or another step names it. */
+
+/* Puts a new version on top of its key: by the bucket's versioning (s3.md 5.9) the current one is retired, becomes older, or the null version
+ * is replaced. Sets version->sequence, has_id, state. The one door for PutObject, CopyObject, CompleteMultipartUpload and markers. `current`:
+ * what version_find_current gave, NULL when absent. */
+int version_push(struct db *db, enum bucket_versioning versioning, const struct version *current, struct version *version, struct error *err);
+/* Leaves its key for good: hidden when a step names it (invariant 6), else removed with what it leads to. When it was current, the newest
+ * older one takes its place. */
+int version_remove(struct db *db, const struct version *version, struct error *err);
+/* A step named it and does no more: removed unless its key still shows it or another step names it. */
 int version_unpin(struct db *db, int64_t sequence, struct error *err);
-/* Whether the bucket has a current version. */
+/* Writes tags and acl of `version` (with all its texts) and the row's checksum anew. */
+int version_update(struct db *db, const struct version *version, struct error *err);
+/* The digest of a version that had none; it stays what it says, so only the row's checksum changes. */
+int version_set_digest(struct db *db, int64_t sequence, const struct digest128 *digest, struct error *err);
+/* Whether the bucket shows any version, current or older, marker or not. */
 int version_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err);
 
-/* Current versions of a bucket from key `from` (inclusive), in byte order: db_step the statement and read rows; db_reset it. */
+/* Current versions of a bucket from key `from` (inclusive), in byte order, without markers: db_step the statement and read rows; db_reset
+ * it. */
 struct db_statement *version_scan(struct db *db, int64_t bucket, struct span from, struct error *err);
 struct span version_scan_key(struct db_statement *scan); /* until the next step */
 void version_scan_entry(struct db_statement *scan, struct object_entry *out); /* all but the key */

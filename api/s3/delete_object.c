@@ -5,6 +5,7 @@
 #include "storage/object.h"
 
 struct delete_object { /* the exchange's state */
+	struct object_delete_item item;
 	struct object_delete *change;
 };
 
@@ -30,12 +31,13 @@ enum next delete_object_begin(struct exchange *const exchange)
 		return exchange_fail(exchange, &err);
 	struct delete_object *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
-	const struct object_conditions conditions = {.if_match = exchange_header(exchange, "if-match"),
-		.if_none_match = exchange_header(exchange, "if-none-match")};
+	*state = (struct delete_object){.item = {.key = s3_request_key(exchange), .conditions = {.if_match = exchange_header(exchange,
+		"if-match"), .if_none_match = exchange_header(exchange, "if-none-match")}}};
+	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange), .items = &state->item, .count = 1,
+		.done = exchange_wake_owner, .owner = exchange};
 	exchange->state = state;
 	exchange->release = release;
-	state->change = object_delete_start(exchange->context->store, s3_request_bucket(exchange), s3_request_key(exchange), &conditions,
-		exchange_wake_owner, exchange);
+	state->change = object_delete_start(exchange->context->store, &params);
 	return NEXT_WAIT;
 }
 
@@ -45,5 +47,7 @@ enum next delete_object_resume(struct exchange *const exchange)
 	struct error err = {0};
 	if (object_delete_outcome(state->change, &err) != 0)
 		return exchange_fail(exchange, &err);
+	if (state->item.error.kind != ERROR_NONE)
+		return exchange_fail(exchange, &state->item.error);
 	return exchange_reply_empty(exchange, 204);
 }

@@ -95,14 +95,12 @@ static int check_conditions_early(struct exchange *const exchange, const struct 
 		return 0;
 	struct object current;
 	struct error find_err = {0};
-	const char *etag = NULL;
-	if (object_find(exchange->context->store, params->bucket, params->key, exchange->arena, &current, &find_err) == 0)
-		etag = current.etag;
-	else if (find_err.kind != ERROR_NO_KEY) {
+	const bool exists = object_find(exchange->context->store, params->bucket, params->key, exchange->arena, &current, &find_err) == 0;
+	if (!exists && find_err.kind != ERROR_NO_KEY) {
 		*err = find_err;
 		return -1;
 	}
-	return object_conditions_check(&params->conditions, etag, err);
+	return object_conditions_check(&params->conditions, exists ? &current : NULL, err);
 }
 
 static enum sink_result write_body(struct body_sink *const sink, const struct span bytes, struct error *const err)
@@ -141,10 +139,10 @@ static int open_put(struct exchange *const exchange, struct put_object *const st
 	params.conditions.if_match = exchange_header(exchange, "if-match");
 	params.conditions.if_none_match = exchange_header(exchange, "if-none-match");
 	if (check_length(exchange, err) != 0 || parse_md5(exchange, &params, err) != 0 || s3_request_check_owner(exchange, err) != 0
-		|| object_headers_collect(exchange, &headers, &params.header_count, err) != 0
+		|| object_headers_collect(exchange, &headers, &params.facts.header_count, err) != 0
 		|| check_conditions_early(exchange, &params, err) != 0)
 		return -1;
-	params.headers = headers;
+	params.facts.headers = headers;
 	state->put = object_put_open(exchange->context->store, &params, err);
 	return state->put != NULL ? 0 : -1;
 }

@@ -188,11 +188,16 @@ int fixture_delete(struct store *const store, const char *const bucket, const ch
 	struct error *const err)
 {
 	struct settled *const settled = settled_new();
-	const struct object_conditions conditions = {.if_match = span_text(if_match)};
-	struct object_delete *const delete =
-		object_delete_start(store, span_text(bucket), span_text(key), &conditions, settled_done, settled);
+	struct object_delete_item item = {.key = span_text(key), .conditions.if_match = span_text(if_match)};
+	const struct object_delete_params params = {.bucket = span_text(bucket), .items = &item, .count = 1, .done = settled_done,
+		.owner = settled};
+	struct object_delete *const delete = object_delete_start(store, &params);
 	settled_wait(settled);
-	const int result = object_delete_outcome(delete, err);
+	int result = object_delete_outcome(delete, err);
+	if (result == 0 && item.error.kind != ERROR_NONE) {
+		*err = item.error;
+		result = -1;
+	}
 	object_delete_free(delete);
 	return result;
 }

@@ -1,5 +1,6 @@
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +94,7 @@ START_TEST(headers_come_back_as_given)
 		{span_text("x-amz-meta-empty"), span_text("")},
 		{span_text("x-amz-meta-step"), span_text("12")},
 	};
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .headers = headers, .header_count = 3};
+	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .facts = {.headers = headers, .header_count = 3}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("x"), NULL, &err), 0);
 	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
 	ck_assert_uint_eq(object.header_count, 3);
@@ -121,7 +122,7 @@ START_TEST(refusals_before_any_byte)
 	ck_assert_int_eq(fixture_put(fixture.store, "absent", "k", span_text("x"), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	struct object_header header = {span_text("x-amz-meta-v"), span_of(long_value, OBJECT_METADATA_MAX_BYTES)};
-	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .headers = &header, .header_count = 1};
+	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .facts = {.headers = &header, .header_count = 1}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("x"), NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_METADATA_TOO_LARGE);
 	header.value.len--; /* the name counts without its prefix: v */
@@ -200,8 +201,11 @@ static const struct {
 START_TEST(conditions_are_judged_like_s3)
 {
 	struct error err = {.kind = ERROR_NONE};
-	const struct object_conditions given = {span_text(conditions[_i].if_match), span_text(conditions[_i].if_none_match)};
-	const int result = object_conditions_check(&given, conditions[_i].etag, &err);
+	const struct object_conditions given = {.if_match = span_text(conditions[_i].if_match),
+		.if_none_match = span_text(conditions[_i].if_none_match)};
+	struct object object = {.size = 3};
+	snprintf(object.etag, sizeof(object.etag), "%s", conditions[_i].etag != NULL ? conditions[_i].etag : "");
+	const int result = object_conditions_check(&given, conditions[_i].etag != NULL ? &object : NULL, &err);
 	ck_assert_int_eq(result, conditions[_i].kind == ERROR_NONE ? 0 : -1);
 	ck_assert_int_eq(err.kind, conditions[_i].kind);
 }

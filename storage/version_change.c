@@ -1,0 +1,229 @@
+/* A key that shows any version has exactly one that is current, and that is its newest: whatever removes the current one puts the newest
+ * older one in its place. At most one version of a key is the null version. */
+#include "storage/part.h"
+#include "storage/step_pin.h"
+#include "storage/version_internal.h"
+
+enum { DIGEST_ARENA_BYTES = 64 * 1024 };
+
+static const char SQL_VERSION_ADD[] =
+	"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, digest, file_hash, modified_ms, headers, part_set,"
+	" contents, checksum, has_id, part_count, checksum_kind, checksum_value, storage_class, acl, tags)"
+	" VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+static const char SQL_VERSION_RETIRE[] = "UPDATE versions SET state = 2, retired_ms = ?2 WHERE sequence = ?1";
+static const char SQL_VERSION_PROMOTE[] = "UPDATE versions SET state = 1, retired_ms = NULL WHERE sequence = ?1";
+static const char SQL_VERSION_HIDE[] = "UPDATE versions SET state = 0 WHERE sequence = ?1";
+static const char SQL_VERSION_REMOVE[] = "DELETE FROM versions WHERE sequence = ?1";
+static const char SQL_VERSION_NEXT[] =
+	"SELECT sequence FROM versions WHERE bucket = (SELECT bucket FROM versions WHERE sequence = ?1)"
+	" AND key = (SELECT key FROM versions WHERE sequence = ?1) AND state = 2 ORDER BY sequence DESC LIMIT 1";
+static const char SQL_VERSION_OLDER_NULL[] =
+	"SELECT sequence FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND has_id = 0";
+static const char SQL_VERSION_UPDATE[] = "UPDATE versions SET tags = ?2, acl = ?3, checksum = ?4 WHERE sequence = ?1";
+static const char SQL_VERSION_DIGEST[] = "UPDATE versions SET digest = ?2, checksum = ?3 WHERE sequence = ?1";
+static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
+
+static void bind_bytes(struct db_statement *const statement, const struct version *const version)
+{
+	db_bind_i64(statement, 6, (int64_t)version->size);
+	db_bind_blob(statement, 7, span_text(version->etag));
+	if (version->has_digest)
+		db_bind_blob(statement, 8, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
+	db_bind_blob(statement, 9, span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0));
+	if (version->kind == VERSION_SEGMENTS)
+		db_bind_i64(statement, 12, version->part_set);
+	db_bind_i64(statement, 13, (int64_t)version->contents);
+	db_bind_i64(statement, 16, version->part_count);
+	db_bind_i64(statement, 17, version_checksum_kind(&version->checksum));
+	if (version->checksum.len > 0)
+		db_bind_blob(statement, 18, span_of(version->checksum.bytes, version->checksum.len));
+}
+
+static int add(struct db *const db, struct version *const version, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(version->id, VERSION_ID_BYTES));
+	db_bind_i64(statement, 2, version->bucket);
+	db_bind_blob(statement, 3, version->key);
+	db_bind_i64(statement, 4, version->is_marker);
+	db_bind_i64(statement, 5, version->kind);
+	bind_bytes(statement, version);
+	db_bind_i64(statement, 10, version->modified_ms);
+	db_bind_blob(statement, 11, version->headers);
+	db_bind_i64(statement, 14, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	db_bind_i64(statement, 15, version->has_id);
+	db_bind_i64(statement, 19, version->storage_class);
+	db_bind_i64(statement, 20, version->is_public ? VERSION_ACL_PUBLIC_READ : VERSION_ACL_PRIVATE);
+	if (version->tags.len > 0)
+		db_bind_blob(statement, 21, version->tags);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	version->sequence = db_last_id(db);
+	version->state = VERSION_CURRENT;
+	version->retired_ms = 0;
+	return 0;
+}
+
+static int run_on_version(struct db *const db, const char *const sql, const int64_t sequence, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, sequence);
+	return db_execute(statement, err);
+}
+
+/* The number that a bound statement gives, or 0. */
+static int find_number(struct db_statement *const statement, int64_t *const out, struct error *const err)
+{
+	const int got = db_step(statement, err);
+	*out = got == 1 ? db_column_i64(statement, 0) : 0;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+static int drop(struct db *const db, const struct version *const version, struct error *const err)
+{
+	int dropped = 0;
+	if (version->kind == VERSION_SEGMENTS)
+		dropped = part_set_drop(db, version->part_set, err);
+	else if (!version->is_marker)
+		dropped = part_inline_drop(db, version->sequence, err);
+	return dropped != 0 ? -1 : run_on_version(db, SQL_VERSION_REMOVE, version->sequence, err);
+}
+
+static int leave(struct db *const db, const struct version *const version, struct error *const err)
+{
+	bool pinned = false;
+	if (step_pin_holds(db, version->sequence, &pinned, err) != 0)
+		return -1;
+	return pinned ? run_on_version(db, SQL_VERSION_HIDE, version->sequence, err) : drop(db, version, err); /* invariant 6 */
+}
+
+/* The null version that lies under a current one with an id. */
+static int leave_older_null(struct db *const db, const int64_t bucket, const struct span key, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_OLDER_NULL, err);
+	int64_t sequence = 0;
+	struct version version;
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, key);
+	if (find_number(statement, &sequence, err) != 0)
+		return -1;
+	if (sequence == 0)
+		return 0;
+	return version_find_sequence(db, sequence, NULL, &version, err) != 1 ? -1 : leave(db, &version, err);
+}
+
+static int retire(struct db *const db, const int64_t sequence, const int64_t now_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_RETIRE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, sequence);
+	db_bind_i64(statement, 2, now_ms);
+	return db_execute(statement, err);
+}
+
+static int make_way(struct db *const db, const struct version *const current, const struct version *const version, struct error *const err)
+{
+	if (!version->has_id && !current->has_id)
+		return leave(db, current, err);
+	if (!version->has_id && leave_older_null(db, version->bucket, version->key, err) != 0)
+		return -1;
+	return retire(db, current->sequence, version->modified_ms, err);
+}
+
+int version_push(struct db *const db, const enum bucket_versioning versioning, const struct version *const current,
+	struct version *const version, struct error *const err)
+{
+	version->has_id = versioning == BUCKET_VERSIONED;
+	if (current != NULL && make_way(db, current, version, err) != 0)
+		return -1;
+	return add(db, version, err);
+}
+
+int version_remove(struct db *const db, const struct version *const version, struct error *const err)
+{
+	int64_t next = 0;
+	if (version->state == VERSION_CURRENT) {
+		struct db_statement *const statement = db_prepare(db, SQL_VERSION_NEXT, err);
+		if (statement == NULL)
+			return -1;
+		db_bind_i64(statement, 1, version->sequence);
+		if (find_number(statement, &next, err) != 0)
+			return -1;
+	}
+	if (leave(db, version, err) != 0)
+		return -1;
+	return next == 0 ? 0 : run_on_version(db, SQL_VERSION_PROMOTE, next, err);
+}
+
+int version_unpin(struct db *const db, const int64_t sequence, struct error *const err)
+{
+	struct version version;
+	bool pinned = false;
+	if (step_pin_holds(db, sequence, &pinned, err) != 0)
+		return -1;
+	if (pinned)
+		return 0;
+	const int got = version_find_sequence(db, sequence, NULL, &version, err);
+	if (got <= 0 || version.state != VERSION_HIDDEN)
+		return got < 0 ? -1 : 0;
+	return drop(db, &version, err);
+}
+
+int version_update(struct db *const db, const struct version *const version, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_UPDATE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version->sequence);
+	if (version->tags.len > 0)
+		db_bind_blob(statement, 2, version->tags);
+	db_bind_i64(statement, 3, version->is_public ? VERSION_ACL_PUBLIC_READ : VERSION_ACL_PRIVATE);
+	db_bind_i64(statement, 4, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	return db_execute(statement, err);
+}
+
+static int write_digest(struct db *const db, const struct version *const version, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_DIGEST, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version->sequence);
+	db_bind_blob(statement, 2, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
+	db_bind_i64(statement, 3, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	return db_execute(statement, err);
+}
+
+int version_set_digest(struct db *const db, const int64_t sequence, const struct digest128 *const digest, struct error *const err)
+{
+	struct arena *const arena = arena_new(DIGEST_ARENA_BYTES);
+	struct version version;
+	int result = version_find_sequence(db, sequence, arena, &version, err);
+	if (result == 1 && !version.has_digest) {
+		version.has_digest = true;
+		version.digest = *digest;
+		result = write_digest(db, &version, err);
+	}
+	arena_free(arena);
+	return result < 0 ? -1 : 0;
+}
+
+/* Every key that shows a version has a current one. */
+int version_any_in_bucket(struct db *const db, const int64_t bucket, bool *const out_any, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_ANY, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	*out_any = got == 1;
+	return got < 0 ? -1 : 0;
+}
