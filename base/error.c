@@ -122,6 +122,10 @@ static const struct {
 	{ERROR_WRONG_BASE, "wrong_base"},
 	{ERROR_NO_PART, "no_part"},
 	{ERROR_BAD_TAG, "bad_tag"},
+	{ERROR_NO_UPLOAD, "no_upload"},
+	{ERROR_INVALID_PART, "invalid_part"},
+	{ERROR_PART_ORDER, "part_order"},
+	{ERROR_PART_TOO_SMALL, "part_too_small"},
 };
 
 enum {

@@ -46,11 +46,11 @@ CREATE INDEX versions_null ON versions (bucket, key) WHERE state = 2 AND has_id 
 -- A set may be led to by several versions: copies share it. `map` tells where each of several parts begins; NULL: one part.
 ALTER TABLE part_sets ADD COLUMN holders INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE part_sets ADD COLUMN map BLOB;
-ALTER TABLE parts ADD COLUMN etag BLOB;
 ALTER TABLE parts ADD COLUMN checksum_value BLOB;
 ALTER TABLE parts ADD COLUMN modified_ms INTEGER NOT NULL DEFAULT 0;
 
--- state: 0 open, 1 completed (kept for a while: a repeated completion gets the same answer), 2 ended (its parts are to be swept).
+-- state: 0 open, 1 completed (kept for a while: a repeated completion gets the same answer), 2 completed, and parts that were not listed are
+-- still to be swept. An aborted one is removed; its part set is swept.
 CREATE TABLE uploads (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	upload_id BLOB NOT NULL UNIQUE,
@@ -70,8 +70,13 @@ CREATE TABLE uploads (
 	revision INTEGER NOT NULL,
 	result BLOB
 );
-CREATE INDEX uploads_open ON uploads (bucket, key, id) WHERE state = 0;
+CREATE INDEX uploads_open ON uploads (bucket, key, upload_id) WHERE state = 0;
 CREATE INDEX uploads_ended ON uploads (state, ended_ms) WHERE state <> 0;
+
+-- Deleted buckets whose open uploads are still to be swept.
+CREATE TABLE gone_buckets (
+	bucket INTEGER PRIMARY KEY
+);
 
 -- `file` names the pack's file once it was written anew without its dead chunks; NULL: it is named by the pack's id. `condemned_ms`: when gc
 -- decided that nothing leads to it.

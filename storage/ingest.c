@@ -142,7 +142,7 @@ enum sink_result ingest_write(struct ingest *const ingest, const struct span byt
 
 static int ingest_end(struct ingest *const ingest, struct error *const err)
 {
-	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES;
+	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES && !ingest->options.never_inline;
 	ingest->scratch = pack_store_take_scratch(ingest->store);
 	int result = chunk_stream_end(ingest->chunks, err);
 	pack_store_give_scratch(ingest->store, ingest->scratch);

@@ -23,6 +23,8 @@ struct ingest_options {
 	struct pack_store *packs;
 	bool want_md5;
 	enum checksum_algorithm checksum; /* computed beside the digests; CHECKSUM_NONE: none */
+	enum checksum_algorithm declared; /* another one, because the client sends its value; CHECKSUM_NONE: none */
+	bool never_inline;                /* the smallest stream goes into a pack too: parts */
 	/* Called (from a helper, under a lock: only wake the writer) when an ingest_write that answered SINK_WAIT may be tried again.
 	 * Never after ingest_free returned. */
 	void (*room)(void *owner);

@@ -1,5 +1,5 @@
 /* MD5 is the dear part of a PUT. A stream within INGEST_SMALL_BYTES digests as it comes; a longer one hands its bytes, copied into
- * blocks, to a helper lane. Without MD5 a copy would cost more than XXH3 itself, so that runs as the bytes come. */
+ * blocks, to a helper lane. Without MD5 or SHA a copy would cost more than XXH3 and CRCs themselves, so those run as the bytes come. */
 #include "storage/ingest_internal.h"
 
 #include <stdlib.h>
@@ -7,11 +7,24 @@
 
 #include "base/memory.h"
 
+static bool is_dear(const enum checksum_algorithm algorithm)
+{
+	return algorithm == CHECKSUM_SHA1 || algorithm == CHECKSUM_SHA256 || algorithm == CHECKSUM_SHA512 || algorithm == CHECKSUM_MD5;
+}
+
 void ingest_digest_init(struct ingest *const ingest)
 {
+	const enum checksum_algorithm algorithms[] = {ingest->options.checksum, ingest->options.declared};
 	ingest->xxh3 = xxh3_stream_new();
 	if (ingest->options.want_md5)
 		ingest->md5 = md5_stream_new();
+	ingest->is_dear = ingest->options.want_md5;
+	for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
+		if (algorithms[i] == CHECKSUM_NONE)
+			continue;
+		ingest->checksums[i] = checksum_stream_new(algorithms[i]);
+		ingest->is_dear = ingest->is_dear || is_dear(algorithms[i]);
+	}
 }
 
 void ingest_digest_release(struct ingest *const ingest)
@@ -24,6 +37,8 @@ void ingest_digest_release(struct ingest *const ingest)
 		free(block);
 	}
 	xxh3_stream_free(ingest->xxh3);
+	for (size_t i = 0; i < 2; i++)
+		checksum_stream_free(ingest->checksums[i]);
 	if (ingest->md5 != NULL)
 		md5_stream_free(ingest->md5);
 }
@@ -31,6 +46,10 @@ void ingest_digest_release(struct ingest *const ingest)
 static void digest_bytes(struct ingest *const ingest, const struct span bytes)
 {
 	xxh3_stream_add(ingest->xxh3, bytes);
+	for (size_t i = 0; i < 2; i++) {
+		if (ingest->checksums[i] != NULL)
+			checksum_stream_add(ingest->checksums[i], bytes);
+	}
 	if (ingest->md5 != NULL)
 		md5_stream_add(ingest->md5, bytes);
 }
@@ -83,7 +102,7 @@ static void digest_submit_block(struct ingest *const ingest)
 
 void ingest_digest_add(struct ingest *const ingest, const struct span bytes)
 {
-	if (ingest->md5 == NULL || (ingest->size <= INGEST_SMALL_BYTES)) {
+	if (!ingest->is_dear || (ingest->size <= INGEST_SMALL_BYTES)) {
 		digest_bytes(ingest, bytes);
 		return;
 	}
@@ -107,6 +126,10 @@ static void digest_conclude(struct ingest *const ingest)
 	part->has_md5 = ingest->md5 != NULL;
 	if (part->has_md5)
 		md5_stream_result(ingest->md5, part->md5);
+	if (ingest->checksums[0] != NULL)
+		checksum_stream_result(ingest->checksums[0], &part->checksum);
+	if (ingest->checksums[1] != NULL)
+		checksum_stream_result(ingest->checksums[1], &part->declared);
 	part->file_hash = part_builder_file_hash(&ingest->part_builder);
 }
 

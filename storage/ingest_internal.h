@@ -69,6 +69,8 @@ struct ingest {
 	/* the writer's thread until the first block is submitted, then the digest lane's */
 	struct md5_stream *md5;
 	struct xxh3_stream *xxh3;
+	struct checksum_stream *checksums[2]; /* the options' checksum and declared; NULL: none */
+	bool is_dear;                       /* the digests are worth a copy and a helper */
 	struct helper_lane digest_lane;
 	struct helper_lane write_lane;
 	struct helper_lane sync_lane;       /* apart, so that the next pack fills while one is synced */

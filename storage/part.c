@@ -1,7 +1,7 @@
 /* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its segments' sums, a set's contents all
  * part rows. A range reads only the segments it needs: their own sums and the absence of gaps prove them, and a part read whole proves its
  * sum. */
-#include "storage/part.h"
+#include "storage/part_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,10 @@ static const char SQL_SET_DEAD[] = "SELECT id FROM part_sets WHERE is_dead = 1 O
 static const char SQL_PART_ADD[] =
 	"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 static const char SQL_PART_LIST[] =
-	"SELECT number, size, md5, digest, file_hash, sum FROM parts WHERE part_set = ?1 ORDER BY number";
-static const char SQL_PART_DELETE[] = "DELETE FROM parts WHERE part_set = ?1";
+	"SELECT p.number, p.size, p.md5, p.digest, p.file_hash, p.sum, s.map IS NOT NULL FROM part_sets s JOIN parts p ON p.part_set = s.id"
+	" WHERE s.id = ?1 ORDER BY p.number";
+static const char SQL_PART_DELETE[] =
+	"DELETE FROM parts WHERE part_set = ?1 AND number IN (SELECT p.number FROM parts p WHERE p.part_set = ?1 ORDER BY p.number LIMIT ?2)";
 static const char SQL_SEGMENT_ADD[] =
 	"INSERT INTO segments (part_set, number, start, pack, first, count, bytes, sum)"
 	" SELECT ?1, ?2, ?3, packs.number, ?5, ?6, ?7, ?8 FROM packs WHERE packs.id = ?4";
@@ -36,11 +38,6 @@ static const char SQL_INLINE_ADD[] = "INSERT INTO inline_bytes (version, bytes) 
 static const char SQL_INLINE_GET[] = "SELECT bytes FROM inline_bytes WHERE version = ?1";
 static const char SQL_INLINE_DELETE[] = "DELETE FROM inline_bytes WHERE version = ?1";
 
-struct part_row {
-	int64_t number;
-	uint64_t size;
-	uint64_t sum;
-};
 struct segment_row {
 	int64_t set;
 	int64_t number;
@@ -88,10 +85,10 @@ static int add_segment(struct db *const db, const struct segment_row *const row,
 	return 0;
 }
 
-static int add_segments(struct db *const db, const int64_t set, const struct stored_part *const part, uint64_t *const out_sum,
+int part_add_segments(struct db *const db, const int64_t set, const struct stored_part *const part, struct part_row *const out,
 	struct error *const err)
 {
-	struct segment_row row = {.set = set, .number = 1};
+	struct segment_row row = {.set = set, .number = out->number};
 	uint64_t part_sum = 0;
 	for (size_t i = 0; i < part->segment_count; i++) {
 		row.segment = part->segments[i];
@@ -102,11 +99,12 @@ static int add_segments(struct db *const db, const int64_t set, const struct sto
 		row.start += row.segment.bytes;
 	}
 	ASSERT(row.start == part->size);
-	*out_sum = part_sum;
+	out->size = part->size;
+	out->sum = part_sum;
 	return 0;
 }
 
-static uint64_t add_part_to_contents(const uint64_t contents, const struct part_row *const row, const struct span md5,
+uint64_t part_row_add_to(const uint64_t contents, const struct part_row *const row, const struct span md5,
 	const struct span digest, const struct span file_hash)
 {
 	uint64_t sum = row_sum_number(contents, row->number);
@@ -120,8 +118,8 @@ static uint64_t add_part_to_contents(const uint64_t contents, const struct part_
 static int add_part(struct db *const db, const int64_t set, const struct stored_part *const part, uint64_t *const out_contents,
 	struct error *const err)
 {
-	struct part_row row = {.number = 1, .size = part->size};
-	if (add_segments(db, set, part, &row.sum, err) != 0)
+	struct part_row row = {.number = 1};
+	if (part_add_segments(db, set, part, &row, err) != 0)
 		return -1;
 	struct db_statement *const statement = db_prepare(db, SQL_PART_ADD, err);
 	if (statement == NULL)
@@ -136,7 +134,7 @@ static int add_part(struct db *const db, const int64_t set, const struct stored_
 	db_bind_blob(statement, 5, digest);
 	db_bind_blob(statement, 6, file_hash);
 	db_bind_i64(statement, 7, (int64_t)row.sum);
-	*out_contents = add_part_to_contents(0, &row, md5, digest, file_hash);
+	*out_contents = part_row_add_to(0, &row, md5, digest, file_hash);
 	return db_execute(statement, err);
 }
 
@@ -153,19 +151,33 @@ int part_set_add_single(struct db *const db, const struct stored_part *const par
 	return add_part(db, *out_set, part, out_contents, err);
 }
 
-/* Up to `limit` segments, then, when none is left, the parts and the set itself. */
-static int remove_rows(struct db *const db, const int64_t set, const int64_t limit, struct error *const err)
+/* *out_all: less than `limit` rows were there. */
+static int remove_some(struct db *const db, const char *const sql, const int64_t set, const int64_t limit, bool *const out_all,
+	struct error *const err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_DELETE, err);
+	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, set);
 	db_bind_i64(statement, 2, limit);
 	if (db_execute(statement, err) != 0)
 		return -1;
-	if (db_changes(db) >= limit)
-		return 0;
-	return run_on_set(db, SQL_PART_DELETE, set, err) != 0 ? -1 : run_on_set(db, SQL_SET_DELETE, set, err);
+	*out_all = db_changes(db) < limit;
+	return 0;
+}
+
+/* Up to `limit` segments, then, when none is left, as many parts, then the set itself. */
+static int remove_rows(struct db *const db, const int64_t set, const int64_t limit, struct error *const err)
+{
+	static const char *const kinds[] = {SQL_SEGMENT_DELETE, SQL_PART_DELETE};
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		bool all = false;
+		if (remove_some(db, kinds[i], set, limit, &all, err) != 0)
+			return -1;
+		if (!all)
+			return 0;
+	}
+	return run_on_set(db, SQL_SET_DELETE, set, err);
 }
 
 int part_set_share(struct db *const db, const int64_t set, struct error *const err)
@@ -221,7 +233,7 @@ int part_set_has_dead(struct db *const db, bool *const out_has, struct error *co
 	return find_dead(db, &set, out_has, err);
 }
 
-static int damaged(struct db *const db, const int64_t set, const char *const what, struct error *const err)
+int part_set_damaged(struct db *const db, const int64_t set, const char *const what, struct error *const err)
 {
 	return error_set(err, ERROR_CORRUPT, "%s: part set %lld is damaged: %s.", db_path(db), (long long)set, what);
 }
@@ -290,7 +302,7 @@ static int load_segments(struct db *const db, const int64_t set, const struct pa
 		fault = "segments are missing";
 	if (fault == NULL && from == 0 && to == part->size && (sums != part->sum || at != part->size))
 		fault = "the checksum of a part does not match";
-	return fault == NULL ? 0 : damaged(db, set, fault, err);
+	return fault == NULL ? 0 : part_set_damaged(db, set, fault, err);
 }
 
 static uint64_t least(const uint64_t a, const uint64_t b)
@@ -298,8 +310,7 @@ static uint64_t least(const uint64_t a, const uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The part lies at `base` of the whole: loads what the range needs of it. */
-static int load_part(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t base,
+int part_load(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t base,
 	struct part_range *const range, struct error *const err)
 {
 	const uint64_t end = range->offset + range->length;
@@ -309,6 +320,8 @@ static int load_part(struct db *const db, const int64_t set, const struct part_r
 	return load_segments(db, set, part, from, least(part->size, end - base), range, err);
 }
 
+/* PARTS_MAPPED: nothing was done, the set has a map. */
+enum { PARTS_MAPPED = 1 };
 static int load_parts(struct db *const db, struct db_statement *const statement, const int64_t set, const uint64_t contents,
 	struct part_range *const range, struct error *const err)
 {
@@ -316,16 +329,18 @@ static int load_parts(struct db *const db, struct db_statement *const statement,
 	uint64_t base = 0;
 	int got;
 	while ((got = db_step(statement, err)) == 1) {
+		if (db_column_i64(statement, 6) != 0)
+			return PARTS_MAPPED;
 		const struct part_row row = {db_column_i64(statement, 0), (uint64_t)db_column_i64(statement, 1), (uint64_t)db_column_i64(statement,
 			5)};
-		sum = add_part_to_contents(sum, &row, db_column_blob(statement, 2), db_column_blob(statement, 3), db_column_blob(statement, 4));
-		if (load_part(db, set, &row, base, range, err) != 0)
+		sum = part_row_add_to(sum, &row, db_column_blob(statement, 2), db_column_blob(statement, 3), db_column_blob(statement, 4));
+		if (part_load(db, set, &row, base, range, err) != 0)
 			return -1;
 		base += row.size;
 	}
 	if (got != 0)
 		return -1;
-	return sum == contents ? 0 : damaged(db, set, "the checksum of its parts does not match", err);
+	return sum == contents ? 0 : part_set_damaged(db, set, "the checksum of its parts does not match", err);
 }
 
 int part_set_load(struct db *const db, const int64_t set, const uint64_t contents, struct part_range *const range, struct error *const err)
@@ -334,8 +349,10 @@ int part_set_load(struct db *const db, const int64_t set, const uint64_t content
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, set);
-	const int result = load_parts(db, statement, set, contents, range, err);
+	int result = load_parts(db, statement, set, contents, range, err);
 	db_reset(statement);
+	if (result == PARTS_MAPPED)
+		result = part_set_load_map(db, set, contents, range, err);
 	if (result != 0) {
 		free(range->segments);
 		range->segments = NULL;

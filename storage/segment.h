@@ -26,6 +26,7 @@ struct stored_part {
 	uint8_t md5[16];            /* valid when has_md5 */
 	bool has_md5;
 	struct checksum checksum;   /* of the algorithm that was asked for; CHECKSUM_NONE when none was */
+	struct checksum declared;   /* the same for the other one */
 	bool is_inline;
 	struct span inline_bytes;   /* up to INLINE_MAX_BYTES */
 	const struct segment *segments;
