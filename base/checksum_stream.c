@@ -1,4 +1,4 @@
-/* Four kinds of state behind one face: a number for the CRCs, a stream of base/digest.h or base/xxh3.h for the others. */
+/* One face for five kinds of state: a number for the CRCs, a stream of base/digest.h, base/md5.h or base/xxh3.h for the others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@ struct checksum_stream {
 	enum checksum_algorithm algorithm;
 	uint64_t number;
 	struct digest_stream *digest;
+	struct md5_stream *md5;
 	struct xxh3_stream *xxh3;
 	struct xxh64_stream *xxh64;
 };
@@ -41,6 +42,16 @@ static void digest_add(struct checksum_stream *const stream, const struct span b
 static void digest_result(struct checksum_stream *const stream, struct checksum *const out)
 {
 	digest_stream_result(stream->digest, out->bytes);
+}
+
+static void md5_add(struct checksum_stream *const stream, const struct span bytes)
+{
+	md5_stream_add(stream->md5, bytes);
+}
+
+static void md5_result(struct checksum_stream *const stream, struct checksum *const out)
+{
+	md5_stream_result(stream->md5, out->bytes);
 }
 
 static void xxh64_add(struct checksum_stream *const stream, const struct span bytes)
@@ -83,7 +94,7 @@ static const struct {
 	[CHECKSUM_SHA1] = {digest_add, digest_result, DIGEST_SHA1},
 	[CHECKSUM_SHA256] = {digest_add, digest_result, DIGEST_SHA256},
 	[CHECKSUM_SHA512] = {digest_add, digest_result, DIGEST_SHA512},
-	[CHECKSUM_MD5] = {digest_add, digest_result, DIGEST_MD5},
+	[CHECKSUM_MD5] = {md5_add, md5_result, 0},
 	[CHECKSUM_XXHASH64] = {xxh64_add, xxh64_result, 0},
 	[CHECKSUM_XXHASH3] = {xxh3_add, xxh3_short_result, 0},
 	[CHECKSUM_XXHASH128] = {xxh3_add, xxh3_long_result, 0},
@@ -96,6 +107,8 @@ struct checksum_stream *checksum_stream_new(const enum checksum_algorithm algori
 	stream->algorithm = algorithm;
 	if (methods[algorithm].add == digest_add)
 		stream->digest = digest_stream_new(methods[algorithm].digest);
+	else if (methods[algorithm].add == md5_add)
+		stream->md5 = md5_stream_new();
 	else if (methods[algorithm].add == xxh3_add)
 		stream->xxh3 = xxh3_stream_new();
 	else if (methods[algorithm].add == xxh64_add)
@@ -119,6 +132,7 @@ void checksum_stream_free(struct checksum_stream *const stream)
 	if (stream == NULL)
 		return;
 	digest_stream_free(stream->digest);
+	md5_stream_free(stream->md5);
 	xxh3_stream_free(stream->xxh3);
 	xxh64_stream_free(stream->xxh64);
 	free(stream);

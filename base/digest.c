@@ -1,7 +1,6 @@
 #include "base/digest.h"
 
 #include <nettle/hmac.h>
-#include <nettle/md5.h>
 #include <nettle/nettle-meta.h>
 #include <nettle/sha1.h>
 #include <nettle/sha2.h>
@@ -10,23 +9,20 @@
 
 #include "base/memory.h"
 
-_Static_assert(MD5_BYTES == MD5_DIGEST_SIZE && SHA256_BYTES == SHA256_DIGEST_SIZE, "sizes of the digests");
+_Static_assert(SHA256_BYTES == SHA256_DIGEST_SIZE && DIGEST_MAX_BYTES == SHA512_DIGEST_SIZE, "sizes of the digests");
 
 struct digest_stream {
 	const struct nettle_hash *hash;
 	union {
-		struct md5_ctx md5;
 		struct sha1_ctx sha1;
 		struct sha256_ctx sha256;
 		struct sha512_ctx sha512;
 	} state;
 };
-_Static_assert(DIGEST_MAX_BYTES == SHA512_DIGEST_SIZE, "the longest digest");
 
 struct digest_stream *digest_stream_new(const enum digest_kind kind)
 {
 	static const struct nettle_hash *const hashes[] = {
-		[DIGEST_MD5] = &nettle_md5,
 		[DIGEST_SHA1] = &nettle_sha1,
 		[DIGEST_SHA256] = &nettle_sha256,
 		[DIGEST_SHA512] = &nettle_sha512,
@@ -54,33 +50,6 @@ void digest_stream_result(struct digest_stream *const stream, uint8_t out[DIGEST
 }
 
 void digest_stream_free(struct digest_stream *const stream)
-{
-	free(stream);
-}
-
-struct md5_stream {
-	struct md5_ctx state;
-};
-
-struct md5_stream *md5_stream_new(void)
-{
-	struct md5_stream *const stream = memory_new(sizeof *stream);
-	md5_init(&stream->state);
-	return stream;
-}
-
-void md5_stream_add(struct md5_stream *const stream, const struct span bytes)
-{
-	if (bytes.len > 0)
-		md5_update(&stream->state, bytes.len, bytes.data);
-}
-
-void md5_stream_result(struct md5_stream *const stream, uint8_t out[MD5_BYTES])
-{
-	md5_digest(&stream->state, MD5_BYTES, out);
-}
-
-void md5_stream_free(struct md5_stream *const stream)
 {
 	free(stream);
 }
