@@ -6,6 +6,9 @@
 
 /* A version row as callers see it; texts as they lie in `version` and the arena. */
 int object_of_version(const struct version *version, struct arena *arena, struct object *out, struct error *err);
+/* Reads all bytes of a version, in pieces. On a helper: it waits for the disk. */
+int object_read_whole(struct store *store, const struct object *object, void (*take)(void *owner, struct span bytes), void *owner,
+	struct error *err);
 /* The conditions of a write over `current` (NULL: none), and of a delete of `version`, which may be a marker. */
 int object_conditions_check_current(const struct object_conditions *conditions, const struct version *current, struct error *err);
 int object_conditions_check_delete(const struct object_conditions *conditions, const struct version *version, struct error *err);

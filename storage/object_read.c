@@ -2,11 +2,14 @@
 #include <string.h>
 
 #include "base/encode.h"
+#include "base/memory.h"
 #include "storage/assemble.h"
 #include "storage/bucket_row.h"
 #include "storage/header_blob.h"
 #include "storage/object_internal.h"
 #include "storage/part.h"
+
+enum { READ_PIECE_BYTES = 256 * 1024 };
 
 int object_no_key(const struct span key, struct error *const err)
 {
@@ -169,4 +172,24 @@ struct body_source *object_open(struct store *const store, const struct object *
 	}
 	store_reader_give(store, db);
 	return source;
+}
+
+int object_read_whole(struct store *const store, const struct object *const object, void (*const take)(void *owner, struct span bytes),
+	void *const owner, struct error *const err)
+{
+	struct body_source *const source = object_open(store, object, 0, object->size, err);
+	if (source == NULL)
+		return -1;
+	uint8_t *const piece = memory_new(READ_PIECE_BYTES);
+	uint64_t left = object->size;
+	ptrdiff_t got = 0;
+	while (left > 0 && (got = source->read(source, piece, left < READ_PIECE_BYTES ? (size_t)left : READ_PIECE_BYTES, err)) > 0) {
+		take(owner, span_of(piece, (size_t)got));
+		left -= (uint64_t)got;
+	}
+	free(piece);
+	source->close(source);
+	if (got < 0)
+		return -1;
+	return left == 0 ? 0 : error_set(err, ERROR_CORRUPT, "An object ended before its size.");
 }

@@ -48,7 +48,12 @@ bool step_copy(const struct step_message *step, struct arena *arena, struct step
 /* The manifest as published, with URLs and times. */
 int step_read(struct db *db, const struct step_row *row, bool with_tensors, struct arena *arena, struct step_message *out,
 	struct error *err);
-/* The version a step's object means: the named one or the current one, with the declared size and digest; else no_key, digest_mismatch. */
+/* 1 found (and no delete marker), 0 absent, -1: the version a step's object means, by id or the current one. */
+int step_find_object(struct db *db, int64_t bucket, const struct step_object *object, struct version *out_version, struct error *err);
+/* Reads objects of the step that have no digest and stores theirs. Blocking: on a helper. */
+int step_give_digests(struct store *store, int64_t bucket, const struct step_message *step, struct error *err);
+/* The version a step's object means: the named one or the current one, with the declared size and digest; else no_key, digest_mismatch,
+ * busy when it has no digest yet. */
 int step_resolve_object(struct db *db, int64_t bucket, const struct step_object *object, struct version *out_version, struct error *err);
 /* Removes a step within a change and counts it out of the run's row (not written here). */
 int step_collect_row(struct db *db, struct run_row *run, const struct step_row *row, struct error *err);

@@ -201,6 +201,8 @@ void step_check_run(struct store *const store, const struct span bucket, const s
 	store_reader_give(store, db);
 	out->run = row.id;
 	if (needed && !out->failed)
+		out->failed = step_give_digests(store, row.bucket, step, &out->error) != 0;
+	if (needed && !out->failed)
 		out->failed = check_tensors(store, &row, step, out, &out->error) != 0;
 }
 

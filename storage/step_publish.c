@@ -83,16 +83,19 @@ static int check_forms(const struct step_message *const step, struct error *cons
 	return 0;
 }
 
-static int find_declared(struct db *const db, const int64_t bucket, const struct step_object *const object, struct version *const out,
+int step_find_object(struct db *const db, const int64_t bucket, const struct step_object *const object, struct version *const out,
 	struct error *const err)
 {
 	uint8_t id[VERSION_ID_BYTES];
+	int found;
 	if (object->version.len == 0)
-		return version_find_current(db, bucket, object->key, NULL, out, err);
-	if (!decode_hex(object->version, id, sizeof(id)))
-		return error_set(err, ERROR_INVALID, "The version of '%.*s' is not 32 hex digits.", (int)object->name.len,
+		found = version_find_current(db, bucket, object->key, NULL, out, err);
+	else if (decode_hex(object->version, id, sizeof(id)))
+		found = version_find_id(db, bucket, object->key, id, NULL, out, err);
+	else
+		found = error_set(err, ERROR_INVALID, "The version of '%.*s' is not 32 hex digits.", (int)object->name.len,
 			(const char *)object->name.data);
-	return version_find_id(db, bucket, object->key, id, NULL, out, err);
+	return found == 1 && out->is_marker ? 0 : found;
 }
 
 int step_resolve_object(struct db *const db, const int64_t bucket, const struct step_object *const object,
@@ -101,14 +104,17 @@ int step_resolve_object(struct db *const db, const int64_t bucket, const struct 
 	char stored[DIGEST128_TEXT_BYTES];
 	char declared[DIGEST128_TEXT_BYTES];
 	const int shown = (int)span_slice(object->key, 0, 120).len;
-	const int found = find_declared(db, bucket, object, out_version, err);
-	if (found == 0 || (found == 1 && out_version->is_marker))
+	const int found = step_find_object(db, bucket, object, out_version, err);
+	if (found == 0)
 		return object_no_key(object->key, err);
 	if (found < 0)
 		return -1;
 	if (out_version->size != object->size)
 		return error_set(err, ERROR_DIGEST_MISMATCH, "The object '%.*s' has %llu bytes, not %llu.", shown, (const char *)object->key.data,
 			(unsigned long long)out_version->size, (unsigned long long)object->size);
+	if (!out_version->has_digest) /* overwritten by a multipart upload since the helper looked */
+		return error_set(err, ERROR_BUSY, "The object '%.*s' was replaced while the step was on its way: publish it again.", shown,
+			(const char *)object->key.data);
 	if (digest128_equal(&out_version->digest, &object->digest))
 		return 0;
 	digest128_format(&out_version->digest, stored);
@@ -208,9 +214,13 @@ static int write_step(struct run_change *const change, struct db *const db, stru
 	struct step_row row;
 	if (add_row(change, db, run, &row, err) != 0)
 		return -1;
-	for (size_t i = 0; i < step->form_count; i++)
-		if (pin_objects(db, run, row.id, &step->forms[i], change->arena, err) != 0)
-			return -1;
+	for (size_t i = 0; i < step->form_count; i++) {
+		if (pin_objects(db, run, row.id, &step->forms[i], change->arena, err) == 0)
+			continue;
+		if (err->kind == ERROR_BUSY && change->check.failed) /* its bytes could not be read for a digest */
+			*err = change->check.error;
+		return -1;
+	}
 	if (check_tensors(&change->check, run, step->step, err) != 0 || set_schema(db, run, &change->check, err) != 0)
 		return -1;
 	if (arena_overflowed(change->arena))
