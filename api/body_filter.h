@@ -1,4 +1,5 @@
-/* Checks on a body on its way to its sink: declared length (incomplete_body, too_large) and signed SHA-256 (sha256_mismatch). */
+/* Checks on a body on its way to its sink: declared length (incomplete_body, too_large) and signed SHA-256 (sha256_mismatch). Takes the
+ * aws-chunked framing off (aws_chunked.h) where the request says that there is one. */
 #ifndef API_BODY_FILTER_H
 #define API_BODY_FILTER_H
 

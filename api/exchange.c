@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/body_filter.h"
+#include "api/payload.h"
 #include "base/encode.h"
 #include "base/memory.h"
 
@@ -49,13 +50,21 @@ struct span exchange_header(struct exchange *exchange, const char *name)
 	return exchange->ops->header(exchange, name);
 }
 
+/* The content's own length: framing is not counted. Requests that did not pass identify (tests of handlers) have Content-Length alone. */
+static bool declared_length(const struct exchange *exchange, uint64_t *out)
+{
+	*out = exchange->has_body_length ? exchange->body_length : exchange->length;
+	return exchange->has_body_length || (exchange->has_length && !payload_is_chunked(exchange));
+}
+
 enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
 {
 	const uint64_t cap = exchange->context->put_max_bytes;
-	if (exchange->has_length && exchange->length > cap) {
+	uint64_t length;
+	if (declared_length(exchange, &length) && length > cap) {
 		struct error err = {0};
-		error_set(&err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %llu bytes",
-			(unsigned long long)exchange->length, (unsigned long long)cap);
+		error_set(&err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %llu bytes", (unsigned long long)length,
+			(unsigned long long)cap);
 		sink->abort(sink);
 		return exchange_fail(exchange, &err);
 	}
@@ -210,6 +219,30 @@ enum next exchange_fail(struct exchange *exchange, const struct error *err)
 	exchange->face->write_error(exchange, err, row);
 	exchange->reply.status = status;
 	return NEXT_REPLY;
+}
+
+void exchange_error_field(struct exchange *exchange, const char *name, struct span value)
+{
+	if (exchange->error_field_count == EXCHANGE_ERROR_FIELDS_MAX || value.len > EXCHANGE_ERROR_FIELD_MAX_BYTES)
+		return;
+	const struct span copy = arena_copy(exchange->arena, value);
+	exchange->error_fields[exchange->error_field_count++] = (struct error_field){name, copy};
+}
+
+void exchange_error_bytes(struct exchange *exchange, const char *name, struct span value)
+{
+	struct buffer text;
+	buffer_init(&text, EXCHANGE_ERROR_FIELD_MAX_BYTES);
+	for (size_t i = 0; i < value.len && !buffer_failed(&text); i++)
+		buffer_format(&text, "%s%02x", i > 0 ? " " : "", value.data[i]);
+	if (!buffer_failed(&text))
+		exchange_error_field(exchange, name, buffer_span(&text));
+	buffer_release(&text);
+}
+
+void exchange_error_number(struct exchange *exchange, const char *name, uint64_t value)
+{
+	exchange_error_field(exchange, name, span_text(arena_format(exchange->arena, "%llu", (unsigned long long)value)));
 }
 
 void exchange_wake(struct exchange *exchange)

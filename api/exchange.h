@@ -27,6 +27,7 @@ enum next {
 	NEXT_WAIT   /* somebody will call exchange_wake once, then `resume` comes */
 };
 
+struct chunk_signature;
 struct exchange;
 struct exchange_ops { /* the transport */
 	/* Value of a request header, repeats joined by ", "; {NULL,0} when absent. Name in lower case. */
@@ -36,8 +37,18 @@ struct exchange_ops { /* the transport */
 	void (*wake)(struct exchange *exchange);
 };
 
-/* The most an object can have: 2 KiB of metadata in headers that came within 8 KiB, and those of every reply. */
-enum { EXCHANGE_REPLY_HEADERS_MAX = 640, EXCHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
+enum {
+	EXCHANGE_REPLY_HEADERS_MAX = 640, /* the most an object can have: 2 KiB of metadata in headers that came within 8 KiB, and those of
+	                                     every reply */
+	EXCHANGE_ARENA_BYTES = 64 * 1024 * 1024,
+	EXCHANGE_ERROR_FIELDS_MAX = 12,
+	EXCHANGE_ERROR_FIELD_MAX_BYTES = 16 * 1024
+};
+
+struct error_field { /* a detail of a failure beside its sentence: on the S3 face a child of <Error> */
+	const char *name;   /* as S3 spells it; static */
+	struct span value;
+};
 
 struct reply {
 	int status;
@@ -71,14 +82,17 @@ struct exchange {
 	size_t parameter_count;
 	int allowed_methods;               /* of enum method, of all routes of the path, when route is NULL after routing */
 	const struct principal *principal; /* who asks; NULL: anonymous */
-	int payload_rule;                  /* of enum payload_rule, set by identify */
+	int payload_rule;                  /* of enum payload_rule (payload.h), set by identify with what follows */
 	uint8_t payload_sha256[32];
-	bool has_body_length;              /* set by identify: the content's own length is known before it comes: */
+	bool has_body_length;              /* the content's own length is known before it comes: */
 	uint64_t body_length;              /* X-Amz-Decoded-Content-Length of an aws-chunked body, else Content-Length */
-	enum checksum_algorithm trailer_algorithm; /* set by identify: announced in X-Amz-Trailer */
+	enum checksum_algorithm trailer_algorithm; /* announced in X-Amz-Trailer */
+	struct chunk_signature *chunk_seed; /* where the chain of chunk signatures begins; NULL unless the rule is a signed one */
 	struct checksum trailer;           /* from `finish` on: what the trailer brought; CHECKSUM_NONE: nothing */
 	struct body_sink *sink;            /* set by exchange_accept */
 	struct span small_body;            /* what exchange_accept_small collected */
+	struct error_field error_fields[EXCHANGE_ERROR_FIELDS_MAX]; /* exchange_error_field */
+	size_t error_field_count;
 	struct reply reply;
 	void *state;                       /* the handler's */
 	/* Frees what `state` holds outside the arena; called once at the end, replied or not. Every wait has been woken by then, but
@@ -108,6 +122,11 @@ enum next exchange_reply_source(struct exchange *exchange, int status, const cha
 	uint64_t length);
 /* The face's own error shape for `err`; 5xx are logged here, once, with the request id. Headers added before stay. */
 enum next exchange_fail(struct exchange *exchange, const struct error *err);
+/* Whoever fails may say more than a sentence, before exchange_fail. The value is copied; one over 16 KiB is left out. Never a secret, nor a
+ * signature that would have been right. */
+void exchange_error_field(struct exchange *exchange, const char *name, struct span value);
+void exchange_error_bytes(struct exchange *exchange, const char *name, struct span value); /* in hex, separated by spaces */
+void exchange_error_number(struct exchange *exchange, const char *name, uint64_t value);
 
 /* From any thread, exactly once per NEXT_WAIT (before or after the step returned it). */
 void exchange_wake(struct exchange *exchange);

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
+#include "api/chunk_signature.h"
 #include "api/keyring.h"
+#include "api/payload.h"
 #include "api/signature_v4.h"
-#include "base/digest.h"
-#include "base/encode.h"
 
 enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
@@ -19,7 +19,7 @@ static int identify_control(struct exchange *exchange, struct error *err)
 	root->namespace = span_text(exchange->context->default_namespace);
 	root->is_root = true;
 	exchange->principal = root;
-	return 0;
+	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }
 
 static int identify_bearer(struct exchange *exchange, struct span token, struct error *err)
@@ -27,18 +27,23 @@ static int identify_bearer(struct exchange *exchange, struct span token, struct 
 	exchange->principal = keyring_find_token(exchange->context->keyring, token, exchange->arena);
 	if (exchange->principal == NULL)
 		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the bearer token is not one of this server's");
-	return 0;
+	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
+}
+
+/* Both headers may have either form. */
+static bool parse_date(struct span text, int64_t *out_ms)
+{
+	return clock_parse_amz(text, out_ms) || clock_parse_http(text, out_ms);
 }
 
 static int find_date(struct exchange *exchange, const struct signature_v4 *signature, struct span *out_text, struct error *err)
 {
 	const struct span amz = exchange_header(exchange, "x-amz-date");
-	const struct span date = exchange_header(exchange, "date");
+	const struct span date = amz.data != NULL ? amz : exchange_header(exchange, "date");
 	int64_t sent_ms = 0;
-	if (amz.data == NULL && date.data == NULL)
+	if (date.data == NULL)
 		return error_set(err, ERROR_DENIED, "a signed request must carry x-amz-date or Date");
-	const bool parsed = amz.data != NULL ? clock_parse_amz(amz, &sent_ms) : clock_parse_http(date, &sent_ms);
-	if (!parsed)
+	if (!parse_date(span_trim(date), &sent_ms))
 		return error_set(err, ERROR_DENIED, "the request's x-amz-date or Date is not a date");
 	char text[CLOCK_TEXT_BYTES];
 	clock_format_amz(sent_ms, text);
@@ -51,105 +56,108 @@ static int find_date(struct exchange *exchange, const struct signature_v4 *signa
 	return 0;
 }
 
-struct unsigned_search {
-	const struct signature_v4 *signature;
-	bool found;
-};
-
-static void look_for_unsigned(void *taker, struct span name, struct span value)
+static int read_signed_payload(struct exchange *exchange, struct span *out_text, struct error *err)
 {
-	(void)value;
-	struct unsigned_search *const search = taker;
-	const bool must = span_equal_nocase(name, "host") || (name.len > 6 && span_equal_nocase(span_slice(name, 0, 6), "x-amz-"));
-	if (must && !signature_v4_signs(search->signature, name))
-		search->found = true;
+	*out_text = exchange_header(exchange, "x-amz-content-sha256");
+	if (out_text->data == NULL)
+		return error_set(err, ERROR_INVALID_REQUEST, "Missing required header for this request: x-amz-content-sha256.");
+	return payload_read(exchange, *out_text, true, err);
 }
 
-static int check_signed_headers(struct exchange *exchange, const struct signature_v4 *signature, struct error *err)
+/* Where the chain of chunk signatures begins: with the request's own. */
+static int seed_chunks(struct exchange *exchange, const struct signature_v4 *signature, const uint8_t key[SHA256_BYTES],
+	struct span amz_date, struct error *err)
 {
-	struct unsigned_search search = {signature, false};
-	exchange->ops->each_header(exchange, look_for_unsigned, &search);
-	if (search.found || !signature_v4_signs(signature, span_text("host")))
-		return error_set(err, ERROR_DENIED, "there were headers present in the request which were not signed; "
-			"host and every x-amz-* must be");
-	return 0;
-}
-
-/* What x-amz-content-sha256 says about the body. */
-static int take_payload(struct exchange *exchange, struct span *out_text, struct error *err)
-{
-	const struct span text = exchange_header(exchange, "x-amz-content-sha256");
-	*out_text = text;
-	if (text.data == NULL)
-		return error_set(err, ERROR_INVALID_REQUEST, "a signed request must carry x-amz-content-sha256");
-	if (span_equal_text(text, "UNSIGNED-PAYLOAD"))
+	if (exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED && exchange->payload_rule != PAYLOAD_CHUNKED_SIGNED_TRAILER)
 		return 0;
-	if (span_starts(text, span_text("STREAMING-")))
-		return error_set(err, ERROR_UNSUPPORTED, "uploads in signed or trailed chunks (x-amz-content-sha256: %.*s) are not supported; "
-			"set AWS_REQUEST_CHECKSUM_CALCULATION=when_required", (int)(text.len < 60 ? text.len : 60), (const char *)text.data);
-	if (!decode_hex(text, exchange->payload_sha256, SHA256_BYTES))
-		return error_set(err, ERROR_INVALID, "x-amz-content-sha256 is neither UNSIGNED-PAYLOAD nor 64 hex digits");
-	exchange->payload_rule = PAYLOAD_SHA256;
+	struct chunk_signature *const seed = arena_take(exchange->arena, sizeof *seed);
+	if (seed == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	memcpy(seed->key, key, sizeof seed->key);
+	memcpy(seed->previous, signature->signature.data, SIGNATURE_V4_CHARACTERS);
+	seed->key_id = signature->key_id;
+	seed->date = amz_date;
+	seed->scope = signature_v4_scope(exchange->arena, signature);
+	exchange->chunk_seed = seed;
 	return 0;
+}
+
+static int check_signature(struct exchange *exchange, const struct signature_v4 *signature, const uint8_t key[SHA256_BYTES],
+	struct error *err)
+{
+	struct canonical_request request = {.left_out = NULL};
+	struct span amz_date;
+	if (find_date(exchange, signature, &amz_date, err) != 0 || signature_v4_check_headers(exchange, signature, NULL, err) != 0
+		|| read_signed_payload(exchange, &request.payload, err) != 0
+		|| signature_v4_check(exchange, signature, key, amz_date, request, err) != 0)
+		return -1;
+	return seed_chunks(exchange, signature, key, amz_date, err);
+}
+
+static int unknown_key(struct exchange *exchange, struct span id, struct error *err)
+{
+	exchange_error_field(exchange, "AWSAccessKeyId", span_slice(id, 0, 128));
+	return error_set(err, ERROR_UNKNOWN_KEY_ID, "The AWS Access Key Id you provided does not exist in our records.");
+}
+
+static int refuse_token(struct exchange *exchange, struct error *err)
+{
+	if (exchange_header(exchange, "x-amz-security-token").data == NULL)
+		return 0;
+	return error_set(err, ERROR_INVALID_TOKEN, "x-amz-security-token is not valid: this server gives out no temporary credentials");
 }
 
 static int identify_signature(struct exchange *exchange, struct span authorization, struct error *err)
 {
 	struct signature_v4 signature;
-	struct span secret = {NULL, 0};
-	struct span amz_date;
-	struct span payload;
-	if (signature_v4_parse(authorization, &signature, err) != 0)
+	uint8_t key[SHA256_BYTES];
+	if (signature_v4_parse(authorization, &signature, err) != 0 || refuse_token(exchange, err) != 0)
 		return -1;
-	if (exchange_header(exchange, "x-amz-security-token").data != NULL)
-		return error_set(err, ERROR_INVALID_TOKEN, "x-amz-security-token is not valid: this server gives out no temporary credentials");
 	const struct span id = signature.key_id;
-	const struct principal *const principal = keyring_find_id(exchange->context->keyring, id, exchange->arena, &secret);
+	const struct principal *const principal = keyring_find_signing_key(exchange->context->keyring, id, signature.date, signature.region,
+		exchange->arena, key);
 	if (principal == NULL)
-		return error_set(err, ERROR_UNKNOWN_KEY_ID, "there is no key with the id %.*s", (int)(id.len < 64 ? id.len : 64),
-			(const char *)id.data);
-	int outcome = find_date(exchange, &signature, &amz_date, err);
-	if (outcome == 0)
-		outcome = check_signed_headers(exchange, &signature, err);
-	if (outcome == 0)
-		outcome = take_payload(exchange, &payload, err);
-	if (outcome == 0)
-		outcome = signature_v4_check(exchange, &signature, secret, amz_date, payload, err);
-	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
+		return unknown_key(exchange, id, err);
+	const int outcome = check_signature(exchange, &signature, key, err);
+	explicit_bzero(key, sizeof key);
 	if (outcome == 0)
 		exchange->principal = principal;
 	return outcome;
 }
 
-static int refuse_presigned(struct exchange *exchange, struct error *err)
+static int identify_nobody(struct exchange *exchange, struct error *err)
 {
 	struct span value;
 	if (exchange_query(exchange, "X-Amz-Signature", &value) || exchange_query(exchange, "Signature", &value))
 		return error_set(err, ERROR_UNSUPPORTED, "presigned URLs are not supported; sign the request in its Authorization header");
-	return 0;
+	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
+}
+
+/* Says which scheme it was, never what stood behind it. */
+static void name_scheme(struct exchange *exchange, struct span authorization)
+{
+	struct span rest = authorization;
+	struct span scheme = {NULL, 0};
+	span_split(&rest, ' ', &scheme);
+	exchange_error_field(exchange, "ArgumentName", span_text("Authorization"));
+	exchange_error_field(exchange, "ArgumentValue", span_slice(scheme, 0, 32));
 }
 
 int identify(struct exchange *exchange, struct error *err)
 {
 	const struct span authorization = exchange_header(exchange, "authorization");
 	exchange->principal = NULL;
-	exchange->payload_rule = PAYLOAD_UNSIGNED;
-	exchange->has_body_length = exchange->has_length;
-	exchange->body_length = exchange->length;
 	if (exchange->control)
 		return identify_control(exchange, err);
 	if (authorization.data == NULL)
-		return refuse_presigned(exchange, err);
+		return identify_nobody(exchange, err);
 	if (authorization.len > 7 && span_equal_nocase(span_slice(authorization, 0, 7), "bearer "))
 		return identify_bearer(exchange, span_trim(span_slice(authorization, 7, authorization.len)), err);
 	if (span_starts(authorization, span_text("AWS ")))
-		return error_set(err, ERROR_INVALID_REQUEST, "this authorization mechanism is not supported; use AWS4-HMAC-SHA256");
-	return identify_signature(exchange, authorization, err);
-}
-
-enum payload_rule identify_payload(const struct exchange *exchange, uint8_t out_sha256[32])
-{
-	if (exchange->payload_rule == PAYLOAD_SHA256)
-		memcpy(out_sha256, exchange->payload_sha256, SHA256_BYTES);
-	return (enum payload_rule)exchange->payload_rule;
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256.");
+	const int outcome = identify_signature(exchange, authorization, err);
+	if (outcome != 0 && err->kind == ERROR_INVALID && exchange->error_field_count == 0)
+		name_scheme(exchange, authorization);
+	return outcome;
 }

@@ -1,16 +1,11 @@
-/* Who asks: bearer tokens and SigV4 header signatures. Order: Authorization header, else anonymous. */
+/* Who asks: the Authorization header (bearer tokens, SigV4), else a presigned query (SigV4, SigV2), else anonymous. */
 #ifndef API_IDENTIFY_H
 #define API_IDENTIFY_H
 
 #include "api/exchange.h"
 
-/* What the signature says about the body (SigV4), for the body filter. */
-enum payload_rule { PAYLOAD_UNSIGNED, PAYLOAD_SHA256 };
-
-/* 0 and exchange->principal set (NULL: anonymous); -1: no_credentials, unknown_key_id, signature, skew, auth_malformed, invalid,
- * unsupported. */
+/* 0 and exchange->principal set (NULL: anonymous), with what the request says about its body (payload.h). -1: no_credentials, unknown_key_id,
+ * signature, skew, denied, auth_malformed, auth_query, invalid, invalid_request, invalid_token, unsupported. */
 int identify(struct exchange *exchange, struct error *err);
-/* Valid after identify: the declared SHA-256 when the rule is PAYLOAD_SHA256. */
-enum payload_rule identify_payload(const struct exchange *exchange, uint8_t out_sha256[32]);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/signing_key.h"
 #include "base/digest.h"
 #include "base/encode.h"
 #include "base/lock.h"
@@ -26,12 +27,13 @@ struct key_set {
 	struct key_entry *by_id;           /* sorted by key id */
 	const struct key_entry **by_token; /* sorted by token hash */
 	size_t count;
+	struct signing_key_cache signing_keys;
 };
 
 struct keyring {
 	struct store *store;
 	uint8_t master_key[SEAL_KEY_BYTES];
-	struct lock lock; /* guards `set` */
+	struct lock lock; /* guards `set` and its signing keys */
 	struct key_set *set;
 	struct helper_lane lane;
 };
@@ -56,6 +58,7 @@ static void key_set_free(struct key_set *set)
 		return;
 	for (size_t i = 0; i < set->count; i++)
 		explicit_bzero((void *)(uintptr_t)set->by_id[i].secret.data, set->by_id[i].secret.len);
+	signing_key_wipe(&set->signing_keys);
 	arena_free(set->arena);
 	free(set);
 }
@@ -185,15 +188,34 @@ const struct principal *keyring_find_token(struct keyring *keyring, struct span 
 	return found;
 }
 
-const struct principal *keyring_find_id(struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret)
+static const struct key_entry *find_entry(const struct key_set *set, struct span key_id)
 {
 	const struct key_entry wanted = {.principal = {.key_id = key_id}};
+	return bsearch(&wanted, set->by_id, set->count, sizeof *set->by_id, compare_ids);
+}
+
+const struct principal *keyring_find_id(struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret)
+{
 	const struct principal *found = NULL;
 	lock_enter(&keyring->lock);
-	const struct key_set *const set = keyring->set;
-	const struct key_entry *const entry = bsearch(&wanted, set->by_id, set->count, sizeof *set->by_id, compare_ids);
+	const struct key_entry *const entry = find_entry(keyring->set, key_id);
 	if (entry != NULL) {
 		*out_secret = arena_copy(arena, entry->secret);
+		found = copy_principal(&entry->principal, arena);
+	}
+	lock_leave(&keyring->lock);
+	return found;
+}
+
+const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id, struct span date, struct span region,
+	struct arena *arena, uint8_t out_key[SHA256_BYTES])
+{
+	const struct principal *found = NULL;
+	lock_enter(&keyring->lock);
+	struct key_set *const set = keyring->set;
+	const struct key_entry *const entry = find_entry(set, key_id);
+	if (entry != NULL) {
+		signing_key_find(&set->signing_keys, (size_t)(entry - set->by_id) + 1, entry->secret, date, region, out_key);
 		found = copy_principal(&entry->principal, arena);
 	}
 	lock_leave(&keyring->lock);

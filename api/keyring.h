@@ -21,8 +21,12 @@ int keyring_reload(struct keyring *keyring, struct error *err);
 
 /* NULL when unknown; constant time in the secret parts. Copies into the arena. */
 const struct principal *keyring_find_token(struct keyring *keyring, struct span token, struct arena *arena);
-/* Also gives the secret, for checking a signature. The caller wipes it. */
+/* Also gives the secret, for checking a SigV2 signature. The caller wipes it. */
 const struct principal *keyring_find_id(struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret);
+/* The same with the SigV4 signing key (signing_key.h) of a day (yyyymmdd) and region in place of the secret; they are kept until the next
+ * reload. The caller wipes it. */
+const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id, struct span date, struct span region,
+	struct arena *arena, uint8_t out_key[32]);
 
 struct keyring_new_key {
 	const char *name;       /* may be NULL */

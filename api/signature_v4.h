@@ -1,11 +1,12 @@
-/* AWS Signature Version 4 in the Authorization header: taken apart, rebuilt in canonical form, compared. Works on the request as sent,
- * never on decoded forms of somebody else's making (s3.md 2.2). Any thread. */
+/* AWS Signature Version 4: taken apart and compared. The signature stands in the Authorization header, in the query (presigned_v4.h) or in a
+ * form (s3/post_policy.h). s3.md 2.1. Any thread. */
 #ifndef API_SIGNATURE_V4_H
 #define API_SIGNATURE_V4_H
 
-#include "api/exchange.h"
+#include "api/canonical_request.h"
+#include "base/digest.h"
 
-struct signature_v4 { /* spans point into the header's value */
+struct signature_v4 { /* spans point into the request */
 	struct span key_id;
 	struct span date;           /* yyyymmdd */
 	struct span region;
@@ -13,18 +14,22 @@ struct signature_v4 { /* spans point into the header's value */
 	struct span signature;      /* 64 hex digits */
 };
 
-/* auth_malformed; invalid when it is no AWS4-HMAC-SHA256 header at all. */
+/* The Authorization header. auth_malformed; invalid when it is no AWS4-HMAC-SHA256 header at all. */
 int signature_v4_parse(struct span authorization, struct signature_v4 *out, struct error *err);
+/* KEY/yyyymmdd/region/s3/aws4_request: sets the first three fields; auth_malformed. */
+int signature_v4_parse_credential(struct span credential, struct signature_v4 *out, struct error *err);
 bool signature_v4_signs(const struct signature_v4 *signature, struct span header_name); /* name in any case */
+/* Are host and all x-amz-* headers of the request signed, except one named `spared` (NULL: none)? denied. */
+int signature_v4_check_headers(struct exchange *exchange, const struct signature_v4 *signature, const char *spared, struct error *err);
 
-/* The pieces of the canonical request. bad_uri when an escape is malformed or hides a NUL. */
-int signature_v4_canonical_path(struct span path, struct buffer *out, struct error *err);
-int signature_v4_canonical_query(struct span query, struct buffer *out, struct error *err);
-void signature_v4_canonical_value(struct span value, struct buffer *out); /* trimmed, inner runs of spaces made one */
+/* "20130524/us-east-1/s3/aws4_request", in the arena. */
+struct span signature_v4_scope(struct arena *arena, const struct signature_v4 *signature);
 
-/* `amz_date` as 20130524T000000Z; `payload` is the text of the payload hash. 0 when the signature is the one that `secret` makes;
- * signature, bad_uri, too_large. */
-int signature_v4_check(struct exchange *exchange, const struct signature_v4 *signature, struct span secret, struct span amz_date,
-	struct span payload, struct error *err);
+/* `amz_date` as 20130524T000000Z; `key` is the signing key (signing_key.h). 0 when the signature is the one that it makes; signature (with
+ * the details that show a client where it differs), bad_uri, too_large. The request's signed_headers are set here. */
+int signature_v4_check(struct exchange *exchange, const struct signature_v4 *signature, const uint8_t key[SHA256_BYTES],
+	struct span amz_date, struct canonical_request request, struct error *err);
+/* Is it the signature of `text`? */
+bool signature_v4_matches(const uint8_t key[SHA256_BYTES], struct span text, struct span signature);
 
 #endif

@@ -45,9 +45,10 @@ static void add_expected_md5(struct exchange *const exchange, struct xml_writer 
 	xml_writer_text(xml, "ExpectedDigest", exchange_header(exchange, "content-md5"));
 }
 
-static void add_client_sha256(struct exchange *const exchange, struct xml_writer *const xml)
+/* Clients that were led astray by a region try again with this one; here any would do. */
+static void add_region(struct exchange *const exchange, struct xml_writer *const xml)
 {
-	xml_writer_text(xml, "ClientComputedContentSHA256", exchange_header(exchange, "x-amz-content-sha256"));
+	xml_writer_text(xml, "Region", span_text(exchange->context->region));
 }
 
 static void add_skew(struct exchange *const exchange, struct xml_writer *const xml)
@@ -88,7 +89,7 @@ static const struct { enum error_kind kind; void (*add)(struct exchange *exchang
 	{ERROR_PRECONDITION, add_condition},
 	{ERROR_BAD_DIGEST, add_expected_md5},
 	{ERROR_INVALID_DIGEST, add_expected_md5},
-	{ERROR_SHA256_MISMATCH, add_client_sha256},
+	{ERROR_AUTH_MALFORMED, add_region},
 	{ERROR_SKEW, add_skew},
 	{ERROR_TOO_LARGE, add_sizes},
 	{ERROR_METHOD, add_method},
@@ -106,6 +107,8 @@ static struct span print(struct exchange *const exchange, const struct s3_error 
 		if (children[i].kind == error->kind)
 			children[i].add(exchange, &xml);
 	}
+	for (size_t i = 0; i < exchange->error_field_count; i++)
+		xml_writer_text(&xml, exchange->error_fields[i].name, exchange->error_fields[i].value);
 	for (size_t i = 0; i < error->field_count; i++)
 		xml_writer_text(&xml, error->fields[i].name, error->fields[i].value);
 	xml_writer_text(&xml, "Resource", exchange->path);

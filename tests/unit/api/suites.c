@@ -7,6 +7,9 @@ Suite *test_identify_suite(void);
 Suite *test_signature_v4_suite(void);
 Suite *test_keyring_suite(void);
 Suite *test_body_filter_suite(void);
+Suite *test_aws_chunked_suite(void);
+Suite *test_payload_suite(void);
+Suite *test_signing_key_suite(void);
 Suite *test_byte_range_suite(void);
 Suite *test_conditional_suite(void);
 Suite *test_s3_xml_writer_suite(void);
@@ -24,6 +27,9 @@ unit_suite_fn *const unit_suites[] = {
 	test_signature_v4_suite,
 	test_keyring_suite,
 	test_body_filter_suite,
+	test_aws_chunked_suite,
+	test_payload_suite,
+	test_signing_key_suite,
 	test_byte_range_suite,
 	test_conditional_suite,
 	test_s3_xml_writer_suite,

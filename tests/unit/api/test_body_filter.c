@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "api/body_filter.h"
-#include "api/identify.h"
+#include "api/payload.h"
 #include "base/digest.h"
 #include "base/memory.h"
 
