@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "storage/committer.h"
 #include "storage/db.h"
 #include "storage/sweeper.h"
 #include "tests/unit/unit.h"
@@ -151,8 +152,8 @@ static int write_all(struct object_put *const put, const struct span bytes, stru
 	return 0;
 }
 
-int fixture_put_with(struct store *const store, struct object_put_params *const params, const struct span bytes, char *const out_etag,
-	struct error *const err)
+int fixture_put_object(struct store *const store, struct object_put_params *const params, const struct span bytes,
+	struct object *const out, struct error *const err)
 {
 	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER, .settled = settled_new()};
 	params->room = put_has_room;
@@ -161,19 +162,66 @@ int fixture_put_with(struct store *const store, struct object_put_params *const 
 	struct object_put *const put = object_put_open(store, params, err);
 	int result = -1;
 	if (put != NULL && write_all(put, bytes, &room, err) == 0) {
-		struct object object;
 		object_put_finish(put);
 		settled_wait(room.settled);
 		room.settled = NULL;
-		result = object_put_outcome(put, &object, err);
-		if (result == 0 && out_etag != NULL)
-			memcpy(out_etag, object.etag, OBJECT_ETAG_BYTES);
+		result = object_put_outcome(put, out, err);
 	}
 	object_put_free(put);
 	if (room.settled != NULL) {
 		settled_done(room.settled);
 		settled_wait(room.settled);
 	}
+	return result;
+}
+
+int fixture_put_with(struct store *const store, struct object_put_params *const params, const struct span bytes, char *const out_etag,
+	struct error *const err)
+{
+	struct object object;
+	const int result = fixture_put_object(store, params, bytes, &object, err);
+	if (result == 0 && out_etag != NULL)
+		memcpy(out_etag, object.etag, OBJECT_ETAG_BYTES);
+	return result;
+}
+
+int fixture_copy(struct store *const store, struct object_copy_params *const params, struct object *const out, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	params->done = settled_done;
+	params->owner = settled;
+	struct object_copy *const copy = object_copy_start(store, params, err);
+	if (copy == NULL)
+		settled_done(settled);
+	settled_wait(settled);
+	const int result = copy == NULL ? -1 : object_copy_outcome(copy, out, err);
+	object_copy_free(copy);
+	return result;
+}
+
+int fixture_change(struct store *const store, struct object_change_params *const params, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	struct object object;
+	params->done = settled_done;
+	params->owner = settled;
+	struct object_change *const change = object_change_start(store, params);
+	settled_wait(settled);
+	const int result = object_change_outcome(change, &object, err);
+	object_change_free(change);
+	return result;
+}
+
+int fixture_delete_items(struct store *const store, const char *const bucket, struct object_delete_item *const items, const size_t count,
+	struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	const struct object_delete_params params = {.bucket = span_text(bucket), .items = items, .count = count, .done = settled_done,
+		.owner = settled};
+	struct object_delete *const delete = object_delete_start(store, &params);
+	settled_wait(settled);
+	const int result = object_delete_outcome(delete, err);
+	object_delete_free(delete);
 	return result;
 }
 
@@ -187,18 +235,12 @@ int fixture_put(struct store *const store, const char *const bucket, const char 
 int fixture_delete(struct store *const store, const char *const bucket, const char *const key, const char *const if_match,
 	struct error *const err)
 {
-	struct settled *const settled = settled_new();
 	struct object_delete_item item = {.key = span_text(key), .conditions.if_match = span_text(if_match)};
-	const struct object_delete_params params = {.bucket = span_text(bucket), .items = &item, .count = 1, .done = settled_done,
-		.owner = settled};
-	struct object_delete *const delete = object_delete_start(store, &params);
-	settled_wait(settled);
-	int result = object_delete_outcome(delete, err);
+	int result = fixture_delete_items(store, bucket, &item, 1, err);
 	if (result == 0 && item.error.kind != ERROR_NONE) {
 		*err = item.error;
 		result = -1;
 	}
-	object_delete_free(delete);
 	return result;
 }
 
@@ -253,6 +295,22 @@ void fixture_sweep(struct store *const store)
 	for (int i = 0; more && i < 10000; i++)
 		ck_assert_msg(sweeper_slice(store, &more, &err) == 0, "%s", err.text);
 	ck_assert(!more);
+}
+
+struct script {
+	struct change change; /* first */
+	const char *sql;
+};
+
+static int run_script(struct change *const change, struct db *const db, struct error *const err)
+{
+	return db_run_script(db, ((struct script *)change)->sql, err);
+}
+
+int fixture_run(struct store *const store, const char *const sql, struct error *const err)
+{
+	struct script script = {.change = {.apply = run_script}, .sql = sql};
+	return committer_run(store_committer(store), &script.change, err);
 }
 
 int64_t fixture_count(struct store *const store, const char *const sql)

@@ -32,6 +32,11 @@ int fixture_delete_bucket(struct store *store, const char *name, struct error *e
 /* Puts; `params` may be NULL (only bucket and key are set then). `out_etag` may be NULL. */
 int fixture_put_with(struct store *store, struct object_put_params *params, struct span bytes, char *out_etag, struct error *err);
 int fixture_put(struct store *store, const char *bucket, const char *key, struct span bytes, struct error *err);
+/* The same, giving the version; of its texts only the etag lives on. */
+int fixture_put_object(struct store *store, struct object_put_params *params, struct span bytes, struct object *out, struct error *err);
+int fixture_copy(struct store *store, struct object_copy_params *params, struct object *out, struct error *err);
+int fixture_change(struct store *store, struct object_change_params *params, struct error *err);
+int fixture_delete_items(struct store *store, const char *bucket, struct object_delete_item *items, size_t count, struct error *err);
 int fixture_delete(struct store *store, const char *bucket, const char *key, const char *if_match, struct error *err);
 /* Reads a version's range whole into `out`. */
 int fixture_read(struct store *store, const struct object *object, uint64_t offset, uint64_t length, struct buffer *out, struct error *err);
@@ -41,6 +46,8 @@ bool fixture_holds(struct store_fixture *fixture, const char *bucket, const char
 uint8_t *fixture_noise(size_t len, uint64_t seed);
 /* Runs the sweeper until it finds nothing. */
 void fixture_sweep(struct store *store);
+/* Runs SQL as a change of its own. */
+int fixture_run(struct store *store, const char *sql, struct error *err);
 /* One number from the catalog. */
 int64_t fixture_count(struct store *store, const char *sql);
 

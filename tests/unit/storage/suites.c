@@ -12,6 +12,8 @@ Suite *test_step_watch_suite(void);
 Suite *test_store_suite(void);
 Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
+Suite *test_tag_set_suite(void);
+Suite *test_version_suite(void);
 Suite *test_helpers_suite(void);
 Suite *test_backend_suite(void);
 Suite *test_pack_format_suite(void);
@@ -44,5 +46,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_store_suite,
 	test_store_kill_suite,
 	test_object_suite,
+	test_tag_set_suite,
+	test_version_suite,
 	NULL,
 };
