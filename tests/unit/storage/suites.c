@@ -13,6 +13,8 @@ Suite *test_store_suite(void);
 Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
 Suite *test_tag_set_suite(void);
+Suite *test_object_delete_suite(void);
+Suite *test_object_copy_suite(void);
 Suite *test_version_suite(void);
 Suite *test_helpers_suite(void);
 Suite *test_backend_suite(void);
@@ -47,6 +49,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_store_kill_suite,
 	test_object_suite,
 	test_tag_set_suite,
+	test_object_delete_suite,
+	test_object_copy_suite,
 	test_version_suite,
 	NULL,
 };
