@@ -7,6 +7,7 @@
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
 #include "storage/run_row.h"
+#include "storage/upload_row.h"
 #include "storage/version.h"
 
 enum { CHANGE_ARENA_BYTES = 16 * 1024 };
@@ -82,6 +83,8 @@ static int apply_delete(struct change *const base, struct db *const db, struct e
 	if (has_objects)
 		return error_set(err, ERROR_BUCKET_NOT_EMPTY, "The bucket '%.*s' holds objects.", (int)change->name.len,
 			(const char *)change->name.data);
+	if (upload_row_orphan(db, id, err) != 0)
+		return -1;
 	return bucket_row_remove(db, id, err);
 }
 

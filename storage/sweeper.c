@@ -10,6 +10,7 @@
 #include "storage/run_row.h"
 #include "storage/step_pin.h"
 #include "storage/step_row.h"
+#include "storage/upload_sweep.h"
 
 enum { INTERVAL_MS = 1000, VACUUM_PAGES = 256 };
 
@@ -52,21 +53,26 @@ static int sweep_removed_step(struct db *const db, bool *const out_more, struct 
 	return more ? 0 : step_row_set_released(db, step, err);
 }
 
+struct slice {
+	struct change change; /* first */
+	int64_t now_ms;
+};
+
 static int apply_slice(struct change *const change, struct db *const db, struct error *const err)
 {
 	static int (*const kinds[])(struct db *db, bool *out_more, struct error *err) = {sweep_ended_run, sweep_removed_step, part_set_sweep};
-	(void)change;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		bool found = false;
+	const struct slice *const slice = (const struct slice *)change;
+	bool found = false;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !found; i++) {
 		if (kinds[i](db, &found, err) != 0)
 			return -1;
-		if (found)
-			return db_vacuum_some(db, VACUUM_PAGES, err);
 	}
-	return 0;
+	if (!found && upload_sweep(db, slice->now_ms, &found, err) != 0)
+		return -1;
+	return found ? db_vacuum_some(db, VACUUM_PAGES, err) : 0;
 }
 
-static int find_work(struct db *const db, bool *const out_found, struct error *const err)
+static int find_work(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
 {
 	int64_t id;
 	if (run_row_find_ended(db, &id, out_found, err) != 0)
@@ -75,7 +81,11 @@ static int find_work(struct db *const db, bool *const out_found, struct error *c
 		return 0;
 	const int step = step_row_find_releasing(db, &id, err);
 	*out_found = step == 1;
-	return step != 0 ? (step < 0 ? -1 : 0) : part_set_has_dead(db, out_found, err);
+	if (step != 0)
+		return step < 0 ? -1 : 0;
+	if (part_set_has_dead(db, out_found, err) != 0)
+		return -1;
+	return *out_found ? 0 : upload_sweep_has_work(db, now_ms, out_found, err);
 }
 
 int sweeper_slice(struct store *const store, bool *const out_more, struct error *const err)
@@ -83,12 +93,13 @@ int sweeper_slice(struct store *const store, bool *const out_more, struct error 
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int looked = find_work(db, out_more, err);
+	const int64_t now_ms = store_clock(store)->wall_ms(store_clock(store));
+	const int looked = find_work(db, now_ms, out_more, err);
 	store_reader_give(store, db);
 	if (looked != 0 || !*out_more)
 		return looked;
-	struct change change = {.apply = apply_slice};
-	return committer_run(store_committer(store), &change, err);
+	struct slice slice = {.change = {.apply = apply_slice}, .now_ms = now_ms};
+	return committer_run(store_committer(store), &slice.change, err);
 }
 
 /* True when it may be asked again at once. */

@@ -1,5 +1,5 @@
-/* Finishes in slices what changes only marked: objects of removed steps and ended runs, rows of large dead part sets, free pages. A thread
- * that looks once a second and works as long as it finds something. Internal to storage. */
+/* Finishes in slices what changes only marked: objects of removed steps and ended runs, rows of large dead part sets, what uploads leave, free
+ * pages. A thread that looks once a second and works as long as it finds something. Internal to storage. */
 #ifndef STORAGE_SWEEPER_H
 #define STORAGE_SWEEPER_H
 

@@ -1,8 +1,6 @@
 #include "storage/upload_internal.h"
 
-#include <string.h>
-
-enum { CALL_ARENA_BYTES = 256 * 1024 };
+enum { CALL_ARENA_BYTES = 2 * 1024 * 1024 };
 
 static void change_is_done(struct change *const change)
 {
@@ -97,10 +95,6 @@ struct uploaded_part uploaded_part_of(const struct upload_set_part *const part, 
 {
 	struct uploaded_part out = {.number = part->number, .size = part->size, .modified_ms = part->modified_ms};
 	upload_set_etag(part, out.etag);
-	if (part->checksum_len == 0)
-		return out;
-	out.checksum.algorithm = algorithm;
-	out.checksum.len = part->checksum_len;
-	memcpy(out.checksum.bytes, part->checksum, part->checksum_len);
+	out.checksum = upload_set_checksum(part, algorithm);
 	return out;
 }

@@ -38,6 +38,17 @@ void upload_set_describe(const struct stored_part *const stored, const uint32_t 
 	memcpy(out->checksum, stored->checksum.bytes, CHECKSUM_MAX_BYTES);
 }
 
+struct checksum upload_set_checksum(const struct upload_set_part *const part, const enum checksum_algorithm algorithm)
+{
+	struct checksum checksum = {.algorithm = CHECKSUM_NONE};
+	if (part->checksum_len == 0 || algorithm == CHECKSUM_NONE)
+		return checksum;
+	checksum.algorithm = algorithm;
+	checksum.len = part->checksum_len;
+	memcpy(checksum.bytes, part->checksum, part->checksum_len);
+	return checksum;
+}
+
 void upload_set_etag(const struct upload_set_part *const part, char out[OBJECT_ETAG_BYTES])
 {
 	const struct span bytes = part->has_md5 ? span_of(part->md5, sizeof(part->md5)) : span_of(part->digest.bytes, sizeof(part->digest.bytes));

@@ -21,6 +21,8 @@ struct upload_set_part {
 /* What the row will say of these bytes; sum stays 0. */
 void upload_set_describe(const struct stored_part *stored, uint32_t number, int64_t modified_ms, struct upload_set_part *out);
 
+/* CHECKSUM_NONE when it has none. */
+struct checksum upload_set_checksum(const struct upload_set_part *part, enum checksum_algorithm algorithm);
 /* As clients see it: the MD5 in hex, or where there is none the digest and "-1", by which clients know that it is no MD5. */
 void upload_set_etag(const struct upload_set_part *part, char out[OBJECT_ETAG_BYTES]);
 
