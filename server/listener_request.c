@@ -345,13 +345,14 @@ enum MHD_Result request_drop(struct request *request)
 	return request->suspended && !take_wake(request) ? MHD_YES : MHD_NO;
 }
 
-static void log_request(const struct request *request, bool whole)
+static void log_request(struct request *request, bool whole)
 {
-	const struct exchange *const exchange = &request->exchange;
+	struct exchange *const exchange = &request->exchange;
 	const struct api_context *const context = exchange->context;
 	if (context->log == NULL || !log_wants(context->log, LOG_INFO))
 		return;
 	const struct span nobody = span_text("-");
+	const struct span agent = exchange_header(exchange, "user-agent");
 	const struct log_field fields[] = {
 		log_text("method", method_name(exchange->method)),
 		log_span("path", span_slice(exchange->path, 0, 512)),
@@ -361,6 +362,7 @@ static void log_request(const struct request *request, bool whole)
 		log_number("sent", (int64_t)request->sent),
 		log_number("ms", context->clock->monotonic_ms(context->clock) - request->started_ms),
 		log_span("key", exchange->principal != NULL ? exchange->principal->key_id : nobody),
+		log_span("agent", agent.data != NULL ? span_slice(agent, 0, 128) : nobody),
 		log_text("end", whole ? "whole" : "cut"),
 	};
 	log_event(context->log, LOG_INFO, exchange->request_id, "request", fields, sizeof fields / sizeof fields[0]);

@@ -1,60 +1,75 @@
-"""The AWS CLI, unmodified: only the endpoint, the keys and the CA are set."""
+"""The AWS CLI with its default configuration: Debian's version 2 and the current version 1."""
+import json
 import os
-import shutil
-import subprocess
 import unittest
 
-from tests.support.checkpoints import sha256
-from tests.support.daemon import ROOT_ID, ROOT_SECRET, Daemon
+from tests.support.clients import PART, ClientCase, both_schemes, content, installed, md5, multipart_etag, program, read, tree, write
 
-AWS = next((path for path in ('/usr/bin/aws', shutil.which('aws')) if path and os.path.exists(path)), None)
+DEBIAN = program('/usr/bin/aws')
+CURRENT = installed('aws')
+LARGE = 2 * PART + 777_777
 
 
-@unittest.skipUnless(AWS, 'the AWS CLI is not installed')
-class Aws(unittest.TestCase):
+class AwsCase(ClientCase):
+    agent = '^aws-cli/'
+    program = None
+
     @classmethod
-    def setUpClass(cls):
-        cls.daemon = Daemon()
-        cls.daemon.start()
-        cls.file = os.path.join(cls.daemon.scratch, 'file.bin')
-        with open(cls.file, 'wb') as file:
-            file.write(os.urandom(5_000_000))
+    def prepare(cls):
         cls.aws('s3', 'mb', 's3://aws')
 
     @classmethod
-    def tearDownClass(cls):
-        cls.daemon.__exit__()
+    def aws(cls, *arguments, check=True, endpoint=None, data=None, **environment):
+        return cls.run_program(cls.program, '--endpoint-url', endpoint or cls.endpoint, *arguments, check=check, data=data, **environment)
 
     @classmethod
-    def aws(cls, *arguments, check=True, environment=None):
-        every = dict(os.environ, **{**dict(AWS_ACCESS_KEY_ID=ROOT_ID, AWS_SECRET_ACCESS_KEY=ROOT_SECRET, AWS_CA_BUNDLE=cls.daemon.ca,
-                     AWS_DEFAULT_REGION='us-east-1', HOME=cls.daemon.scratch, AWS_EC2_METADATA_DISABLED='true', AWS_MAX_ATTEMPTS='1'), **(environment or {})})
-        done = subprocess.run([AWS, '--endpoint-url', cls.daemon.endpoint, *arguments], env=every, capture_output=True, text=True, timeout=120)
-        if check and done.returncode != 0:
-            raise AssertionError(f'aws {arguments}: {done.stderr}{done.stdout}')
-        return done
+    def api(cls, operation, *arguments, **more):
+        return json.loads(cls.aws('s3api', operation, '--output', 'json', *arguments, **more).stdout or '{}')
 
+
+class AwsTests:
     def test_copy_there_and_back(self):
-        self.aws('s3', 'cp', self.file, 's3://aws/dir/file.bin')
-        self.aws('s3', 'cp', 's3://aws/dir/file.bin', self.file + '.back')
-        self.assertEqual(sha256(self.file), sha256(self.file + '.back'))
+        path, data = self.file('file.bin', 5_000_000)
+        self.aws('s3', 'cp', path, 's3://aws/dir/file.bin')
+        self.aws('s3', 'cp', 's3://aws/dir/file.bin', path + '.back')
+        self.assertSame(read(path + '.back'), data)
+        self.assertEqual(self.api('head-object', '--bucket', 'aws', '--key', 'dir/file.bin')['ETag'], f'"{md5(data)}"')
 
-    def test_large_files_go_in_one_part_as_the_readme_says(self):
-        large = os.path.join(self.daemon.scratch, 'large.bin')
-        with open(large, 'wb') as file:
-            file.write(os.urandom(20_000_000))
-        settings = {'AWS_CONFIG_FILE': os.path.join(self.daemon.scratch, 'aws-config'), 'AWS_REQUEST_CHECKSUM_CALCULATION': 'when_required'}
-        refused = self.aws('s3', 'cp', large, 's3://aws/large.bin', check=False, environment=settings)
-        self.assertIn('NotImplemented', refused.stderr)
-        self.aws('configure', 'set', 'default.s3.multipart_threshold', '5GB', environment=settings)
-        self.aws('s3', 'cp', large, 's3://aws/large.bin', environment=settings)
-        self.aws('s3', 'cp', 's3://aws/large.bin', large + '.back', environment=settings)
-        self.assertEqual(sha256(large), sha256(large + '.back'))
+    def test_large_file_goes_in_parts(self):
+        path, data = self.file('large.bin', LARGE)
+        self.aws('s3', 'cp', path, 's3://aws/large.bin')
+        self.assertCalled('CreateMultipartUpload', 'UploadPart', 'CompleteMultipartUpload')
+        self.assertEqual(self.api('head-object', '--bucket', 'aws', '--key', 'large.bin')['ETag'], f'"{multipart_etag(data)}"')
+        self.aws('s3', 'cp', 's3://aws/large.bin', path + '.back')
+        self.assertSame(read(path + '.back'), data)
+        self.aws('s3', 'cp', 's3://aws/large.bin', 's3://aws/copy of large.bin')
+        self.assertCalled('UploadPartCopy')
+        self.aws('s3', 'mv', 's3://aws/copy of large.bin', path + '.moved')
+        self.assertSame(read(path + '.moved'), data)
+        self.assertNotEqual(self.aws('s3', 'ls', 's3://aws/copy', check=False).returncode, 0)
+
+    def test_streams(self):
+        data = content(PART + 99, 1)
+        self.aws('s3', 'cp', '-', 's3://aws/stream', data=data)
+        self.aws('s3', 'cp', 's3://aws/stream', self.path('stream'))
+        self.assertSame(read(self.path('stream')), data)
+
+    def test_sync(self):
+        for name in ('a', 'b/c', 'b/d e', 'ü'):
+            write(self.path('tree', name), content(10_000, len(name)))
+        self.aws('s3', 'sync', self.path('tree'), 's3://aws/tree')
+        self.aws('s3', 'sync', 's3://aws/tree', self.path('tree.back'))
+        self.assertEqual(tree(self.path('tree.back')), tree(self.path('tree')))
+        self.assertEqual(self.aws('s3', 'sync', self.path('tree'), 's3://aws/tree').stdout, '')
+        os.remove(self.path('tree', 'a'))
+        self.aws('s3', 'sync', '--delete', self.path('tree'), 's3://aws/tree')
+        self.assertNotIn(' a\n', self.aws('s3', 'ls', 's3://aws/tree/').stdout)
+        self.aws('s3', 'rm', '--recursive', 's3://aws/tree')
+        self.assertEqual(self.aws('s3', 'ls', 's3://aws/tree/', check=False).stdout, '')
 
     def test_listing(self):
-        for i in range(5):
-            self.aws('s3api', 'put-object', '--bucket', 'aws', '--key', f'list/{i}/x y+z', '--body', __file__)
-        self.assertIn('list/', self.aws('s3', 'ls', 's3://aws').stdout)
+        for number in range(5):
+            self.api('put-object', '--bucket', 'aws', '--key', f'list/{number}/x y+z', '--body', __file__)
         self.assertEqual(self.aws('s3', 'ls', 's3://aws/list/').stdout.count('PRE'), 5)
         self.assertIn('x y+z', self.aws('s3', 'ls', '--recursive', 's3://aws/list/').stdout)
         paged = self.aws('s3api', 'list-objects-v2', '--bucket', 'aws', '--prefix', 'list/', '--page-size', '2', '--query', 'length(Contents)').stdout
@@ -62,19 +77,47 @@ class Aws(unittest.TestCase):
         self.assertIn('aws', self.aws('s3', 'ls').stdout)
 
     def test_metadata_and_removal(self):
-        self.aws('s3api', 'put-object', '--bucket', 'aws', '--key', 'described', '--body', self.file, '--metadata', 'colour=blue', '--content-type', 'text/x-test')
-        head = self.aws('s3api', 'head-object', '--bucket', 'aws', '--key', 'described').stdout
-        self.assertIn('"colour": "blue"', head)
-        self.assertIn('text/x-test', head)
+        path, data = self.file('described', 1000)
+        self.api('put-object', '--bucket', 'aws', '--key', 'described', '--body', path, '--metadata', 'colour=blue', '--content-type', 'text/x-test')
+        head = self.api('head-object', '--bucket', 'aws', '--key', 'described')
+        self.assertEqual((head['Metadata'], head['ContentType'], head['ContentLength']), ({'colour': 'blue'}, 'text/x-test', len(data)))
         self.aws('s3', 'rm', 's3://aws/described')
-        gone = self.aws('s3api', 'head-object', '--bucket', 'aws', '--key', 'described', check=False)
-        self.assertIn('404', gone.stderr)
+        self.assertIn('404', self.aws('s3api', 'head-object', '--bucket', 'aws', '--key', 'described', check=False).stderr)
+
+    def test_presigned(self):
+        path, data = self.file('presigned', 2000)
+        self.aws('s3', 'cp', path, 's3://aws/presigned')
+        url = self.aws('s3', 'presign', 's3://aws/presigned').stdout.strip()
+        reply = self.daemon.request('GET', url[len(self.endpoint):], token=None)
+        self.assertEqual((reply.status, reply.body), (200, data))
+
+    def test_versions(self):
+        self.aws('s3', 'mb', 's3://aws-versions')
+        self.api('put-bucket-versioning', '--bucket', 'aws-versions', '--versioning-configuration', 'Status=Enabled')
+        path, _ = self.file('version', 100)
+        ids = [self.api('put-object', '--bucket', 'aws-versions', '--key', 'k', '--body', path)['VersionId'] for _ in range(2)]
+        self.aws('s3', 'rm', 's3://aws-versions/k')
+        listed = self.api('list-object-versions', '--bucket', 'aws-versions')
+        self.assertEqual([entry['VersionId'] for entry in listed['Versions']], ids[::-1])
+        self.assertEqual(len(listed['DeleteMarkers']), 1)
 
     def test_errors_arrive_as_the_client_knows_them(self):
-        missing = self.aws('s3', 'cp', 's3://never-made/k', self.file + '.none', check=False)
+        missing = self.aws('s3', 'cp', 's3://never-made/k', self.path('none'), check=False)
         self.assertNotEqual(missing.returncode, 0)
-        denied = self.aws('s3', 'ls', 's3://aws', check=False, environment={'AWS_SECRET_ACCESS_KEY': 'wrong'})
+        denied = self.aws('s3', 'ls', 's3://aws', check=False, AWS_SECRET_ACCESS_KEY='wrong')
         self.assertIn('SignatureDoesNotMatch', denied.stderr)
+
+
+@unittest.skipUnless(DEBIAN, 'the AWS CLI of Debian is not installed')
+@both_schemes
+class AwsDebian(AwsTests, AwsCase):
+    program = DEBIAN
+
+
+@unittest.skipUnless(CURRENT, 'the current AWS CLI is not installed (setup/clients)')
+@both_schemes
+class AwsCurrent(AwsTests, AwsCase):
+    program = CURRENT
 
 
 if __name__ == '__main__':
