@@ -120,17 +120,17 @@ def duckdb():
     if CA:
         base.execute(f"SET ca_cert_file='{CA}'")
         base.execute('SET enable_server_cert_verification=true')
-    style = "URL_STYLE 'path'," if 'localhost' not in ENDPOINT else ''
+    bucket, style = ('duckdb', "URL_STYLE 'path',") if 'localhost' not in ENDPOINT else ('duckdb-virtual', '')
     base.execute(f"CREATE SECRET s (TYPE s3, KEY_ID '{KEY}', SECRET '{SECRET}', REGION '{REGION}', {style} "
                  f"ENDPOINT '{URL.netloc}', USE_SSL {'true' if URL.scheme == 'https' else 'false'})")
-    base.execute("COPY (SELECT range AS number, 'row ' || (range % 977) AS name FROM range(500000)) TO 's3://duckdb/dir/table.parquet'")
-    assert base.execute("SELECT count(*), sum(number) FROM 's3://duckdb/dir/table.parquet'").fetchone() == (500_000, 499_999 * 250_000)
-    assert base.execute("SELECT name FROM read_parquet('s3://duckdb/dir/*.parquet') WHERE number = 1000").fetchone() == ('row 23',)
-    base.execute("COPY (SELECT range % 3 AS part, range AS number FROM range(3000)) TO 's3://duckdb/parts' (FORMAT parquet, PARTITION_BY (part))")
-    assert base.execute("SELECT part, count(*) FROM read_parquet('s3://duckdb/parts/*/*.parquet', hive_partitioning=true) GROUP BY part ORDER BY part").fetchall() \
+    base.execute(f"COPY (SELECT range AS number, 'row ' || (range % 977) AS name FROM range(500000)) TO 's3://{bucket}/dir/table.parquet'")
+    assert base.execute(f"SELECT count(*), sum(number) FROM 's3://{bucket}/dir/table.parquet'").fetchone() == (500_000, 499_999 * 250_000)
+    assert base.execute(f"SELECT name FROM read_parquet('s3://{bucket}/dir/*.parquet') WHERE number = 1000").fetchone() == ('row 23',)
+    base.execute(f"COPY (SELECT range % 3 AS part, range AS number FROM range(3000)) TO 's3://{bucket}/parts' (FORMAT parquet, PARTITION_BY (part))")
+    assert base.execute(f"SELECT part, count(*) FROM read_parquet('s3://{bucket}/parts/*/*.parquet', hive_partitioning=true) GROUP BY part ORDER BY part").fetchall() \
         == [(0, 1000), (1, 1000), (2, 1000)]
-    base.execute("COPY (SELECT range AS n, repeat(md5(range::VARCHAR), 8) AS t FROM range(40000)) TO 's3://duckdb/large.csv'")
-    assert base.execute("SELECT count(*), max(n) FROM 's3://duckdb/large.csv'").fetchone() == (40_000, 39_999)
+    base.execute(f"COPY (SELECT range AS n, repeat(md5(range::VARCHAR), 8) AS t FROM range(40000)) TO 's3://{bucket}/large.csv'")
+    assert base.execute(f"SELECT count(*), max(n) FROM 's3://{bucket}/large.csv'").fetchone() == (40_000, 39_999)
 
 
 def obstore():

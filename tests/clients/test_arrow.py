@@ -54,10 +54,11 @@ class Duckdb(FilesCase):
     def prepare(cls):
         super().prepare()
         cls.daemon.request('PUT', '/duckdb')
+        cls.daemon.request('PUT', '/duckdb-virtual')
 
     def test_path_style(self):
         self.run_library('duckdb')
-        self.assertCalled('CreateMultipartUpload', 'CompleteMultipartUpload', 'GetObject', 'ListObjectsV2')
+        self.assertCalled('PutObject', 'GetObject', 'ListObjectsV2')
 
     def test_virtual_host(self):
         self.run_library('duckdb', self.named_endpoint)

@@ -5,7 +5,7 @@ Settings: keys, host_base and host_bucket (its endpoint), whether it is HTTPS, a
 import os
 import unittest
 
-from tests.support.clients import ClientCase, both_schemes, content, md5, program, read, tree, write
+from tests.support.clients import DOMAIN, ClientCase, both_schemes, content, md5, program, read, tree, write
 
 S3CMD = program('/usr/bin/s3cmd', 's3cmd')
 PART = 15 << 20
@@ -121,7 +121,7 @@ ca_certs_file = {cls.daemon.ca if cls.tls else ''}
 
     def test_virtual_host(self):
         port = self.host.split(':')[1]
-        self.configure('virtual.cfg', f'localhost:{port}', f'%(bucket)s.localhost:{port}')
+        self.configure('virtual.cfg', f'{DOMAIN}:{port}', f'%(bucket)s.{DOMAIN}:{port}')
         path, data = self.file('virtual.bin', 100_000)
         self.s3cmd('-c', self.path('virtual.cfg'), 'put', path, 's3://s3cmd/virtual.bin')
         self.s3cmd('-c', self.path('virtual.cfg'), 'get', 's3://s3cmd/virtual.bin', path + '.back')
