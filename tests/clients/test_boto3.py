@@ -11,7 +11,7 @@ import urllib.parse
 import zlib
 
 from tests.support.clients import CRT, DOMAIN, PART, REGION, ClientCase, both_schemes, content, importable, md5, multipart_etag, read
-from tests.support.forms import multipart_form
+from tests.support.signer import form_body
 
 READY = importable('boto3')
 if READY:
@@ -285,7 +285,7 @@ class Boto3Presigned(Boto3Case):
                 self.assertSame(self.get(where['Key'])['Body'].read(), data)
 
     def post(self, form, data, fields=None, name='file.txt'):
-        body, kind = multipart_form({**form['fields'], **(fields or {})}, data, name)
+        kind, body = form_body({**form['fields'], **(fields or {})}, data, file_name=name)
         return self.fetch('POST', form['url'], body, {'Content-Type': kind})
 
     def test_form(self):
