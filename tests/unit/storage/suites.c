@@ -13,6 +13,9 @@ Suite *test_store_suite(void);
 Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
 Suite *test_tag_set_suite(void);
+Suite *test_object_put_suite(void);
+Suite *test_version_list_suite(void);
+Suite *test_version_change_suite(void);
 Suite *test_object_delete_suite(void);
 Suite *test_object_copy_suite(void);
 Suite *test_version_suite(void);
@@ -49,6 +52,9 @@ unit_suite_fn *const unit_suites[] = {
 	test_store_kill_suite,
 	test_object_suite,
 	test_tag_set_suite,
+	test_object_put_suite,
+	test_version_list_suite,
+	test_version_change_suite,
 	test_object_delete_suite,
 	test_object_copy_suite,
 	test_version_suite,

@@ -3,8 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/db.h"
+#include "base/memory.h"
+#include "storage/committer.h"
+#include "storage/version.h"
 #include "tests/unit/storage/store_fixture.h"
+
+enum { OTHER = 2 }; /* the bucket's row */
 
 static struct store_fixture fixture;
 
@@ -20,6 +24,7 @@ static void set_up(void)
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "other", "main", &err), 0);
 	ck_assert_int_eq(fixture_put(fixture.store, "other", "a/other", span_text("x"), &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT id FROM buckets WHERE name = CAST('other' AS BLOB)"), OTHER);
 	for (size_t i = sizeof(keys) / sizeof(keys[0]); i-- > 0;)
 		ck_assert_int_eq(fixture_put(fixture.store, "bucket", keys[i], span_text(keys[i]), &err), 0);
 }
@@ -150,7 +155,7 @@ END_TEST
 START_TEST(the_plan_is_one_covering_index)
 {
 	static const char sql[] =
-		"EXPLAIN QUERY PLAN SELECT key, size, etag, modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1"
+		"EXPLAIN QUERY PLAN SELECT key, size, etag, modified_ms, checksum_kind, storage_class FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1"
 		" AND is_marker = 0 ORDER BY key";
 	struct error err = {0};
 	struct db *const db = store_reader_take(fixture.store, &err);
@@ -162,6 +167,138 @@ START_TEST(the_plan_is_one_covering_index)
 	ck_assert_int_eq(db_step(statement, &err), 0); /* nothing is sorted */
 	db_reset(statement);
 	store_reader_give(fixture.store, db);
+}
+END_TEST
+
+/* Keys of a, b, / and zz, so that delimiters are found often. */
+enum { RANDOM_KEY_BYTES = 12, RANDOM_KEYS_MAX = 100000, KEYS_OF_A_CHANGE = 5000 };
+
+struct random_key {
+	uint8_t bytes[RANDOM_KEY_BYTES];
+	size_t len;
+};
+struct random_keys {
+	struct change change; /* first */
+	struct random_key *keys;
+	size_t count;
+	size_t from;
+};
+
+static struct span key_span(const struct random_key *const key)
+{
+	return span_of(key->bytes, key->len);
+}
+
+static int compare_keys(const void *const a, const void *const b)
+{
+	return span_compare(key_span(a), key_span(b));
+}
+
+static struct random_key *make_random_keys(const size_t wanted, size_t *const out_count)
+{
+	static const char alphabet[] = "aab//z";
+	struct random_key *const list = memory_new_array(wanted, sizeof(*list));
+	uint64_t state = 88172645463325252u + wanted;
+	size_t count = 0;
+	for (size_t i = 0; i < wanted; i++) {
+		for (size_t k = 0; k < RANDOM_KEY_BYTES; k++) {
+			state ^= state << 13;
+			state ^= state >> 7;
+			state ^= state << 17;
+			list[i].bytes[k] = (uint8_t)alphabet[(state >> 33) % (sizeof(alphabet) - 1)];
+		}
+		list[i].len = 1 + (size_t)(state >> 40) % RANDOM_KEY_BYTES;
+	}
+	qsort(list, wanted, sizeof(*list), compare_keys);
+	for (size_t i = 0; i < wanted; i++)
+		if (count == 0 || compare_keys(&list[count - 1], &list[i]) != 0)
+			list[count++] = list[i];
+	*out_count = count;
+	return list;
+}
+
+static int add_keys(struct change *const change, struct db *const db, struct error *const err)
+{
+	struct random_keys *const set = (struct random_keys *)change;
+	const size_t end = set->from + KEYS_OF_A_CHANGE < set->count ? set->from + KEYS_OF_A_CHANGE : set->count;
+	for (; set->from < end; set->from++) { /* in an order of their own: 7919 shares no divisor with the count */
+		struct version version = {.bucket = OTHER, .key = key_span(&set->keys[(set->from * 7919) % set->count]), .size = 1, .etag = "e"};
+		if (version_push(db, BUCKET_UNVERSIONED, NULL, &version, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static const struct {
+	size_t keys;
+	const char *prefix;
+	const char *delimiter;
+	size_t limit;
+} walks[] = {
+	{1000, "", "", 1}, {1000, "", "/", 1}, {1000, "a", "b", 3}, {1000, "", "z", 7}, {1000, "a/", "//", 1000}, {10000, "", "", 97},
+	{10000, "", "/", 7}, {10000, "b", "a", 1}, {10000, "a", "/z", 97}, {100000, "", "", 1000}, {100000, "", "/", 1000},
+	{100000, "a", "//", 1000}, {100000, "", "ab", 100},
+};
+
+/* What stands at `at` in the plain listing: the key, or what it is rolled up into. */
+static struct span plain(const struct random_key *const key, const char *const prefix, const char *const delimiter, bool *const out_rolled)
+{
+	const struct span whole = key_span(key);
+	const struct span rest = span_slice(whole, strlen(prefix), whole.len);
+	const uint8_t *const found = delimiter[0] == '\0' || rest.len == 0 ? NULL : memmem(rest.data, rest.len, delimiter, strlen(delimiter));
+	*out_rolled = found != NULL;
+	return found == NULL ? whole : span_of(whole.data, (size_t)(found - whole.data) + strlen(delimiter));
+}
+
+/* A page's entries and prefixes come in one order: the smaller of both is next. */
+static struct span next_listed(const struct object_list *const page, size_t *const entry, size_t *const prefix, bool *const out_rolled)
+{
+	*out_rolled = *entry == page->entry_count ||
+		(*prefix < page->prefix_count && span_compare(page->prefixes[*prefix], page->entries[*entry].key) < 0);
+	return *out_rolled ? page->prefixes[(*prefix)++] : page->entries[(*entry)++].key;
+}
+
+START_TEST(listings_of_random_keys_are_the_committed_set)
+{
+	struct error err = {0};
+	struct random_keys set = {.change.apply = add_keys};
+	struct object_list_params params = {.bucket = span_text("other"), .prefix = span_text(walks[_i].prefix),
+		.delimiter = span_text(walks[_i].delimiter), .limit = walks[_i].limit};
+	struct object_list page = {.truncated = true};
+	uint8_t after[RANDOM_KEY_BYTES];
+	size_t at = 0;
+	set.keys = make_random_keys(walks[_i].keys, &set.count);
+	while (set.count % 7919 == 0)
+		set.count--;
+	ck_assert_int_eq(fixture_delete(fixture.store, "other", "a/other", NULL, &err), 0);
+	while (set.from < set.count)
+		ck_assert_msg(committer_run(store_committer(fixture.store), &set.change, &err) == 0, "%s", err.text);
+	while (page.truncated) {
+		struct arena *const arena = arena_new(4 * 1024 * 1024);
+		ck_assert_msg(object_list(fixture.store, &params, arena, &page, &err) == 0, "%s", err.text);
+		ck_assert(!page.truncated || page.entry_count + page.prefix_count == params.limit);
+		size_t entry = 0;
+		size_t prefix = 0;
+		while (entry + prefix < page.entry_count + page.prefix_count) {
+			bool got_rolled = false;
+			bool rolled = false;
+			const struct span got = next_listed(&page, &entry, &prefix, &got_rolled);
+			while (at < set.count && !span_starts(key_span(&set.keys[at]), params.prefix))
+				at++;
+			ck_assert_uint_lt(at, set.count);
+			const struct span wanted = plain(&set.keys[at++], walks[_i].prefix, walks[_i].delimiter, &rolled);
+			ck_assert(got_rolled == rolled && span_equal(got, wanted));
+			while (rolled && at < set.count && span_starts(key_span(&set.keys[at]), wanted))
+				at++;
+		}
+		memcpy(after, page.last.data, page.last.len);
+		params.after = span_of(after, page.last.len);
+		arena_free(arena);
+	}
+	while (at < set.count && !span_starts(key_span(&set.keys[at]), params.prefix))
+		at++;
+	ck_assert_uint_eq(at, set.count);
+	free(set.keys);
 }
 END_TEST
 
@@ -177,6 +314,7 @@ Suite *test_object_list_suite(void)
 	tcase_add_test(tests, limits_and_refusals);
 	tcase_add_test(tests, deleted_and_hidden_keys_are_not_listed);
 	tcase_add_test(tests, the_plan_is_one_covering_index);
+	tcase_add_loop_test(tests, listings_of_random_keys_are_the_committed_set, 0, sizeof(walks) / sizeof(walks[0]));
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,0 +1,311 @@
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/committer.h"
+#include "storage/part.h"
+#include "storage/row_sum.h"
+#include "storage/version.h"
+#include "tests/unit/storage/store_fixture.h"
+
+enum { LARGE = 2000000 };
+
+static struct store_fixture fixture;
+static uint8_t *noise;
+
+static void set_up(void)
+{
+	struct error err = {0};
+	memset(&fixture, 0, sizeof(fixture));
+	store_fixture_open(&fixture);
+	noise = fixture_noise(LARGE, 21);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
+}
+
+static void tear_down(void)
+{
+	store_fixture_close(&fixture);
+	free(noise);
+}
+
+static int put(const char *const key, const size_t len, struct object *const out, struct error *const err)
+{
+	struct object_put_params params = {.bucket = span_text("bucket"), .key = span_text(key)};
+	return fixture_put_object(fixture.store, &params, span_of(noise, len), out, err);
+}
+
+/* What can be done to the key "k", of which a null version and two with ids are there. */
+static int put_small(struct error *const err)
+{
+	struct object object;
+	return put("k", 100, &object, err);
+}
+
+static int put_large(struct error *const err)
+{
+	struct object object;
+	return put("k", LARGE / 2, &object, err);
+}
+
+static int copy_onto(const char *const from, struct error *const err)
+{
+	struct object source;
+	struct object object;
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text(from), fixture.arena, &source, err), 0);
+	struct object_copy_params params = {.source = &source, .bucket = span_text("bucket"), .key = span_text("k")};
+	return fixture_copy(fixture.store, &params, &object, err);
+}
+
+static int copy_small(struct error *const err)
+{
+	return copy_onto("small", err);
+}
+
+static int copy_large(struct error *const err)
+{
+	return copy_onto("large", err);
+}
+
+static int delete_with(struct object_delete_item *const item, struct error *const err)
+{
+	const int result = fixture_delete_items(fixture.store, "bucket", item, 1, err);
+	ck_assert(result != 0 || item->error.kind == ERROR_NONE);
+	return result;
+}
+
+static int delete_key(struct error *const err)
+{
+	struct object_delete_item item = {.key = span_text("k")};
+	return delete_with(&item, err);
+}
+
+static int delete_version(struct error *const err)
+{
+	struct object object;
+	struct object_delete_item item = {.key = span_text("k"), .ref.kind = VERSION_REF_ID};
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"), fixture.arena, &object, err), 0);
+	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
+	return delete_with(&item, err);
+}
+
+static int delete_null(struct error *const err)
+{
+	struct object_delete_item item = {.key = span_text("k"), .ref.kind = VERSION_REF_NULL};
+	return delete_with(&item, err);
+}
+
+static int set_acl(struct error *const err)
+{
+	struct object_change_params params = {.bucket = span_text("bucket"), .key = span_text("k"), .sets_acl = true, .is_public = true};
+	return fixture_change(fixture.store, &params, err);
+}
+
+static int (*const acts[])(struct error *err) = {put_small, put_large, copy_small, copy_large, delete_key, delete_version, delete_null,
+	set_acl};
+enum { ACTS = sizeof(acts) / sizeof(acts[0]) };
+
+#define FAULT(event) "CREATE TRIGGER fault BEFORE " event " BEGIN SELECT RAISE(ABORT, 'a fault of the test'); END"
+static const char *const faults[] = {
+	FAULT("INSERT ON versions"), FAULT("UPDATE ON versions"), FAULT("DELETE ON versions"), FAULT("INSERT ON inline_bytes"),
+	FAULT("DELETE ON inline_bytes"), FAULT("INSERT ON part_sets"), FAULT("UPDATE ON part_sets"), FAULT("DELETE ON part_sets"),
+	FAULT("INSERT ON parts"), FAULT("INSERT ON segments"), FAULT("DELETE ON segments"),
+};
+
+static void make_history(void)
+{
+	struct error err = {0};
+	struct object object;
+	ck_assert_int_eq(put("small", 50, &object, &err), 0);
+	ck_assert_int_eq(put("large", LARGE, &object, &err), 0);
+	ck_assert_int_eq(put("k", LARGE, &object, &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	ck_assert_int_eq(put("k", 200, &object, &err), 0);
+	ck_assert_int_eq(put("k", LARGE / 4, &object, &err), 0);
+}
+
+static const char *const facts[] = {
+	"SELECT COUNT(*) FROM versions", "SELECT SUM(sequence * (state + 3) * (acl + 5) + COALESCE(retired_ms, 0)) FROM versions",
+	"SELECT SUM(version) FROM inline_bytes", "SELECT SUM(id * 7 + holders + is_dead * 1000) FROM part_sets", "SELECT COUNT(*) FROM parts",
+	"SELECT COUNT(*) FROM segments",
+};
+enum { FACTS = sizeof(facts) / sizeof(facts[0]) };
+
+static void read_facts(int64_t out[FACTS])
+{
+	for (size_t i = 0; i < FACTS; i++)
+		out[i] = fixture_count(fixture.store, facts[i]);
+}
+
+/* Whatever statement of a change fails: the key is as it was, and the same change can be made afterwards. */
+START_TEST(a_change_that_fails_leaves_no_half_version)
+{
+	struct error err = {0};
+	int hits = 0;
+	make_history();
+	for (int versioning = 1; versioning <= 2; versioning++) {
+		ck_assert_int_eq(fixture_run(fixture.store, versioning == 1 ? "UPDATE buckets SET versioning = 1"
+			: "UPDATE buckets SET versioning = 2", &err), 0);
+		for (int i = 0; i < ACTS; i++) {
+			int64_t before[FACTS];
+			int64_t after[FACTS];
+			ck_assert_int_eq((i % 2 == 1 ? put_small : put_large)(&err), 0);
+			read_facts(before);
+			ck_assert_msg(fixture_run(fixture.store, faults[_i], &err) == 0, "%s", err.text);
+			const bool failed = acts[i](&err) != 0;
+			ck_assert_int_eq(fixture_run(fixture.store, "DROP TRIGGER fault", &err), 0);
+			read_facts(after);
+			hits += failed;
+			for (int k = 0; failed && k < FACTS; k++)
+				ck_assert_msg(before[k] == after[k], "act %d: %s", i, facts[k]);
+			if (failed)
+				ck_assert_msg(acts[i](&err) == 0, "%s", err.text);
+		}
+	}
+	ck_assert_int_gt(hits, 0);
+}
+END_TEST
+
+struct call {
+	struct change change; /* first */
+	int (*run)(struct db *db, struct error *err);
+};
+
+static int apply_call(struct change *const change, struct db *const db, struct error *const err)
+{
+	return ((struct call *)change)->run(db, err);
+}
+
+static void run_call(int (*const run)(struct db *db, struct error *err))
+{
+	struct error err = {0};
+	struct call call = {.change.apply = apply_call, .run = run};
+	ck_assert_msg(committer_run(store_committer(fixture.store), &call.change, &err) == 0, "%s", err.text);
+}
+
+static int check_plain_sum(struct db *const db, struct error *const err)
+{
+	static const char sql[] = "SELECT checksum FROM versions";
+	struct arena *const arena = arena_new(10000);
+	struct version version;
+	uint64_t sum;
+	ck_assert_int_eq(version_find_current(db, 1, span_text("old"), arena, &version, err), 1);
+	sum = row_sum_bytes(0, span_of(version.id, VERSION_ID_BYTES));
+	sum = row_sum_number(sum, 1);
+	sum = row_sum_bytes(sum, span_text("old"));
+	sum = row_sum_number(sum, 0);
+	sum = row_sum_number(sum, 3);
+	sum = row_sum_bytes(sum, span_text("etag"));
+	sum = row_sum_bytes(sum, span_of(version.digest.bytes, 16));
+	sum = row_sum_bytes(sum, span_of(version.file_hash.bytes, 32));
+	sum = row_sum_number(sum, 77);
+	sum = row_sum_bytes(sum, version.headers);
+	sum = row_sum_number(sum, 0);
+	sum = row_sum_number(sum, 5);
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	ck_assert_int_eq(db_step(statement, err), 1);
+	ck_assert(sum == (uint64_t)db_column_i64(statement, 0));
+	db_reset(statement);
+	arena_free(arena);
+	return 0;
+}
+
+static int push_plain(struct db *const db, struct error *const err)
+{
+	struct version version = {.id = {1, 2, 3}, .bucket = 1, .key = span_text("old"), .size = 3, .etag = "etag", .has_digest = true,
+		.digest.bytes = {4, 5}, .has_file_hash = true, .file_hash.bytes = {6, 7}, .modified_ms = 77, .contents = 5};
+	return version_push(db, BUCKET_UNVERSIONED, NULL, &version, err);
+}
+
+/* Rows as a catalog of before this schema holds them keep their sums: docs/FORMAT.md, "Checksums". */
+START_TEST(a_row_that_uses_no_new_column_has_the_sum_of_the_first_schema)
+{
+	run_call(push_plain);
+	run_call(check_plain_sum);
+}
+END_TEST
+
+/* Each new column is under the sum. */
+static const char *const damages[] = {
+	"UPDATE versions SET has_id = 1 - has_id", "UPDATE versions SET is_marker = 1 - is_marker", "UPDATE versions SET part_count = 2",
+	"UPDATE versions SET checksum_kind = checksum_kind + 16", "UPDATE versions SET checksum_value = zeroblob(8)",
+	"UPDATE versions SET checksum_value = zeroblob(100)", "UPDATE versions SET storage_class = 3", "UPDATE versions SET acl = 1",
+	"UPDATE versions SET tags = x'010061010062'", "UPDATE versions SET digest = NULL", "UPDATE versions SET digest = x'00'",
+	"UPDATE versions SET file_hash = x''", "UPDATE versions SET id = x''",
+};
+
+START_TEST(damaged_columns_are_noticed)
+{
+	struct error err = {0};
+	struct object object;
+	ck_assert_int_eq(put("k", 10, &object, &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, damages[_i], &err), 0);
+	ck_assert_int_eq(object_find_sequence(fixture.store, object.sequence, fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+}
+END_TEST
+
+static const struct digest128 late = {{9, 8, 7}};
+
+static int push_without_digest(struct db *const db, struct error *const err)
+{
+	struct version version = {.id = {1}, .bucket = 1, .key = span_text("k"), .size = 3, .etag = "e-2", .part_count = 2, .modified_ms = 77,
+		.checksum = {CHECKSUM_CRC32, CHECKSUM_COMPOSITE, 4, {1, 2, 3, 4}}, .tags = span_text("\1\0a\1\0b")};
+	return version_push(db, BUCKET_VERSIONED, NULL, &version, err);
+}
+
+static int give_digest(struct db *const db, struct error *const err)
+{
+	struct version version;
+	ck_assert_int_eq(version_find_current(db, 1, span_text("k"), NULL, &version, err), 1);
+	ck_assert(!version.has_digest && !version.has_file_hash && version.part_count == 2);
+	ck_assert_int_eq(version.checksum.type, CHECKSUM_COMPOSITE);
+	return version_set_digest(db, version.sequence, &late, err);
+}
+
+START_TEST(a_digest_can_come_later)
+{
+	struct error err = {0};
+	struct object object;
+	run_call(push_without_digest);
+	run_call(give_digest);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert(object.has_digest && digest128_equal(&object.digest, &late));
+	ck_assert_uint_eq(object.checksum.len, 4);
+}
+END_TEST
+
+START_TEST(a_bucket_with_markers_or_older_versions_alone_is_not_empty)
+{
+	struct error err = {0};
+	struct object object;
+	struct object_delete_item item = {.key = span_text("k")};
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	ck_assert_int_eq(put("k", 10, &object, &err), 0);
+	ck_assert_int_eq(delete_key(&err), 0);
+	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "bucket", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_BUCKET_NOT_EMPTY);
+	item.ref.kind = VERSION_REF_ID;
+	memcpy(item.ref.id, object.version, VERSION_ID_BYTES);
+	ck_assert_int_eq(delete_with(&item, &err), 0);
+	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "bucket", &err), -1); /* the marker is left */
+	ck_assert_int_eq(err.kind, ERROR_BUCKET_NOT_EMPTY);
+}
+END_TEST
+
+Suite *test_version_change_suite(void);
+Suite *test_version_change_suite(void)
+{
+	Suite *const suite = suite_create("version_change");
+	TCase *const tests = tcase_create("version_change");
+	tcase_set_timeout(tests, 120);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_loop_test(tests, a_change_that_fails_leaves_no_half_version, 0, sizeof(faults) / sizeof(faults[0]));
+	tcase_add_test(tests, a_row_that_uses_no_new_column_has_the_sum_of_the_first_schema);
+	tcase_add_loop_test(tests, damaged_columns_are_noticed, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_test(tests, a_digest_can_come_later);
+	tcase_add_test(tests, a_bucket_with_markers_or_older_versions_alone_is_not_empty);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
