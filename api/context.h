@@ -19,6 +19,7 @@ struct api_context {
 	const char *default_namespace; /* "main" */
 	const char *domain;            /* a Host below it names the bucket (virtual hosts); NULL: path style only */
 	uint64_t put_max_bytes;        /* 5 GiB */
+	bool sigv2;                    /* accept SigV2 signatures in queries and forms */
 	const _Atomic bool *stopping;  /* true: answer long polls at once */
 };
 

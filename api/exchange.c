@@ -22,16 +22,18 @@ static bool decode_component(struct exchange *exchange, struct span text, struct
 	return good;
 }
 
+typedef bool equal_fn(struct span a, const char *text);
+
 /* Names hardly ever need decoding, and the router asks for many. */
-static bool is_named(struct exchange *exchange, struct span key, const char *name)
+static bool is_named(struct exchange *exchange, struct span key, const char *name, equal_fn *equal)
 {
 	struct span decoded;
 	if (span_find(key, '%') < 0 && span_find(key, '+') < 0)
-		return span_equal_text(key, name);
-	return decode_component(exchange, key, &decoded) && span_equal_text(decoded, name);
+		return equal(key, name);
+	return decode_component(exchange, key, &decoded) && equal(decoded, name);
 }
 
-bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value)
+static bool find_query(struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
 {
 	struct span rest = exchange->query;
 	struct span pair;
@@ -39,10 +41,20 @@ bool exchange_query(struct exchange *exchange, const char *name, struct span *ou
 		const ptrdiff_t equals = span_find(pair, '=');
 		const struct span key = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
 		const struct span value = equals < 0 ? span_slice(pair, pair.len, 0) : span_slice(pair, (size_t)equals + 1, pair.len);
-		if (pair.len > 0 && is_named(exchange, key, name))
+		if (pair.len > 0 && is_named(exchange, key, name, equal))
 			return decode_component(exchange, value, out_value);
 	}
 	return false;
+}
+
+bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value)
+{
+	return find_query(exchange, name, span_equal_text, out_value);
+}
+
+bool exchange_query_nocase(struct exchange *exchange, const char *name, struct span *out_value)
+{
+	return find_query(exchange, name, span_equal_nocase, out_value);
 }
 
 struct span exchange_header(struct exchange *exchange, const char *name)

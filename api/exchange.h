@@ -81,6 +81,7 @@ struct exchange {
 	struct span parameters[4];         /* of the route's pattern, decoded */
 	size_t parameter_count;
 	int allowed_methods;               /* of enum method, of all routes of the path, when route is NULL after routing */
+	struct span resource;              /* the path with the bucket in front, also on a virtual host; set with the route */
 	const struct principal *principal; /* who asks; NULL: anonymous */
 	int payload_rule;                  /* of enum payload_rule (payload.h), set by identify with what follows */
 	uint8_t payload_sha256[32];
@@ -102,6 +103,7 @@ struct exchange {
 
 /* Decoded value of a query parameter (first of its name), in the arena; false when absent. */
 bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value);
+bool exchange_query_nocase(struct exchange *exchange, const char *name, struct span *out_value); /* the name in any case */
 struct span exchange_header(struct exchange *exchange, const char *name);
 
 /* `sink` gets the body behind a body filter (body_filter.h): handlers add none. A declared length over put_max_bytes is refused here:

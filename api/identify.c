@@ -5,7 +5,8 @@
 #include "api/chunk_signature.h"
 #include "api/keyring.h"
 #include "api/payload.h"
-#include "api/signature_v4.h"
+#include "api/presigned_v4.h"
+#include "api/signature_v2.h"
 
 enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
@@ -125,12 +126,62 @@ static int identify_signature(struct exchange *exchange, struct span authorizati
 	return outcome;
 }
 
+static int identify_presigned_v4(struct exchange *exchange, struct error *err)
+{
+	struct presigned_v4 presigned;
+	uint8_t key[SHA256_BYTES];
+	if (presigned_v4_parse(exchange, &presigned, err) != 0)
+		return -1;
+	const struct signature_v4 *const signature = &presigned.signature;
+	const struct principal *const principal = keyring_find_signing_key(exchange->context->keyring, signature->key_id, signature->date,
+		signature->region, exchange->arena, key);
+	if (principal == NULL)
+		return unknown_key(exchange, signature->key_id, err);
+	int outcome = presigned_v4_check_time(exchange, &presigned, err);
+	if (outcome == 0)
+		outcome = presigned_v4_check(exchange, &presigned, key, err);
+	explicit_bzero(key, sizeof key);
+	if (outcome != 0)
+		return outcome;
+	exchange->principal = principal;
+	const struct span declared = presigned.payload;
+	return payload_read(exchange, declared.data != NULL ? declared : exchange_header(exchange, "x-amz-content-sha256"), false, err);
+}
+
+static int identify_presigned_v2(struct exchange *exchange, struct error *err)
+{
+	struct signature_v2 signature;
+	struct span secret = {NULL, 0};
+	if (signature_v2_parse(exchange, &signature, err) != 0 || signature_v2_check_route(exchange, err) != 0)
+		return -1;
+	const struct principal *const principal = keyring_find_id(exchange->context->keyring, signature.key_id, exchange->arena, &secret);
+	if (principal == NULL)
+		return unknown_key(exchange, signature.key_id, err);
+	const int outcome = signature_v2_check(exchange, &signature, secret, err);
+	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
+	if (outcome != 0)
+		return outcome;
+	exchange->principal = principal;
+	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
+}
+
+/* Who gives no name may not say either what the reply's headers shall be: such a link would speak in the bucket owner's name. */
 static int identify_nobody(struct exchange *exchange, struct error *err)
 {
+	static const char *const overrides[] = {"response-cache-control", "response-content-disposition", "response-content-encoding",
+		"response-content-language", "response-content-type", "response-expires"};
 	struct span value;
-	if (exchange_query(exchange, "X-Amz-Signature", &value) || exchange_query(exchange, "Signature", &value))
-		return error_set(err, ERROR_UNSUPPORTED, "presigned URLs are not supported; sign the request in its Authorization header");
+	for (size_t i = 0; exchange->query.len > 0 && i < sizeof overrides / sizeof overrides[0]; i++)
+		if (exchange_query(exchange, overrides[i], &value))
+			return error_set(err, ERROR_INVALID_REQUEST, "Request specific response headers cannot be used for anonymous GET requests.");
 	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);
+}
+
+static int identify_query(struct exchange *exchange, struct error *err)
+{
+	if (presigned_v4_is_meant(exchange))
+		return identify_presigned_v4(exchange, err);
+	return signature_v2_is_meant(exchange) ? identify_presigned_v2(exchange, err) : identify_nobody(exchange, err);
 }
 
 /* Says which scheme it was, never what stood behind it. */
@@ -150,7 +201,10 @@ int identify(struct exchange *exchange, struct error *err)
 	if (exchange->control)
 		return identify_control(exchange, err);
 	if (authorization.data == NULL)
-		return identify_nobody(exchange, err);
+		return identify_query(exchange, err);
+	if (presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange))
+		return error_set(err, ERROR_INVALID, "Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string "
+			"parameter or the Authorization header should be specified.");
 	if (authorization.len > 7 && span_equal_nocase(span_slice(authorization, 0, 7), "bearer "))
 		return identify_bearer(exchange, span_trim(span_slice(authorization, 7, authorization.len)), err);
 	if (span_starts(authorization, span_text("AWS ")))

@@ -98,3 +98,13 @@ void hmac_sha256(const struct span key, const struct span message, uint8_t out[S
 	hmac_sha256_digest(&state, SHA256_BYTES, out);
 	explicit_bzero(&state, sizeof state);
 }
+
+void hmac_sha1(const struct span key, const struct span message, uint8_t out[SHA1_BYTES])
+{
+	struct hmac_sha1_ctx state;
+	hmac_sha1_set_key(&state, key.len, key.len > 0 ? key.data : out);
+	if (message.len > 0)
+		hmac_sha1_update(&state, message.len, message.data);
+	hmac_sha1_digest(&state, SHA1_BYTES, out);
+	explicit_bzero(&state, sizeof state);
+}

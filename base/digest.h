@@ -1,11 +1,11 @@
-/* Cryptographic digests: SHA-1, SHA-2 and HMAC-SHA-256, over nettle (its one home); MD5 stands in base/md5.h. Any thread; a stream by one at a time. */
+/* Cryptographic digests: SHA-1, SHA-2 and HMAC over both, over nettle (its one home); MD5 stands in base/md5.h. Any thread; a stream by one at a time. */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
 
 #include "base/md5.h"
 #include "base/span.h"
 
-enum { SHA256_BYTES = 32, DIGEST_MAX_BYTES = 64 };
+enum { SHA1_BYTES = 20, SHA256_BYTES = 32, DIGEST_MAX_BYTES = 64 };
 
 enum digest_kind { DIGEST_SHA1, DIGEST_SHA256, DIGEST_SHA512 };
 
@@ -25,5 +25,6 @@ void sha256_stream_free(struct sha256_stream *stream);
 
 void sha256(struct span bytes, uint8_t out[SHA256_BYTES]);
 void hmac_sha256(struct span key, struct span message, uint8_t out[SHA256_BYTES]);
+void hmac_sha1(struct span key, struct span message, uint8_t out[SHA1_BYTES]);
 
 #endif

@@ -129,7 +129,7 @@ static int open_listener(struct daemon *daemon, struct error *err)
 	daemon->context = (struct api_context){
 		.store = daemon->store, .keyring = daemon->keyring, .clock = clock_system(), .log = daemon->log, .metrics = daemon->metrics,
 		.region = configuration->region, .default_namespace = configuration->default_namespace, .domain = configuration->domain,
-		.put_max_bytes = configuration->put_max, .stopping = &daemon->stopping,
+		.put_max_bytes = configuration->put_max, .sigv2 = configuration->sigv2, .stopping = &daemon->stopping,
 	};
 	control_place_init(&daemon->control, daemon->folder.path);
 	const struct listener_options options = {

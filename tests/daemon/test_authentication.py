@@ -1,30 +1,20 @@
 """Who may do what: tokens, signatures, grants, and the errors of each refusal."""
 import datetime
 import hashlib
-import hmac
 import unittest
 import urllib.parse
+from xml.etree import ElementTree
 
-from tests.support.daemon import ROOT_ID, ROOT_SECRET, Daemon
+from tests.support.daemon import Daemon
+from tests.support.signer import UNSIGNED, Signer, encode, utc_now
+
+HOUR = datetime.timedelta(hours=1)
+DAY = datetime.timedelta(days=1)
 
 
-def signed_headers(daemon, method, path, query='', body=b'', key_id=ROOT_ID, secret=ROOT_SECRET, when=None, payload=None, spoil=''):
-    """An independent SigV4 signer: the header form over host, x-amz-content-sha256 and x-amz-date."""
-    when = when or datetime.datetime.now(datetime.timezone.utc)
-    date, day = when.strftime('%Y%m%dT%H%M%SZ'), when.strftime('%Y%m%d')
-    payload = payload or hashlib.sha256(body).hexdigest()
-    headers = {'host': f'127.0.0.1:{daemon.port}', 'x-amz-content-sha256': payload, 'x-amz-date': date}
-    canonical = '\n'.join([method, urllib.parse.quote(urllib.parse.unquote(path), safe='/-._~'), query,
-                           ''.join(f'{name}:{value}\n' for name, value in headers.items()), ';'.join(headers), payload])
-    scope = f'{day}/us-east-1/s3/aws4_request'
-    text = f'AWS4-HMAC-SHA256\n{date}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}'
-    key = ('AWS4' + secret).encode()
-    for part in (day, 'us-east-1', 's3', 'aws4_request'):
-        key = hmac.new(key, part.encode(), hashlib.sha256).digest()
-    signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-    headers['Authorization'] = (f'AWS4-HMAC-SHA256 Credential={key_id}/{scope}, SignedHeaders={";".join(headers)}, '
-                                f'Signature={spoil or signature}')
-    return headers
+def child(reply, name):
+    """The text of an error's child; None when it has none of that name."""
+    return ElementTree.fromstring(reply.body).findtext(name)
 
 
 class Authentication(unittest.TestCase):
@@ -32,6 +22,7 @@ class Authentication(unittest.TestCase):
     def setUpClass(cls):
         cls.daemon = Daemon()
         cls.daemon.start()
+        cls.signer = Signer.of(cls.daemon)
         assert cls.daemon.request('PUT', '/auth').status == 200
         assert cls.daemon.request('PUT', '/auth/key', b'secret').status == 200
 
@@ -51,43 +42,194 @@ class Authentication(unittest.TestCase):
 
     def test_signed_requests(self):
         body = b'signed body'
-        put = self.ask('PUT', '/auth/signed', body, **signed_headers(self.daemon, 'PUT', '/auth/signed', body=body))
+        put = self.ask('PUT', '/auth/signed', body, **self.signer.headers('PUT', '/auth/signed', body=body))
         self.assertEqual(put.status, 200, put.body)
-        got = self.ask('GET', '/auth/signed', **signed_headers(self.daemon, 'GET', '/auth/signed'))
+        got = self.ask('GET', '/auth/signed', **self.signer.headers('GET', '/auth/signed'))
         self.assertEqual(got.body, body)
-        unsigned = self.ask('PUT', '/auth/unsigned', body, **signed_headers(self.daemon, 'PUT', '/auth/unsigned', payload='UNSIGNED-PAYLOAD'))
+        unsigned = self.ask('PUT', '/auth/unsigned', body, **self.signer.headers('PUT', '/auth/unsigned', payload=UNSIGNED))
         self.assertEqual(unsigned.status, 200, unsigned.body)
+
+    def test_any_region_is_accepted(self):
+        for region in ('us-east-1', 'eu-west-1', 'garage', 'auto', 'a-very-long-region-name-that-no-cache-would-hold'):
+            signer = Signer.of(self.daemon, region=region)
+            for _ in range(2):
+                self.assertEqual(self.ask('GET', '/auth/key', **signer.headers('GET', '/auth/key')).status, 200, region)
 
     def test_signed_queries_in_whatever_form_they_are_sent(self):
         canonical = 'delimiter=%2F&list-type=2&prefix=a%20b%2B%2F'
         for sent in ('list-type=2&delimiter=/&prefix=a%20b%2B/', 'prefix=a+b%2b/&list-type=2&delimiter=%2f', canonical):
             with self.subTest(sent=sent):
-                got = self.ask('GET', f'/auth?{sent}', **signed_headers(self.daemon, 'GET', '/auth', query=canonical))
+                got = self.ask('GET', f'/auth?{sent}', **self.signer.headers('GET', f'/auth?{canonical}'))
                 self.assertEqual(got.status, 200, got.body)
                 self.assertIn(b'<Prefix>a b+/</Prefix>', got.body)
-        self.assertEqual(self.ask('GET', '/auth?location', **signed_headers(self.daemon, 'GET', '/auth', query='location=')).status, 200)
-        moved = signed_headers(self.daemon, 'GET', '/auth', query='list-type=2&prefix=a')
+        self.assertEqual(self.ask('GET', '/auth?location', **self.signer.headers('GET', '/auth?location=')).status, 200)
+        moved = self.signer.headers('GET', '/auth?list-type=2&prefix=a')
         self.assertEqual(self.ask('GET', '/auth?list-type=2&prefix=b', **moved).code(), 'SignatureDoesNotMatch')
 
+    def test_keys_with_unusual_characters(self):
+        for key in ("it's (1)*!", 'a+b c', '\u00fcber/\u65e5\u672c', 'a//b/./c/../d', '%41', '~-_.', '100%&=;?#'):
+            path = '/auth/' + urllib.parse.quote(key, safe='/')
+            self.assertEqual(self.ask('PUT', path, b'x', **self.signer.headers('PUT', path, body=b'x')).status, 200, key)
+            raw = '/auth/' + urllib.parse.quote(key, safe="/!*'()~")
+            self.assertEqual(self.ask('GET', raw, **self.signer.headers('GET', path)).status, 200, key)
+            self.assertEqual(self.ask('GET', self.signer.presign('GET', path)).status, 200, key)
+            self.assertEqual(self.ask('GET', self.signer.presign_v2('GET', path)).status, 200, key)
+
     def test_refused_signatures(self):
-        sign = lambda **options: signed_headers(self.daemon, 'GET', '/auth/key', **options)
-        hour = datetime.timedelta(hours=1)
-        now = datetime.datetime.now(datetime.timezone.utc)
+        sign = lambda signer=self.signer, **options: signer.headers('GET', '/auth/key', **options)
+        good = sign()
+        authorization = good['Authorization']
+        turned = lambda old, new: dict(good, Authorization=authorization.replace(old, new))
+        stranger = Signer.of(self.daemon, key_id='NOBODY')
+        forger = Signer.of(self.daemon, secret='other')
+        now = utc_now()
         table = [
-            (sign(spoil='0' * 64), 403, 'SignatureDoesNotMatch'), (sign(secret='other'), 403, 'SignatureDoesNotMatch'),
-            (sign(key_id='NOBODY'), 403, 'InvalidAccessKeyId'), (sign(when=now - hour), 403, 'RequestTimeTooSkewed'),
-            (sign(when=now + hour), 403, 'RequestTimeTooSkewed'), (sign(payload='nonsense'), 400, 'InvalidArgument'),
-            (dict(sign(), Authorization='AWS4-HMAC-SHA256 Credential=x'), 400, 'AuthorizationHeaderMalformed'),
-            (dict(sign(), Authorization='AWS a:b'), 400, 'InvalidRequest'),
+            (turned(authorization[-64:], '0' * 64), 403, 'SignatureDoesNotMatch'), (sign(forger), 403, 'SignatureDoesNotMatch'),
+            (sign(stranger), 403, 'InvalidAccessKeyId'), (sign(when=now - HOUR), 403, 'RequestTimeTooSkewed'),
+            (sign(when=now + HOUR), 403, 'RequestTimeTooSkewed'), (sign(payload='nonsense'), 400, 'InvalidArgument'),
+            (dict(good, Authorization='AWS4-HMAC-SHA256 Credential=x'), 400, 'AuthorizationHeaderMalformed'),
+            (dict(good, Authorization='AWS a:b'), 400, 'InvalidRequest'), (dict(good, Authorization='Basic YTpi'), 400, 'InvalidArgument'),
+            (turned('SHA256 ', 'SHA256  '), 400, 'InvalidArgument'), (turned('SHA256 ', 'SHA512 '), 400, 'InvalidArgument'),
+            (turned('/s3/', '/ec2/'), 400, 'AuthorizationHeaderMalformed'), (turned('aws4_', 'aws5_'), 400, 'AuthorizationHeaderMalformed'),
+            (turned('SignedHeaders=', 'Signed='), 400, 'AuthorizationHeaderMalformed'),
+            (turned(f'/{now:%Y%m%d}/', f'/{now - DAY:%Y%m%d}/'), 400, 'AuthorizationHeaderMalformed'),
+            (turned('host;', ''), 403, 'AccessDenied'), (dict(good, **{'x-amz-meta-a': '1'}), 403, 'AccessDenied'),
+            ({name: value for name, value in good.items() if name != 'x-amz-date'}, 403, 'AccessDenied'),
+            ({name: value for name, value in good.items() if name != 'x-amz-content-sha256'}, 400, 'InvalidRequest'),
+            (sign(extra={'x-amz-security-token': 't'}), 400, 'InvalidToken'),
+            (sign(payload='STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD'), 501, 'NotImplemented'),
+            (sign(payload='STREAMING-AWS4-HMAC-SHA256-PAYLOAD'), 400, 'InvalidRequest'),
         ]
         for headers, status, code in table:
             got = self.ask('GET', '/auth/key', **headers)
-            self.assertEqual((got.status, got.code()), (status, code), got.body)
+            self.assertEqual((got.status, got.code()), (status, code), (headers, got.body))
+            self.assertEqual(child(got, 'RequestId'), got.headers['x-amz-request-id'])
+            self.assertTrue(got.headers['x-amz-id-2'])
+
+    def test_what_errors_tell(self):
+        forger = Signer.of(self.daemon, secret='other')
+        got = self.ask('GET', '/auth/key?a=1', **forger.headers('GET', '/auth/key?a=1'))
+        self.assertEqual(child(got, 'AWSAccessKeyId'), forger.key_id)
+        self.assertEqual(child(got, 'CanonicalRequest').split('\n')[:3], ['GET', '/auth/key', 'a=1'])
+        self.assertEqual(bytes.fromhex(child(got, 'CanonicalRequestBytes')).decode(), child(got, 'CanonicalRequest'))
+        self.assertEqual(bytes.fromhex(child(got, 'StringToSignBytes')).decode(), child(got, 'StringToSign'))
+        self.assertEqual(len(child(got, 'SignatureProvided')), 64)
+        right = self.signer.headers('GET', '/auth/key?a=1')['Authorization'][-64:]
+        self.assertNotIn(right.encode(), got.body)
+        late = self.ask('GET', '/auth/key', **self.signer.headers('GET', '/auth/key', when=utc_now() - HOUR))
+        self.assertEqual(child(late, 'MaxAllowedSkewMilliseconds'), '900000')
+        self.assertTrue(child(late, 'RequestTime') and child(late, 'ServerTime'))
+        malformed = self.ask('GET', '/auth/key', Authorization='AWS4-HMAC-SHA256 Credential=x')
+        self.assertEqual(child(malformed, 'Region'), 'us-east-1')
+        nonsense = self.ask('GET', '/auth/key', **self.signer.headers('GET', '/auth/key', payload='nonsense'))
+        self.assertEqual((child(nonsense, 'ArgumentName'), child(nonsense, 'ArgumentValue')), ('x-amz-content-sha256', 'nonsense'))
+
+    def test_dates_in_either_header_and_form(self):
+        """x-amz-date is not the only place; an HTTP date signs as the same instant."""
+        when = utc_now().replace(microsecond=0)
+        http = when.strftime('%a, %d %b %Y %H:%M:%S GMT')
+        for name, text in (('date', http), ('date', f'{when:%Y%m%dT%H%M%SZ}'), ('x-amz-date', http)):
+            sent = {'host': self.signer.host, 'x-amz-content-sha256': UNSIGNED, name: text}
+            signature = self.signer.signature_v4('GET', '/auth/key', sent, UNSIGNED, when)
+            sent['Authorization'] = (f'AWS4-HMAC-SHA256 Credential={self.signer.key_id}/{self.signer.scope(when)},'
+                                     f'SignedHeaders={";".join(sorted(sent))},Signature={signature}')
+            got = self.ask('GET', '/auth/key', **sent)
+            self.assertEqual(got.status, 200, (name, text, got.body))
+
+    def test_presigned_urls(self):
+        for presign in (self.signer.presign, self.signer.presign_v2):
+            with self.subTest(presign=presign.__name__):
+                self.assertEqual(self.ask('PUT', presign('PUT', '/auth/linked'), b'by link').status, 200)
+                got = self.ask('GET', presign('GET', '/auth/linked'))
+                self.assertEqual((got.status, got.body), (200, b'by link'))
+                self.assertEqual(self.ask('HEAD', presign('HEAD', '/auth/linked')).status, 200)
+                self.assertEqual(self.ask('HEAD', presign('GET', '/auth/linked')).status, 403)
+                self.assertEqual(self.ask('PUT', presign('GET', '/auth/linked'), b'x').code(), 'SignatureDoesNotMatch')
+                self.assertEqual(self.ask('GET', presign('GET', '/auth/linked').replace('linked', 'key')).code(), 'SignatureDoesNotMatch')
+                ranged = self.ask('GET', presign('GET', '/auth/linked'), Range='bytes=0-1')
+                self.assertEqual((ranged.status, ranged.body), (206, b'by'))
+                listed = self.ask('GET', presign('GET', '/auth?list-type=2&prefix=linked'))
+                self.assertIn(b'<Key>linked</Key>', listed.body)
+                self.assertEqual(self.ask('DELETE', presign('DELETE', '/auth/linked')).status, 204)
+
+    def test_presigned_headers_and_overrides(self):
+        extra = {'x-amz-meta-color': 'blue', 'Content-Type': 'text/plain'}
+        for presign in (self.signer.presign, self.signer.presign_v2):
+            with self.subTest(presign=presign.__name__):
+                target = presign('PUT', '/auth/with-headers', extra=extra)
+                self.assertEqual(self.ask('PUT', target, b'x', **extra).status, 200)
+                self.assertEqual(self.ask('PUT', target, b'x', **dict(extra, **{'x-amz-meta-color': 'red'})).code(), 'SignatureDoesNotMatch')
+                self.assertEqual(self.ask('PUT', target, b'x', **dict(extra, **{'x-amz-meta-more': '1'})).status, 403)
+                got = self.ask('GET', presign('GET', '/auth/with-headers?response-content-type=image%2Fpng'))
+                self.assertEqual((got.status, got.headers['x-amz-meta-color']), (200, 'blue'))
+
+    def test_refused_presigned_urls(self):
+        now = utc_now()
+        good = lambda **options: self.signer.presign('GET', '/auth/key', **options)
+        stranger, forger = Signer.of(self.daemon, key_id='NOBODY'), Signer.of(self.daemon, secret='other')
+        table = [
+            (good(when=now - HOUR, expires=60), 403, 'AccessDenied'), (good(when=now + HOUR), 403, 'AccessDenied'),
+            (good(expires=0), 403, 'AccessDenied'), (good(expires=-5), 403, 'AccessDenied'), (good(expires=604801), 403, 'AccessDenied'),
+            (good(expires='soon'), 400, 'AuthorizationQueryParametersError'),
+            (stranger.presign('GET', '/auth/key'), 403, 'InvalidAccessKeyId'), (forger.presign('GET', '/auth/key'), 403, 'SignatureDoesNotMatch'),
+            (good(parameters={'X-Amz-Algorithm': 'AWS4-HMAC-SHA512'}), 400, 'AuthorizationQueryParametersError'),
+            (good(parameters={'X-Amz-Date': 'today'}), 400, 'AuthorizationQueryParametersError'),
+            (good(parameters={'X-Amz-Credential': 'x'}), 400, 'AuthorizationQueryParametersError'),
+            (good(parameters={'X-Amz-SignedHeaders': 'range'}), 403, 'AccessDenied'),
+            (good() + '&X-Amz-Security-Token=t', 400, 'InvalidToken'),
+            (self.signer.presign_v2('GET', '/auth/key', expires=-5), 403, 'AccessDenied'),
+            (stranger.presign_v2('GET', '/auth/key'), 403, 'InvalidAccessKeyId'),
+            (forger.presign_v2('GET', '/auth/key'), 403, 'SignatureDoesNotMatch'),
+            (self.signer.presign_v2('GET', '/auth/key').replace('Expires=', 'Expires=x'), 403, 'AccessDenied'),
+            (self.signer.presign_v2('GET', '/auth/key') + '&retention', 403, 'AccessDenied'),
+        ]
+        for name in ('X-Amz-Algorithm', 'X-Amz-Credential', 'X-Amz-Date', 'X-Amz-Expires', 'X-Amz-SignedHeaders'):
+            table.append((good(parameters={name: None}), 400, 'AuthorizationQueryParametersError'))
+        for target, status, code in table:
+            got = self.ask('GET', target)
+            self.assertEqual((got.status, got.code()), (status, code), (target, got.body))
+        expired = self.ask('GET', good(when=now - HOUR, expires=60))
+        self.assertEqual(child(expired, 'X-Amz-Expires'), '60')
+        self.assertTrue(child(expired, 'Expires') < child(expired, 'ServerTime'))
+        both = self.daemon.request('GET', good())
+        self.assertEqual((both.status, both.code()), (400, 'InvalidArgument'))
+
+    def test_lower_case_presigned_parameters(self):
+        now = utc_now()
+        query = '&'.join(f'{name}={encode(value)}' for name, value in {
+            'x-amz-algorithm': 'AWS4-HMAC-SHA256', 'x-amz-credential': f'{self.signer.key_id}/{self.signer.scope(now)}',
+            'x-amz-date': f'{now:%Y%m%dT%H%M%SZ}', 'x-amz-expires': '60', 'x-amz-signedheaders': 'host'}.items())
+        signature = self.signer.signature_v4('GET', f'/auth/key?{query}', {'host': self.signer.host}, UNSIGNED, now)
+        self.assertEqual(self.ask('GET', f'/auth/key?{query}&x-amz-signature={signature}').status, 200)
+
+    def test_presigned_put_of_a_known_body(self):
+        digest = hashlib.sha256(b'this body').hexdigest()
+        target = self.signer.presign('PUT', '/auth/known', payload=digest, parameters={'X-Amz-Content-Sha256': digest})
+        self.assertEqual(self.ask('PUT', target, b'that body').code(), 'XAmzContentSHA256Mismatch')
+        self.assertEqual(self.ask('PUT', target, b'this body').status, 200)
+
+    def test_anonymous_overrides_are_refused(self):
+        got = self.ask('GET', '/auth/key?response-content-type=text/html')
+        self.assertEqual((got.status, got.code()), (400, 'InvalidRequest'))
+
+    def test_a_presigned_url_of_a_limited_key_does_what_the_key_may(self):
+        key = self.daemon.add_key('--name', 'linker', '--grant', 'auth/runs=read')
+        signer = Signer.of(self.daemon, key_id=key['key_id'], secret=key['secret'])
+        self.daemon.request('PUT', '/auth/runs/linked', b'granted')
+        for presign in (signer.presign, signer.presign_v2):
+            self.assertEqual(self.ask('GET', presign('GET', '/auth/runs/linked')).status, 200)
+            self.assertEqual(self.ask('GET', presign('GET', '/auth/key')).code(), 'AccessDenied')
+            self.assertEqual(self.ask('PUT', presign('PUT', '/auth/runs/linked'), b'x').code(), 'AccessDenied')
+        self.daemon.admin('keys', 'revoke', key['key_id'])
+        self.assertEqual(self.ask('GET', signer.presign('GET', '/auth/runs/linked')).code(), 'InvalidAccessKeyId')
+        self.assertEqual(self.ask('GET', '/auth/runs/linked', **signer.headers('GET', '/auth/runs/linked')).code(), 'InvalidAccessKeyId')
 
     def test_signed_payload_is_verified(self):
-        headers = signed_headers(self.daemon, 'PUT', '/auth/forged', body=b'the right body')
+        headers = self.signer.headers('PUT', '/auth/forged', body=b'the right body')
         got = self.ask('PUT', '/auth/forged', b'another body!!', **headers)
         self.assertEqual((got.status, got.code()), (400, 'XAmzContentSHA256Mismatch'))
+        self.assertEqual(child(got, 'ClientComputedContentSHA256'), headers['x-amz-content-sha256'])
+        self.assertEqual(child(got, 'S3ComputedContentSHA256'), self.signer.headers('PUT', '/', body=b'another body!!')['x-amz-content-sha256'])
         self.assertEqual(self.daemon.request('GET', '/auth/forged').status, 404)
 
     def test_grants_give_exactly_what_they_name(self):
@@ -124,6 +266,28 @@ class Authentication(unittest.TestCase):
             stored = catalog.read() + wal.read()
         for secret in (key['secret'], key['token']):
             self.assertNotIn(secret.encode(), stored)
+
+
+class Version2Off(unittest.TestCase):
+    def test_switch(self):
+        with Daemon(tls=False, arguments=['--sigv2=off']) as daemon:
+            daemon.request('PUT', '/auth')
+            daemon.request('PUT', '/auth/key', b'secret')
+            signer = Signer.of(daemon)
+            got = daemon.request('GET', signer.presign_v2('GET', '/auth/key'), token=None)
+            self.assertEqual((got.status, got.code()), (400, 'InvalidRequest'))
+            self.assertEqual(daemon.request('GET', signer.presign('GET', '/auth/key'), token=None).status, 200)
+
+
+class VirtualHosts(unittest.TestCase):
+    def test_signatures_on_a_virtual_host(self):
+        with Daemon(tls=False, arguments=['--domain', 'example.test']) as daemon:
+            daemon.request('PUT', '/auth')
+            daemon.request('PUT', '/auth/key', b'secret')
+            signer = Signer('auth.example.test')
+            for target in (signer.presign('GET', '/key'), signer.presign_v2('GET', '/key', resource='/auth/key')):
+                self.assertEqual(daemon.request('GET', target, headers={'Host': 'auth.example.test'}, token=None).body, b'secret')
+            self.assertEqual(daemon.request('GET', '/key', headers=signer.headers('GET', '/key'), token=None).body, b'secret')
 
 
 if __name__ == '__main__':

@@ -7,9 +7,9 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.daemon.test_authentication import signed_headers
 from tests.support.checkpoints import sha256
 from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
+from tests.support.signer import Signer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VERSIONS = sorted(name for name in os.listdir(HERE) if os.path.exists(os.path.join(HERE, name, 'expected.json')))
@@ -124,7 +124,7 @@ class Store(Golden):
     def test_keys_and_grants(self):
         reader = self.expected['reader']
         inside, outside = self.target('public/weights.bf16'), self.target('inline')
-        signed = lambda path, key: signed_headers(self.daemon, 'GET', path, key_id=key['key_id'], secret=key['secret'])
+        signed = lambda path, key: Signer.of(self.daemon, key_id=key['key_id'], secret=key['secret']).headers('GET', path)
         self.assertEqual(self.get(inside, token=reader['token']).status, 200)
         self.assertEqual(self.get(outside, token=reader['token']).status, 403)
         self.assertEqual(self.daemon.request('PUT', inside, b'no', token=reader['token']).status, 403)

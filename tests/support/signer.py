@@ -141,7 +141,7 @@ class Signer:
         when = when or utc_now()
         path, query = split_target(target)
         until = int(when.timestamp()) + expires
-        headers = {name.lower(): ' '.join(value.split()) for name, value in (extra or {}).items()}
+        headers = {name.lower(): value.strip() for name, value in (extra or {}).items()}
         amz = ''.join(f'{name}:{headers[name]}\n' for name in sorted(headers) if name.startswith('x-amz-'))
         parts = sorted((name, value) for name, value in query_pairs(query) if name in SUB_RESOURCES)
         signed_query = '&'.join(name if value is None else f'{name}={value}' for name, value in parts)

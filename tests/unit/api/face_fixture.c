@@ -32,7 +32,7 @@ void face_fixture_open(struct face_fixture *const fixture)
 	fixture->arena = arena_new(1024 * 1024);
 	open_store(fixture);
 	fixture->context = (struct api_context){.store = fixture->store, .keyring = fixture->keyring, .clock = clock_system(),
-		.region = "us-east-1", .default_namespace = "main", .put_max_bytes = (uint64_t)5 << 30, .stopping = &fixture->stopping};
+		.region = "us-east-1", .default_namespace = "main", .put_max_bytes = (uint64_t)5 << 30, .sigv2 = true, .stopping = &fixture->stopping};
 	const struct keyring_new_key root = {.name = "root", .namespace = "main", .is_root = true, .id = "ROOTKEYOFTHETESTS000",
 		.secret = "secret-of-the-root-key-of-the-tests-0000", .token = face_fixture_root_token};
 	struct keyring_made_key made;

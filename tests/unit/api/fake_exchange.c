@@ -65,6 +65,7 @@ static const struct api_context *default_context(struct arena *arena)
 	context->region = "us-east-1";
 	context->default_namespace = "main";
 	context->put_max_bytes = (uint64_t)5 << 30;
+	context->sigv2 = true;
 	return context;
 }
 

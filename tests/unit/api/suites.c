@@ -5,6 +5,8 @@ Suite *test_exchange_suite(void);
 Suite *test_router_suite(void);
 Suite *test_identify_suite(void);
 Suite *test_signature_v4_suite(void);
+Suite *test_presigned_v4_suite(void);
+Suite *test_signature_v2_suite(void);
 Suite *test_keyring_suite(void);
 Suite *test_body_filter_suite(void);
 Suite *test_aws_chunked_suite(void);
@@ -25,6 +27,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_router_suite,
 	test_identify_suite,
 	test_signature_v4_suite,
+	test_presigned_v4_suite,
+	test_signature_v2_suite,
 	test_keyring_suite,
 	test_body_filter_suite,
 	test_aws_chunked_suite,

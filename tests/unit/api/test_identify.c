@@ -229,15 +229,68 @@ START_TEST(other_authorization_headers)
 }
 END_TEST
 
-START_TEST(presigned_urls_are_said_to_be_unsupported)
+static const struct { const char *target; const char *authorization; enum error_kind kind; } queries[] = {
+	{"/bkt/k?X-Amz-Algorithm=AWS4-HMAC-SHA256", NULL, ERROR_AUTH_QUERY},
+	{"/bkt/k?x-amz-signature=00", NULL, ERROR_AUTH_QUERY},
+	{"/bkt/k?X-Amz-Signature=00", "Bearer root-token-of-the-tests", ERROR_INVALID},
+	{"/bkt/k?Signature=00&AWSAccessKeyId=" KEY_ID "&Expires=1770000001", "Bearer root-token-of-the-tests", ERROR_INVALID},
+	{"/bkt/k?Signature=00", NULL, ERROR_DENIED},
+	{"/bkt/k?Signature=00&AWSAccessKeyId=" KEY_ID "&Expires=1770000001", NULL, ERROR_SIGNATURE},
+	{"/bkt/k?Signature=00&AWSAccessKeyId=NOBODY&Expires=1770000001", NULL, ERROR_UNKNOWN_KEY_ID},
+	{"/bkt/k?Signature=00&AWSAccessKeyId=" KEY_ID "&Expires=1769999999", NULL, ERROR_DENIED},
+	{"/bkt/k?response-content-type=text/html", NULL, ERROR_INVALID_REQUEST},
+	{"/bkt/k?response-content-type=text/html", "Bearer root-token-of-the-tests", ERROR_NONE},
+	{"/bkt/k?prefix=Signature", NULL, ERROR_NONE},
+};
+
+START_TEST(what_the_query_says)
 {
 	struct desk desk;
 	struct error err = {0};
 	open_desk(&desk);
-	struct fake_exchange *const fake = fake_exchange_new(&desk.fixture.context, METHOD_GET, "/bkt/k?X-Amz-Algorithm=A&X-Amz-Signature=00");
-	ck_assert_int_eq(identify(&fake->exchange, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
+	struct fake_exchange *const fake = fake_exchange_new(&desk.fixture.context, METHOD_GET, queries[_i].target);
+	if (queries[_i].authorization != NULL)
+		fake_exchange_add(fake, "Authorization", queries[_i].authorization);
+	identify(&fake->exchange, &err);
+	ck_assert_msg(err.kind == queries[_i].kind, "%s: %s %s", queries[_i].target, error_kind_name(err.kind), err.text);
+	ck_assert_int_eq(fake->exchange.principal != NULL, err.kind == ERROR_NONE && queries[_i].authorization != NULL);
 	fake_exchange_free(fake);
+	close_desk(&desk);
+}
+END_TEST
+
+START_TEST(version_2_can_be_switched_off)
+{
+	struct desk desk;
+	struct error err = {0};
+	open_desk(&desk);
+	desk.fixture.context.sigv2 = false;
+	struct fake_exchange *const fake = fake_exchange_new(&desk.fixture.context, METHOD_GET, queries[5].target);
+	ck_assert_int_eq(identify(&fake->exchange, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID_REQUEST);
+	fake_exchange_free(fake);
+	close_desk(&desk);
+}
+END_TEST
+
+START_TEST(a_wrong_signature_shows_what_was_signed)
+{
+	static const char *const names[] = {"AWSAccessKeyId", "StringToSign", "SignatureProvided", "StringToSignBytes", "CanonicalRequest",
+		"CanonicalRequestBytes"};
+	struct desk desk;
+	struct error err = {0};
+	struct signing signing = good;
+	signing.secret = "another-secret";
+	open_desk(&desk);
+	ck_assert_int_eq(identify_signed(&desk, &signing, &err), -1);
+	const struct exchange *const exchange = &desk.fake->exchange;
+	ck_assert_uint_eq(exchange->error_field_count, 6);
+	for (size_t i = 0; i < 6; i++)
+		ck_assert_str_eq(exchange->error_fields[i].name, names[i]);
+	ck_assert(span_equal_text(exchange->error_fields[0].value, KEY_ID));
+	ck_assert(span_starts(exchange->error_fields[1].value, span_text("AWS4-HMAC-SHA256\n20260202T024000Z\n20260202/us-east-1/s3/aws4_request\n")));
+	ck_assert(span_starts(exchange->error_fields[4].value, span_text("GET\n/bkt/k\na=1&b=2\nhost:localhost:9000\n")));
+	ck_assert(span_starts(exchange->error_fields[5].value, span_text("47 45 54 0a")));
 	close_desk(&desk);
 }
 END_TEST
@@ -267,7 +320,9 @@ Suite *test_identify_suite(void)
 	tcase_add_loop_test(tcase, each_fault_has_its_own_answer, 0, sizeof bad / sizeof bad[0]);
 	tcase_add_test(tcase, fifteen_minutes_of_skew_are_allowed);
 	tcase_add_loop_test(tcase, other_authorization_headers, 0, sizeof plain / sizeof plain[0]);
-	tcase_add_test(tcase, presigned_urls_are_said_to_be_unsupported);
+	tcase_add_loop_test(tcase, what_the_query_says, 0, sizeof queries / sizeof queries[0]);
+	tcase_add_test(tcase, version_2_can_be_switched_off);
+	tcase_add_test(tcase, a_wrong_signature_shows_what_was_signed);
 	tcase_add_test(tcase, the_control_socket_acts_as_root);
 	suite_add_tcase(suite, tcase);
 	return suite;
