@@ -2,21 +2,38 @@
 
 #include "api/keyring.h"
 #include "api/router.h"
-#include "storage/bucket.h"
+#include "storage/object.h"
 
-/* What each access rule asks of the principal: a permission on bucket and key. */
-enum key_rule { KEY_NONE, KEY_PARAMETER, KEY_PREFIX_QUERY, KEY_RUN };
+/* What each access rule asks of the caller: a permission on bucket and key. `shared`: the grants of the bucket count (storage/bucket_grant.h);
+ * else it is a matter of its owner and of keys that were given for it. */
+enum key_rule { KEY_NONE, KEY_PARAMETER, KEY_PREFIX_QUERY, KEY_RUN, KEY_ANY };
 static const struct access_rule {
 	unsigned permission;
 	enum key_rule key;
+	bool shared;
 } access_rules[] = {
-	[ACCESS_BUCKET_LIST] = {PERMISSION_LIST, KEY_PREFIX_QUERY},
-	[ACCESS_BUCKET_RUNS] = {PERMISSION_LIST, KEY_NONE},
-	[ACCESS_BUCKET_ADMIN] = {PERMISSION_ADMIN, KEY_NONE},
-	[ACCESS_OBJECT_READ] = {PERMISSION_READ, KEY_PARAMETER},
-	[ACCESS_OBJECT_WRITE] = {PERMISSION_WRITE, KEY_PARAMETER},
-	[ACCESS_RUN_READ] = {PERMISSION_READ, KEY_RUN},
-	[ACCESS_RUN_WRITE] = {PERMISSION_WRITE, KEY_RUN},
+	[ACCESS_BUCKET_KNOWN] = {0, KEY_ANY, true},
+	[ACCESS_BUCKET_LIST] = {PERMISSION_LIST, KEY_PREFIX_QUERY, true},
+	[ACCESS_BUCKET_RUNS] = {PERMISSION_LIST, KEY_NONE, true},
+	[ACCESS_BUCKET_SETTINGS] = {PERMISSION_LIST, KEY_NONE, false},
+	[ACCESS_BUCKET_ADMIN] = {PERMISSION_ADMIN, KEY_NONE, false},
+	[ACCESS_OBJECT_READ] = {PERMISSION_READ, KEY_PARAMETER, true},
+	[ACCESS_OBJECT_WRITE] = {PERMISSION_WRITE, KEY_PARAMETER, true},
+	[ACCESS_OBJECT_DELETE] = {PERMISSION_DELETE, KEY_PARAMETER, true},
+	[ACCESS_OBJECT_TAGS_READ] = {PERMISSION_READ, KEY_PARAMETER, false},
+	[ACCESS_OBJECT_TAGS_WRITE] = {PERMISSION_WRITE, KEY_PARAMETER, false},
+	[ACCESS_OBJECT_ADMIN] = {PERMISSION_ADMIN, KEY_PARAMETER, false},
+	[ACCESS_RUN_READ] = {PERMISSION_READ, KEY_RUN, true},
+	[ACCESS_RUN_WRITE] = {PERMISSION_WRITE, KEY_RUN, false},
+};
+
+struct question {
+	struct span bucket;
+	struct span key;
+	unsigned permission;
+	bool anywhere;    /* any permission on any key will do */
+	bool shared;
+	bool object_acl;  /* the object's own ACL may give it too */
 };
 
 static struct span rule_key(struct exchange *exchange, enum key_rule rule)
@@ -32,26 +49,100 @@ static struct span rule_key(struct exchange *exchange, enum key_rule rule)
 	return key;
 }
 
-int authorise_key(struct exchange *exchange, struct span name, struct span key, unsigned permission, struct error *err)
+static bool has_any_grant(const struct principal *principal, struct span bucket)
+{
+	for (size_t i = 0; i < principal->grant_count; i++)
+		if (span_equal(principal->grants[i].bucket, bucket))
+			return true;
+	return false;
+}
+
+/* By its own grants or its account: there `write` deletes too, and reading is reading whatever the version. */
+static bool key_allows(const struct principal *principal, const struct question *question, struct span owner)
+{
+	unsigned needed = question->permission & ~(unsigned)PERMISSION_VERSIONS;
+	if ((needed & PERMISSION_DELETE) != 0)
+		needed = (needed & ~(unsigned)PERMISSION_DELETE) | PERMISSION_WRITE;
+	if (question->anywhere && principal != NULL && principal->grant_count > 0)
+		return has_any_grant(principal, question->bucket);
+	return principal_allows(principal, question->bucket, owner, question->key, needed);
+}
+
+static int object_allows(struct exchange *exchange, const struct question *question, int64_t bucket, bool *out_allows, struct error *err)
+{
+	struct error missing = {0};
+	struct object object;
+	struct version_ref ref = {.kind = VERSION_REF_CURRENT};
+	struct span text;
+	bool honoured = false;
+	if (exchange_query(exchange, "versionId", &text) && !version_ref_parse(text, &ref))
+		return 0;
+	if (object_find_version(exchange->context->store, question->bucket, question->key, &ref, exchange->arena, &object, &missing) != 0
+		|| !object.is_public)
+		return 0; /* what is not there is not public either */
+	if (bucket_grant_honours_object_acl(exchange->context->store, bucket, &honoured, err) != 0)
+		return -1;
+	*out_allows = honoured;
+	return 0;
+}
+
+/* One indexed read; then the object, whose ACL may be all that speaks for the caller. */
+static int bucket_allows(struct exchange *exchange, const struct question *question, const struct bucket *bucket, bool *out_allows,
+	struct error *err)
+{
+	const struct principal *const principal = exchange->principal;
+	struct span versions;
+	const bool names_versions = exchange_query(exchange, "versionId", &versions) || exchange_query(exchange, "versions", &versions);
+	const struct bucket_question asked = {
+		.bucket = bucket->id,
+		.account = principal != NULL ? principal->namespace : (struct span){NULL, 0},
+		.key = question->key,
+		.permissions = question->permission | (names_versions ? (unsigned)PERMISSION_VERSIONS : 0U),
+		.anywhere = question->anywhere,
+	};
+	if (bucket_grant_allows(exchange->context->store, &asked, out_allows, err) != 0)
+		return -1;
+	return *out_allows || !question->object_acl ? 0 : object_allows(exchange, question, bucket->id, out_allows, err);
+}
+
+static int refuse(const struct principal *principal, struct span bucket, struct error *err)
+{
+	if (principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
+	return error_set(err, ERROR_DENIED, "the key %.*s may not do this in bucket %.*s", (int)principal->key_id.len,
+		(const char *)principal->key_id.data, (int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+}
+
+static int judge(struct exchange *exchange, const struct question *question, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	struct bucket bucket = {0};
 	struct error missing = {0};
-	if (principal == NULL)
-		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
-	if (principal->is_root)
+	bool allows = false;
+	if (principal != NULL && principal->is_root)
 		return 0;
-	if (bucket_find(exchange->context->store, name, exchange->arena, &bucket, &missing) != 0) {
-		if (missing.kind != ERROR_NO_BUCKET) {
-			*err = missing;
-			return -1;
-		}
-		bucket.owner = (struct span){NULL, 0};
+	if (principal == NULL && !question->shared)
+		return refuse(principal, question->bucket, err);
+	const bool exists = bucket_find(exchange->context->store, question->bucket, exchange->arena, &bucket, &missing) == 0;
+	if (!exists && (principal == NULL || missing.kind != ERROR_NO_BUCKET)) {
+		*err = missing;
+		return -1;
 	}
-	if (principal_allows(principal, name, bucket.owner, key, permission))
+	if (!exists)
+		bucket.owner = (struct span){NULL, 0};
+	if (key_allows(principal, question, bucket.owner))
 		return 0;
-	return error_set(err, ERROR_DENIED, "the key %.*s may not do this in bucket %.*s", (int)principal->key_id.len,
-		(const char *)principal->key_id.data, (int)(name.len < 63 ? name.len : 63), (const char *)name.data);
+	/* A key with grants may do what they name and nothing else. */
+	const bool may_share = exists && question->shared && (principal == NULL || principal->grant_count == 0);
+	if (may_share && bucket_allows(exchange, question, &bucket, &allows, err) != 0)
+		return -1;
+	return allows ? 0 : refuse(principal, question->bucket, err);
+}
+
+int authorise_key(struct exchange *exchange, struct span name, struct span key, unsigned permission, struct error *err)
+{
+	const struct question question = {.bucket = name, .key = key, .permission = permission, .shared = true};
+	return judge(exchange, &question, err);
 }
 
 static bool may_create(const struct principal *principal, struct span bucket)
@@ -60,22 +151,33 @@ static bool may_create(const struct principal *principal, struct span bucket)
 	return principal_allows(principal, bucket, nothing, nothing, PERMISSION_ADMIN);
 }
 
+static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)
+{
+	const struct question question = {
+		.bucket = exchange->parameters[0],
+		.key = rule_key(exchange, rule->key),
+		.permission = rule->permission,
+		.anywhere = rule->key == KEY_ANY,
+		.shared = rule->shared,
+		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,
+	};
+	return judge(exchange, &question, err);
+}
+
 int authorise(struct exchange *exchange, struct error *err)
 {
 	const enum access access = exchange->route->access;
 	const struct principal *const principal = exchange->principal;
 	if (access == ACCESS_ANYONE)
 		return 0;
+	if (access > ACCESS_CREATE_BUCKET)
+		return judge_route(exchange, &access_rules[access], err);
 	if (principal == NULL)
 		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
 	if (access == ACCESS_SIGNED_IN || principal->is_root)
 		return 0;
 	if (access == ACCESS_ROOT)
 		return error_set(err, ERROR_DENIED, "only the root key may do this");
-	if (access != ACCESS_CREATE_BUCKET) {
-		const struct access_rule *const rule = &access_rules[access];
-		return authorise_key(exchange, exchange->parameters[0], rule_key(exchange, rule->key), rule->permission, err);
-	}
 	if (!may_create(principal, exchange->parameters[0]))
 		return error_set(err, ERROR_DENIED, "the grants of this key do not let it make this bucket");
 	return 0;

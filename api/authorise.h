@@ -7,8 +7,10 @@
 
 /* The access rule of exchange->route. 0; no_credentials, denied. */
 int authorise(struct exchange *exchange, struct error *err);
-/* One permission (storage/account.h) on one key of a bucket, which need not be the route's. 0; no_credentials, denied. A bucket that does not
- * exist is judged as if it were the caller's, so that the caller learns that it does not exist. */
+/* Permissions (storage/account.h, and bucket_grant.h: DELETE of a key, VERSIONS besides when an older version is named) on one key of a bucket,
+ * which need not be the route's. The owner and keys with grants are judged by these alone; others and anonymous callers by what the bucket
+ * grants: one indexed read. 0; no_credentials, denied; no_bucket for the anonymous. For others a bucket that does not exist is judged as if it
+ * were theirs, so that they learn that it does not exist. */
 int authorise_key(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err);
 
 #endif

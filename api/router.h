@@ -14,11 +14,17 @@ enum access {
 	ACCESS_SIGNED_IN,    /* any valid key: ListBuckets shows its own */
 	ACCESS_ROOT,         /* admin routes, control socket */
 	ACCESS_CREATE_BUCKET,
+	ACCESS_BUCKET_KNOWN, /* any permission on anything in the bucket */
 	ACCESS_BUCKET_LIST,  /* PERMISSION_LIST on bucket (with the `prefix` query as prefix) */
 	ACCESS_BUCKET_RUNS,  /* PERMISSION_LIST on the whole bucket: runs are not listed by prefix */
+	ACCESS_BUCKET_SETTINGS, /* the same, but not by grants of the bucket: reading its settings */
 	ACCESS_BUCKET_ADMIN,
-	ACCESS_OBJECT_READ,  /* PERMISSION_READ on bucket/key */
+	ACCESS_OBJECT_READ,  /* PERMISSION_READ on bucket/key, or the object is public */
 	ACCESS_OBJECT_WRITE,
+	ACCESS_OBJECT_DELETE,
+	ACCESS_OBJECT_TAGS_READ,  /* PERMISSION_READ, but not by grants of the bucket or the object */
+	ACCESS_OBJECT_TAGS_WRITE, /* PERMISSION_WRITE, likewise */
+	ACCESS_OBJECT_ADMIN, /* PERMISSION_ADMIN on bucket/key: its ACL */
 	ACCESS_RUN_READ,     /* PERMISSION_READ on bucket/run/ */
 	ACCESS_RUN_WRITE     /* PERMISSION_WRITE on bucket/run/ */
 };

@@ -94,11 +94,21 @@ static int open_certificate(struct daemon *daemon, struct error *err)
 	return daemon->certificate != NULL ? 0 : -1;
 }
 
+/* "md5" or "fast". */
+static int read_etag(const char *name, bool *out_fast, struct error *err)
+{
+	*out_fast = name != NULL && strcmp(name, "fast") == 0;
+	return *out_fast || (name != NULL && strcmp(name, "md5") == 0) ? 0 : error_set(err, ERROR_INVALID, "etag must be md5 or fast");
+}
+
 static int open_store(struct daemon *daemon, struct error *err)
 {
+	bool fast_etags;
+	if (read_etag(daemon->configuration->etag, &fast_etags, err) != 0)
+		return -1;
 	const struct store_options options = {
 		.folder = daemon->folder.path, .metrics = daemon->metrics, .log = daemon->log,
-		.helper_threads = (unsigned)daemon->configuration->helpers,
+		.helper_threads = (unsigned)daemon->configuration->helpers, .fast_etags = fast_etags,
 	};
 	daemon->store = store_open(&options, err);
 	if (daemon->store == NULL)

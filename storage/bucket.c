@@ -10,7 +10,7 @@
 #include "storage/upload_row.h"
 #include "storage/version.h"
 
-enum { CHANGE_ARENA_BYTES = 16 * 1024 };
+enum { CHANGE_ARENA_BYTES = 4 * 1024 * 1024 };
 
 struct bucket_change {
 	struct change change; /* first */
@@ -18,9 +18,28 @@ struct bucket_change {
 	struct arena *arena;
 	struct span name;
 	struct span account;
+	struct bucket_edit edit; /* texts in the arena */
+	bool too_large;
 	void (*done)(void *owner);
 	void *owner;
 };
+
+static const char *const etag_policies[] = {[ETAG_DEFAULT] = "default", [ETAG_MD5] = "md5", [ETAG_FAST] = "fast"};
+
+const char *etag_policy_name(const enum etag_policy policy)
+{
+	return (size_t)policy < sizeof(etag_policies) / sizeof(etag_policies[0]) ? etag_policies[policy] : etag_policies[ETAG_DEFAULT];
+}
+
+bool etag_policy_parse(const struct span name, enum etag_policy *const out)
+{
+	for (size_t i = 0; i < sizeof(etag_policies) / sizeof(etag_policies[0]); i++) {
+		*out = (enum etag_policy)i;
+		if (span_equal_text(name, etag_policies[i]))
+			return true;
+	}
+	return false;
+}
 
 int bucket_find(struct store *const store, const struct span name, struct arena *const arena, struct bucket *const out,
 	struct error *const err)
@@ -45,6 +64,36 @@ int bucket_list(struct store *const store, const struct span owner, const struct
 	return result;
 }
 
+static int write_documents(struct db *const db, const int64_t bucket, const struct bucket_edit *const edit, struct error *const err)
+{
+	for (size_t i = 0; i < edit->document_count; i++)
+		if (bucket_document_row_put(db, bucket, &edit->documents[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+static int write_edit(struct bucket_change *const change, struct db *const db, const int64_t bucket, struct error *const err)
+{
+	const struct bucket_edit *const edit = &change->edit;
+	if (change->too_large)
+		return error_set(err, ERROR_TOO_LARGE, "The settings are too large for a bucket.");
+	if (edit->sets_versioning && bucket_row_set_versioning(db, bucket, edit->versioning, err) != 0)
+		return -1;
+	if (edit->sets_etag_policy && bucket_row_set_etag_policy(db, bucket, edit->etag_policy, err) != 0)
+		return -1;
+	if (edit->replaces_grants != BUCKET_GRANTS_NONE
+		&& bucket_grant_row_replace(db, bucket, edit->replaces_grants, edit->grants, edit->grant_count, err) != 0)
+		return -1;
+	return write_documents(db, bucket, edit, err);
+}
+
+static int apply_edit(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct bucket_change *const change = (struct bucket_change *)base;
+	int64_t id = 0;
+	return bucket_row_find(db, change->name, &id, err) != 0 ? -1 : write_edit(change, db, id, err);
+}
+
 static int apply_create(struct change *const base, struct db *const db, struct error *const err)
 {
 	struct bucket_change *const change = (struct bucket_change *)base;
@@ -62,9 +111,9 @@ static int apply_create(struct change *const base, struct db *const db, struct e
 	const struct clock_source *const clock = store_clock(change->store);
 	const int64_t now_ms = clock->wall_ms(clock);
 	int64_t account;
-	if (account_row_ensure(db, change->account, now_ms, &account, err) != 0)
+	if (account_row_ensure(db, change->account, now_ms, &account, err) != 0 || bucket_row_add(db, change->name, account, now_ms, err) != 0)
 		return -1;
-	return bucket_row_add(db, change->name, account, now_ms, err);
+	return write_edit(change, db, db_last_id(db), err);
 }
 
 static int apply_delete(struct change *const base, struct db *const db, struct error *const err)
@@ -83,7 +132,7 @@ static int apply_delete(struct change *const base, struct db *const db, struct e
 	if (has_objects)
 		return error_set(err, ERROR_BUCKET_NOT_EMPTY, "The bucket '%.*s' holds objects.", (int)change->name.len,
 			(const char *)change->name.data);
-	if (upload_row_orphan(db, id, err) != 0)
+	if (upload_row_orphan(db, id, err) != 0 || bucket_document_row_drop_all(db, id, err) != 0 || bucket_grant_row_drop_all(db, id, err) != 0)
 		return -1;
 	return bucket_row_remove(db, id, err);
 }
@@ -107,11 +156,44 @@ static struct bucket_change *change_new(struct store *const store, const struct 
 	return change;
 }
 
+static void copy_documents(struct bucket_change *const change, const struct bucket_edit *const edit)
+{
+	struct bucket_document *const documents = arena_take_array(change->arena, edit->document_count + 1, sizeof(*documents));
+	change->edit.documents = documents;
+	for (size_t i = 0; documents != NULL && i < edit->document_count; i++) {
+		const struct span bytes = edit->documents[i].bytes;
+		change->too_large = change->too_large || bytes.len > BUCKET_DOCUMENT_MAX_BYTES;
+		documents[i].kind = edit->documents[i].kind;
+		documents[i].bytes = arena_copy(change->arena, bytes);
+	}
+}
+
+static void copy_grants(struct bucket_change *const change, const struct bucket_edit *const edit)
+{
+	const size_t count = edit->grant_count <= BUCKET_GRANTS_MAX ? edit->grant_count : 0;
+	struct bucket_grant *const grants = arena_take_array(change->arena, count + 1, sizeof(*grants));
+	change->edit.grants = grants;
+	change->too_large = change->too_large || edit->grant_count > BUCKET_GRANTS_MAX;
+	for (size_t i = 0; grants != NULL && i < count; i++)
+		grants[i] = (struct bucket_grant){.account = arena_copy(change->arena, edit->grants[i].account),
+			.prefix = arena_copy(change->arena, edit->grants[i].prefix), .permissions = edit->grants[i].permissions};
+}
+
+static void copy_edit(struct bucket_change *const change, const struct bucket_edit *const edit)
+{
+	change->edit = *edit;
+	copy_documents(change, edit);
+	copy_grants(change, edit);
+	change->too_large = change->too_large || arena_overflowed(change->arena);
+}
+
 struct bucket_change *bucket_create_start(struct store *const store, const struct span name, const struct span account,
-	void (*const done)(void *owner), void *const owner)
+	const struct bucket_edit *const edit, void (*const done)(void *owner), void *const owner)
 {
 	struct bucket_change *const change = change_new(store, name, done, owner);
 	change->account = arena_copy(change->arena, account);
+	if (edit != NULL)
+		copy_edit(change, edit);
 	change->change.apply = apply_create;
 	committer_submit(store_committer(store), &change->change);
 	return change;
@@ -122,6 +204,16 @@ struct bucket_change *bucket_delete_start(struct store *const store, const struc
 {
 	struct bucket_change *const change = change_new(store, name, done, owner);
 	change->change.apply = apply_delete;
+	committer_submit(store_committer(store), &change->change);
+	return change;
+}
+
+struct bucket_change *bucket_edit_start(struct store *const store, const struct span name, const struct bucket_edit *const edit,
+	void (*const done)(void *owner), void *const owner)
+{
+	struct bucket_change *const change = change_new(store, name, done, owner);
+	copy_edit(change, edit);
+	change->change.apply = apply_edit;
 	committer_submit(store_committer(store), &change->change);
 	return change;
 }

@@ -3,11 +3,17 @@
 #define STORAGE_BUCKET_H
 
 #include "base/arena.h"
+#include "storage/bucket_document.h"
+#include "storage/bucket_grant.h"
 #include "storage/store.h"
 
 /* Numbers are stored in the catalog. */
 enum bucket_versioning { BUCKET_UNVERSIONED = 0, BUCKET_VERSIONED = 1, BUCKET_SUSPENDED = 2 };
 enum etag_policy { ETAG_DEFAULT = 0, ETAG_MD5 = 1, ETAG_FAST = 2 }; /* default: the server's */
+
+/* "md5", "fast", "default". Static text. */
+const char *etag_policy_name(enum etag_policy policy);
+bool etag_policy_parse(struct span name, enum etag_policy *out);
 
 struct bucket {
 	int64_t id;
@@ -27,12 +33,31 @@ int bucket_find(struct store *store, struct span name, struct arena *arena, stru
 int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after, size_t limit, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err);
 
-/* Asynchronous: `done(owner)` comes once the outcome is known (from the committer); then ask bucket_change_outcome and free. */
+/* What a change makes of a bucket's settings: any of these together, all or nothing. */
+struct bucket_edit {
+	bool sets_versioning;
+	enum bucket_versioning versioning;
+	bool sets_etag_policy;
+	enum etag_policy etag_policy;
+	const struct bucket_document *documents; /* each replaces or removes the one of its kind */
+	size_t document_count;
+	enum bucket_grant_source replaces_grants; /* BUCKET_GRANTS_NONE: grants stay */
+	const struct bucket_grant *grants;
+	size_t grant_count;
+};
+
+/* Asynchronous: `done(owner)` comes once the outcome is known (from the committer); then ask bucket_change_outcome and free. All texts are
+ * copied. */
 struct bucket_change;
-struct bucket_change *bucket_create_start(struct store *store, struct span name, struct span account, void (*done)(void *owner),
-	void *owner);
+/* `edit`: settings that it is made with; NULL: none. A bucket that exists stays as it is. */
+struct bucket_change *bucket_create_start(struct store *store, struct span name, struct span account, const struct bucket_edit *edit,
+	void (*done)(void *owner), void *owner);
+/* Its settings go with it, and so do its open uploads. */
 struct bucket_change *bucket_delete_start(struct store *store, struct span name, void (*done)(void *owner), void *owner);
-/* create: 0, bucket_owned (the same account has it) or bucket_taken. delete: 0, no_bucket, bucket_not_empty, bucket_has_runs. */
+struct bucket_change *bucket_edit_start(struct store *store, struct span name, const struct bucket_edit *edit, void (*done)(void *owner),
+	void *owner);
+/* create: 0, bucket_owned (the same account has it) or bucket_taken. delete: 0, no_bucket, bucket_not_empty, bucket_has_runs. edit: 0,
+ * no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants). */
 int bucket_change_outcome(struct bucket_change *change, struct error *err);
 void bucket_change_free(struct bucket_change *change);
 

@@ -2,6 +2,7 @@
  * keys. */
 #include "api/router.h"
 
+#include "api/admin/admin_buckets.h"
 #include "api/admin/admin_keys.h"
 #include "storage/db.h"
 
@@ -45,5 +46,8 @@ const struct route admin_routes[] = {
 		admin_keys_add_resume},
 	{METHOD_DELETE, "/-/keys/{id}", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "RevokeKey", admin_keys_revoke_begin, NULL,
 		admin_keys_revoke_resume},
+	{METHOD_GET, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_steps, "GetBucket", admin_bucket_get_begin, NULL, NULL},
+	{METHOD_PUT, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_steps, "PutBucket", admin_bucket_put_begin,
+		admin_bucket_put_finish, admin_bucket_put_resume},
 	{.pattern = NULL},
 };

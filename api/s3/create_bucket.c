@@ -1,19 +1,24 @@
 #include "api/s3/create_bucket.h"
 
 #include "api/keyring.h"
+#include "api/s3/acl.h"
+#include "api/s3/bucket_tagging.h"
+#include "api/s3/ownership_controls.h"
 #include "api/s3/s3_error.h"
 #include "api/s3/s3_request.h"
-#include "api/s3/xml_reader.h"
+#include "api/s3/xml_tree.h"
+#include "storage/tag_set.h"
 
-enum { BODY_MAX_BYTES = 64 * 1024, LOCATION_MAX_BYTES = 64 };
+enum { BODY_MAX_BYTES = 256 * 1024, LOCATION_MAX_BYTES = 64 };
 
 struct create_bucket { /* the exchange's state; freed by `release` */
+	struct bucket_document documents[2]; /* tags, ownership */
+	struct bucket_grant grants[1];
+	struct bucket_edit edit;
 	struct bucket_change *change;
 };
 
 static const struct s3_request_refusal refusals[] = {
-	{"x-amz-acl", "private", "Only the canned ACL \"private\" is implemented."},
-	{"x-amz-grant-", NULL, "Grants in headers are not implemented."},
 	{"x-amz-bucket-object-lock-enabled", "false|False", "Object lock is not implemented."},
 };
 
@@ -23,63 +28,94 @@ static void release(struct exchange *const exchange)
 	bucket_change_free(state->change);
 }
 
+static struct create_bucket *make_state(struct exchange *const exchange)
+{
+	struct create_bucket *const state = arena_take(exchange->arena, sizeof(*state));
+	ASSERT(state != NULL); /* nothing else is in the arena yet */
+	state->edit.documents = state->documents;
+	exchange->state = state;
+	exchange->release = release;
+	return state;
+}
+
+static void add_document(struct create_bucket *const state, const enum bucket_document_kind kind, const struct span bytes)
+{
+	if (bytes.len > 0)
+		state->documents[state->edit.document_count++] = (struct bucket_document){kind, bytes};
+}
+
+static int read_etag(const struct span value, struct create_bucket *const state, struct error *const err)
+{
+	if (value.len == 0)
+		return 0;
+	state->edit.sets_etag_policy = true;
+	return etag_policy_parse(value, &state->edit.etag_policy) ? 0
+		: error_set(err, ERROR_INVALID, "x-deltabucket-etag is md5, fast or default.");
+}
+
+static int read_ownership(const struct span value, struct create_bucket *const state, struct error *const err)
+{
+	if (value.len > 0 && !ownership_controls_is_value(value))
+		return error_set(err, ERROR_INVALID, "x-amz-object-ownership is BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter.");
+	add_document(state, BUCKET_OWNERSHIP, value);
+	return 0;
+}
+
 enum next create_bucket_begin(struct exchange *const exchange)
 {
+	struct create_bucket *const state = make_state(exchange);
 	struct error err = {0};
+	bool given;
+	bool is_public;
 	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	if (refused != NULL)
 		return s3_error_not_implemented(exchange, refused->header, refused->message);
 	ASSERT(exchange->principal != NULL); /* the route's access rule lets nobody else in */
-	if (bucket_check_name(s3_request_bucket(exchange), exchange->principal->namespace, &err) != 0)
+	if (bucket_check_name(s3_request_bucket(exchange), exchange->principal->namespace, &err) != 0
+		|| read_etag(span_trim(exchange_header(exchange, "x-deltabucket-etag")), state, &err) != 0
+		|| read_ownership(span_trim(exchange_header(exchange, "x-amz-object-ownership")), state, &err) != 0)
 		return exchange_fail(exchange, &err);
+	if (acl_headers(exchange, &given, &is_public, &err) != 0)
+		return acl_fail(exchange, &err);
+	if (is_public && span_equal_text(span_trim(exchange_header(exchange, "x-amz-object-ownership")), "BucketOwnerEnforced"))
+		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidBucketAclWithObjectOwnership",
+			.message = "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"});
+	state->edit.grants = state->grants;
+	state->edit.grant_count = acl_bucket_grants(is_public, state->grants);
+	state->edit.replaces_grants = is_public ? BUCKET_GRANTS_OF_ACL : BUCKET_GRANTS_NONE;
 	return exchange_accept_small(exchange, BODY_MAX_BYTES);
 }
 
-static int check_root(void *const owner, const size_t depth, const struct span name, struct error *const err)
-{
-	(void)owner;
-	if (depth == 1 && !span_equal_text(name, "CreateBucketConfiguration"))
-		return error_set(err, ERROR_MALFORMED_XML, "The body of a bucket's creation must be a CreateBucketConfiguration.");
-	return 0;
-}
-
-struct configuration {
-	bool bad_location;
-	bool has_tags;
-};
-
 /* Any region is taken: clients are set up with all sorts of names and there is only one place here. */
-static int take_element(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+static int read_configuration(struct exchange *const exchange, struct span *const out_tags, bool *const out_bad_location,
+	struct error *const err)
 {
-	struct configuration *const configuration = owner;
-	(void)err;
-	if (depth != 2)
+	static const char children[] = "LocationConstraint|Tags|Location|Bucket";
+	struct xml_node *root;
+	const struct span body = exchange_body(exchange);
+	if (body.len == 0)
 		return 0;
-	if (span_equal_text(name, "LocationConstraint"))
-		configuration->bad_location = text.len > LOCATION_MAX_BYTES;
-	configuration->has_tags = configuration->has_tags || span_equal_text(name, "Tags");
-	return 0;
+	if (xml_tree_parse(body, "CreateBucketConfiguration", exchange->arena, &root, err) != 0
+		|| xml_tree_check(root, children, children, err) != 0)
+		return -1;
+	*out_bad_location = xml_tree_text(root, "LocationConstraint").len > LOCATION_MAX_BYTES;
+	const struct xml_node *const tags = xml_tree_child(root, "Tags");
+	return tags == NULL ? 0 : bucket_tagging_read(tags, TAG_SET_BUCKET_MAX, exchange->arena, out_tags, err);
 }
 
 enum next create_bucket_finish(struct exchange *const exchange)
 {
-	static const struct xml_reader_events events = {.open = check_root, .close = take_element};
-	const struct span body = exchange_body(exchange);
-	struct configuration configuration = {0};
+	struct create_bucket *const state = exchange->state;
+	struct span tags = {NULL, 0};
 	struct error err = {0};
-	if (body.len > 0 && xml_reader_parse(body, &events, &configuration, &err) != 0)
+	bool bad_location = false;
+	if (read_configuration(exchange, &tags, &bad_location, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (configuration.bad_location)
+	if (bad_location)
 		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidLocationConstraint",
 			.message = "The specified location-constraint is not valid."});
-	if (configuration.has_tags)
-		return s3_error_not_implemented(exchange, "Tags", "Bucket tags are not implemented.");
-
-	struct create_bucket *const state = arena_take(exchange->arena, sizeof(*state));
-	ASSERT(state != NULL);
-	exchange->state = state;
-	exchange->release = release;
-	state->change = bucket_create_start(exchange->context->store, s3_request_bucket(exchange), exchange->principal->namespace,
+	add_document(state, BUCKET_TAGS, tags);
+	state->change = bucket_create_start(exchange->context->store, s3_request_bucket(exchange), exchange->principal->namespace, &state->edit,
 		exchange_wake_owner, exchange);
 	return NEXT_WAIT;
 }

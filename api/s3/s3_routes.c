@@ -2,6 +2,11 @@
  * ever taken for a plain object or bucket operation. */
 #include "api/router.h"
 
+#include "api/s3/bucket_acl.h"
+#include "api/s3/bucket_fixed.h"
+#include "api/s3/bucket_setting.h"
+#include "api/s3/bucket_tagging.h"
+#include "api/s3/bucket_versioning.h"
 #include "api/s3/create_bucket.h"
 #include "api/s3/delete_bucket.h"
 #include "api/s3/delete_object.h"
@@ -11,6 +16,9 @@
 #include "api/s3/list_buckets.h"
 #include "api/s3/list_objects.h"
 #include "api/s3/not_implemented.h"
+#include "api/s3/object_acl.h"
+#include "api/s3/ownership_controls.h"
+#include "api/s3/public_access_block.h"
 #include "api/s3/put_object.h"
 
 #define BUCKET "/{bucket}"
@@ -22,10 +30,52 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 #define REFUSED(methods, pattern, marker, name) \
 	{methods, pattern, marker, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, name, not_implemented_begin, NULL, NULL}
 
+/* Settings of a bucket: read by whoever may list all of it, changed by its administrators. */
+#define SETTING_GET(marker, name, begin) \
+	{METHOD_GET, BUCKET, marker, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_s3, name, begin, NULL, NULL}
+#define SETTING_PUT(marker, name, finish) \
+	{METHOD_PUT, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_s3, name, bucket_setting_put_begin, finish, bucket_setting_resume}
+#define SETTING_DELETE(marker, name, begin) \
+	{METHOD_DELETE, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_s3, name, begin, NULL, bucket_setting_resume}
+/* Those that this server does not have: api/s3/bucket_fixed.c. */
+#define FIXED(marker, name) \
+	SETTING_GET(marker, "Get" name, bucket_fixed_get_begin), SETTING_PUT(marker, "Put" name, bucket_fixed_put_finish), \
+	SETTING_DELETE(marker, "Delete" name, bucket_fixed_delete_begin)
+#define OBJECT_FIXED(marker, name) \
+	{METHOD_GET, OBJECT, marker, ACCESS_OBJECT_TAGS_READ, BODY_NONE, &face_s3, "Get" name, bucket_fixed_get_begin, NULL, NULL}, \
+	{METHOD_PUT, OBJECT, marker, ACCESS_OBJECT_ADMIN, BODY_SMALL, &face_s3, "Put" name, bucket_setting_put_begin, \
+		bucket_fixed_put_finish, bucket_setting_resume}
+
 const struct route s3_routes[] = {
 	{METHOD_GET, "/", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, "ListBuckets", list_buckets_begin, NULL, NULL},
 
-	{METHOD_GET, BUCKET, "location", ACCESS_SIGNED_IN, BODY_NONE, &face_s3, "GetBucketLocation", get_bucket_location_begin, NULL, NULL},
+	{METHOD_GET, BUCKET, "location", ACCESS_BUCKET_KNOWN, BODY_NONE, &face_s3, "GetBucketLocation", get_bucket_location_begin, NULL, NULL},
+	SETTING_GET("acl", "GetBucketAcl", get_bucket_acl_begin),
+	SETTING_PUT("acl", "PutBucketAcl", put_bucket_acl_finish),
+	SETTING_GET("ownershipControls", "GetBucketOwnershipControls", get_ownership_controls_begin),
+	SETTING_PUT("ownershipControls", "PutBucketOwnershipControls", put_ownership_controls_finish),
+	SETTING_DELETE("ownershipControls", "DeleteBucketOwnershipControls", delete_ownership_controls_begin),
+	SETTING_GET("publicAccessBlock", "GetPublicAccessBlock", get_public_access_block_begin),
+	SETTING_PUT("publicAccessBlock", "PutPublicAccessBlock", put_public_access_block_finish),
+	SETTING_DELETE("publicAccessBlock", "DeletePublicAccessBlock", delete_public_access_block_begin),
+	SETTING_GET("tagging", "GetBucketTagging", get_bucket_tagging_begin),
+	SETTING_PUT("tagging", "PutBucketTagging", put_bucket_tagging_finish),
+	SETTING_DELETE("tagging", "DeleteBucketTagging", delete_bucket_tagging_begin),
+	SETTING_GET("versioning", "GetBucketVersioning", get_bucket_versioning_begin),
+	SETTING_PUT("versioning", "PutBucketVersioning", put_bucket_versioning_finish),
+	FIXED("accelerate", "BucketAccelerateConfiguration"),
+	FIXED("analytics", "BucketAnalyticsConfiguration"),
+	FIXED("encryption", "BucketEncryption"),
+	FIXED("intelligent-tiering", "BucketIntelligentTieringConfiguration"),
+	FIXED("inventory", "BucketInventoryConfiguration"),
+	FIXED("logging", "BucketLogging"),
+	FIXED("metrics", "BucketMetricsConfiguration"),
+	FIXED("notification", "BucketNotificationConfiguration"),
+	FIXED("object-lock", "ObjectLockConfiguration"),
+	FIXED("replication", "BucketReplication"),
+	FIXED("requestPayment", "BucketRequestPayment"),
+	FIXED("website", "BucketWebsite"),
+	/* What is left of them: other methods, and settings without an answer. */
 	REFUSED(METHODS_ALL, BUCKET, "accelerate", "BucketAccelerateConfiguration"),
 	REFUSED(METHODS_ALL, BUCKET, "acl", "BucketAcl"),
 	REFUSED(METHODS_ALL, BUCKET, "analytics", "BucketAnalyticsConfiguration"),
@@ -55,7 +105,7 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, BUCKET, "versions", "ListObjectVersions"),
 	REFUSED(METHODS_ALL, BUCKET, "website", "BucketWebsite"),
 	{METHOD_GET, BUCKET, "list-type=2", ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjectsV2", list_objects_v2_begin, NULL, NULL},
-	{METHOD_HEAD, BUCKET, NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "HeadBucket", head_bucket_begin, NULL, NULL},
+	{METHOD_HEAD, BUCKET, NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_s3, "HeadBucket", head_bucket_begin, NULL, NULL},
 	{METHOD_PUT, BUCKET, NULL, ACCESS_CREATE_BUCKET, BODY_SMALL, &face_s3, "CreateBucket", create_bucket_begin, create_bucket_finish,
 		create_bucket_resume},
 	{METHOD_DELETE, BUCKET, NULL, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_s3, "DeleteBucket", delete_bucket_begin, NULL,
@@ -63,6 +113,11 @@ const struct route s3_routes[] = {
 	{METHOD_GET, BUCKET, NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjects", list_objects_begin, NULL, NULL},
 	REFUSED(METHOD_POST, BUCKET, NULL, "PostObject"),
 
+	{METHOD_GET, OBJECT, "acl", ACCESS_OBJECT_ADMIN, BODY_NONE, &face_s3, "GetObjectAcl", get_object_acl_begin, NULL, NULL},
+	{METHOD_PUT, OBJECT, "acl", ACCESS_OBJECT_ADMIN, BODY_SMALL, &face_s3, "PutObjectAcl", put_object_acl_begin, put_object_acl_finish,
+		put_object_acl_resume},
+	OBJECT_FIXED("legal-hold", "ObjectLegalHold"),
+	OBJECT_FIXED("retention", "ObjectRetention"),
 	REFUSED(METHODS_ALL, OBJECT, "acl", "ObjectAcl"),
 	REFUSED(METHODS_ALL, OBJECT, "attributes", "GetObjectAttributes"),
 	REFUSED(METHODS_ALL, OBJECT, "encryption", "UpdateObjectEncryption"),
@@ -80,7 +135,7 @@ const struct route s3_routes[] = {
 	{METHOD_GET | METHOD_HEAD, OBJECT, NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObject", get_object_begin, NULL, NULL},
 	{METHOD_PUT, OBJECT, NULL, ACCESS_OBJECT_WRITE, BODY_STREAM, &face_s3, "PutObject", put_object_begin, put_object_finish,
 		put_object_resume},
-	{METHOD_DELETE, OBJECT, NULL, ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "DeleteObject", delete_object_begin, NULL,
+	{METHOD_DELETE, OBJECT, NULL, ACCESS_OBJECT_DELETE, BODY_NONE, &face_s3, "DeleteObject", delete_object_begin, NULL,
 		delete_object_resume},
 
 	{.pattern = NULL},

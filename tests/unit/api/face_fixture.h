@@ -24,6 +24,9 @@ void face_fixture_close(struct face_fixture *fixture);
 /* A key of an account, for everything that is the account's (no grant) or for one grant; its token. */
 const char *face_fixture_key(struct face_fixture *fixture, const char *namespace, const struct grant *grant);
 
+/* Asks, whatever the status. `headers` and who frees as below. */
+struct fake_exchange *face_fixture_ask_any(struct face_fixture *fixture, enum method method, const char *target, const char *const *headers,
+	const char *body);
 /* Asks and asserts the status. `headers` are names and values in turn, ended by NULL; NULL: none. The caller reads the reply and frees the
  * fake. */
 struct fake_exchange *face_fixture_ask(struct face_fixture *fixture, int status, enum method method, const char *target,

@@ -16,7 +16,11 @@ Suite *test_byte_range_suite(void);
 Suite *test_conditional_suite(void);
 Suite *test_s3_xml_writer_suite(void);
 Suite *test_s3_xml_reader_suite(void);
+Suite *test_authorise_suite(void);
+Suite *test_s3_acl_suite(void);
+Suite *test_s3_bucket_settings_suite(void);
 Suite *test_s3_buckets_suite(void);
+Suite *test_s3_xml_tree_suite(void);
 Suite *test_s3_objects_suite(void);
 Suite *test_s3_list_suite(void);
 Suite *test_steps_suite(void);
@@ -38,7 +42,11 @@ unit_suite_fn *const unit_suites[] = {
 	test_conditional_suite,
 	test_s3_xml_writer_suite,
 	test_s3_xml_reader_suite,
+	test_authorise_suite,
+	test_s3_acl_suite,
+	test_s3_bucket_settings_suite,
 	test_s3_buckets_suite,
+	test_s3_xml_tree_suite,
 	test_s3_objects_suite,
 	test_s3_list_suite,
 	test_steps_suite,

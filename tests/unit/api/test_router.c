@@ -166,7 +166,7 @@ START_TEST(strangers_see_health_and_nothing_else)
 		{METHOD_GET, "/", 403, "<Code>AccessDenied</Code>"},
 		{METHOD_PUT, "/new-bucket", 403, "<Code>AccessDenied</Code>"},
 		{METHOD_GET, "/bkt/k", 403, "<Code>AccessDenied</Code>"},
-		{METHOD_GET, "/absent-bucket/k", 403, "<Code>AccessDenied</Code>"},
+		{METHOD_GET, "/absent-bucket/k", 404, "<Code>NoSuchBucket</Code>"},
 		{METHOD_GET, "/v1/runs/bkt/r", 401, NULL},
 	};
 	struct face_fixture fixture;

@@ -99,13 +99,19 @@ static int settle_bucket(struct bucket_change *const change, struct settled *con
 int fixture_create_bucket(struct store *const store, const char *const name, const char *const account, struct error *const err)
 {
 	struct settled *const settled = settled_new();
-	return settle_bucket(bucket_create_start(store, span_text(name), span_text(account), settled_done, settled), settled, err);
+	return settle_bucket(bucket_create_start(store, span_text(name), span_text(account), NULL, settled_done, settled), settled, err);
 }
 
 int fixture_delete_bucket(struct store *const store, const char *const name, struct error *const err)
 {
 	struct settled *const settled = settled_new();
 	return settle_bucket(bucket_delete_start(store, span_text(name), settled_done, settled), settled, err);
+}
+
+int fixture_edit_bucket(struct store *const store, const char *const name, const struct bucket_edit *const edit, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	return settle_bucket(bucket_edit_start(store, span_text(name), edit, settled_done, settled), settled, err);
 }
 
 struct put_room {

@@ -1,0 +1,90 @@
+#include "api/admin/admin_buckets.h"
+
+#include "base/json_node.h"
+
+enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096 };
+
+struct admin_bucket { /* the exchange's state; freed by `release` */
+	struct bucket_change *change;
+};
+
+static void release(struct exchange *exchange)
+{
+	struct admin_bucket *const state = exchange->state;
+	bucket_change_free(state->change);
+}
+
+static const char *versioning_name(enum bucket_versioning versioning)
+{
+	static const char *const names[] = {[BUCKET_UNVERSIONED] = "never", [BUCKET_VERSIONED] = "enabled", [BUCKET_SUSPENDED] = "suspended"};
+	return (size_t)versioning < sizeof names / sizeof names[0] ? names[versioning] : names[BUCKET_UNVERSIONED];
+}
+
+enum next admin_bucket_get_begin(struct exchange *exchange)
+{
+	struct store *const store = exchange->context->store;
+	struct error err = {0};
+	struct bucket bucket;
+	struct buffer body;
+	struct json_writer json;
+	char created[CLOCK_TEXT_BYTES];
+	if (bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, &err) != 0)
+		return exchange_fail(exchange, &err);
+	const bool fast = bucket.etag_policy == ETAG_FAST || (bucket.etag_policy == ETAG_DEFAULT && store_fast_etags(store));
+	clock_format_iso(bucket.created_ms, created);
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_object(&json, NULL);
+	json_writer_text(&json, "bucket", bucket.name);
+	json_writer_text(&json, "namespace", bucket.owner);
+	json_writer_text(&json, "created", span_text(created));
+	json_writer_text(&json, "versioning", span_text(versioning_name(bucket.versioning)));
+	json_writer_text(&json, "etag", span_text(etag_policy_name(bucket.etag_policy)));
+	json_writer_text(&json, "etag_in_use", span_text(fast ? "fast" : "md5"));
+	json_writer_end(&json, '}');
+	return exchange_reply_buffer(exchange, 200, "application/json", &body);
+}
+
+enum next admin_bucket_put_begin(struct exchange *exchange)
+{
+	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
+}
+
+int admin_bucket_parse(struct span json, struct bucket_edit *out, struct error *err)
+{
+	struct json_node *const root = json_node_parse(json, "the request body", err);
+	struct bucket_edit edit = {.sets_etag_policy = true};
+	struct span etag;
+	if (root == NULL)
+		return -1;
+	int outcome = 0;
+	if (json_node_count(root) != 1 || !json_node_text(json_node_member(root, "etag"), &etag) || !etag_policy_parse(etag, &edit.etag_policy))
+		outcome = error_set(err, ERROR_INVALID, "the request body must be {\"etag\": \"md5\"}, \"fast\" or \"default\"");
+	json_node_free(root);
+	if (outcome == 0)
+		*out = edit;
+	return outcome;
+}
+
+enum next admin_bucket_put_finish(struct exchange *exchange)
+{
+	struct error err = {0};
+	struct bucket_edit edit;
+	if (admin_bucket_parse(exchange_body(exchange), &edit, &err) != 0)
+		return exchange_fail(exchange, &err);
+	struct admin_bucket *const state = arena_take(exchange->arena, sizeof *state);
+	ASSERT(state != NULL); /* the body is capped far below the arena */
+	exchange->state = state;
+	exchange->release = release;
+	state->change = bucket_edit_start(exchange->context->store, exchange->parameters[0], &edit, exchange_wake_owner, exchange);
+	return NEXT_WAIT;
+}
+
+enum next admin_bucket_put_resume(struct exchange *exchange)
+{
+	const struct admin_bucket *const state = exchange->state;
+	struct error err = {0};
+	if (bucket_change_outcome(state->change, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return admin_bucket_get_begin(exchange);
+}

@@ -1,0 +1,16 @@
+/* One bucket's own settings beyond S3, for its owner: GET and PUT /-/buckets/{bucket}. docs/PROTOCOL.md, "Admin". */
+#ifndef API_ADMIN_ADMIN_BUCKETS_H
+#define API_ADMIN_ADMIN_BUCKETS_H
+
+#include "api/exchange.h"
+#include "storage/bucket.h"
+
+enum next admin_bucket_get_begin(struct exchange *exchange);
+enum next admin_bucket_put_begin(struct exchange *exchange);
+enum next admin_bucket_put_finish(struct exchange *exchange);
+enum next admin_bucket_put_resume(struct exchange *exchange);
+
+/* Body of PUT: {"etag": "md5" | "fast" | "default"}; invalid when it is anything else. */
+int admin_bucket_parse(struct span json, struct bucket_edit *out, struct error *err);
+
+#endif

@@ -1,0 +1,172 @@
+#include "storage/bucket_grant.h"
+
+#include "storage/bucket_document.h"
+
+enum { BLOCK_ARENA_BYTES = 4096 };
+
+static const char SQL_GRANTS_OF_BUCKET[] =
+	"SELECT source, account, prefix, permissions FROM bucket_grants WHERE bucket = ?1 ORDER BY source, ordinal";
+static const char SQL_GRANTS_OF_SOURCE[] =
+	"SELECT source, account, prefix, permissions FROM bucket_grants WHERE bucket = ?1 AND source = ?2 ORDER BY ordinal";
+static const char SQL_GRANT_ADD[] =
+	"INSERT INTO bucket_grants (bucket, source, ordinal, account, prefix, permissions) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+static const char SQL_GRANTS_DROP[] = "DELETE FROM bucket_grants WHERE bucket = ?1 AND source = ?2";
+static const char SQL_GRANTS_DROP_ALL[] = "DELETE FROM bucket_grants WHERE bucket = ?1";
+
+/* A bit for each source whose grants to everyone count for nothing. */
+static int read_block(struct db *const db, const int64_t bucket, unsigned *const out_bits, struct error *const err)
+{
+	struct arena *const arena = arena_new(BLOCK_ARENA_BYTES);
+	struct span document;
+	const int result = bucket_document_row_read(db, bucket, BUCKET_PUBLIC_ACCESS, arena, &document, err);
+	*out_bits = result == 0 && document.len == 1 ? document.data[0] : 0;
+	arena_free(arena);
+	return result;
+}
+
+static bool covers(const struct bucket_question *const question, struct db_statement *const row)
+{
+	const unsigned permissions = (unsigned)db_column_i64(row, 3);
+	if (question->anywhere)
+		return permissions != 0;
+	return (permissions & question->permissions) == question->permissions && span_starts(question->key, db_column_blob(row, 2));
+}
+
+/* Which sources give it to everyone, as bits of 1 << source; bit 0: given to this account by name. */
+static int find_givers(struct db *const db, const struct bucket_question *const question, unsigned *const out_givers,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_OF_BUCKET, err);
+	int got = -1;
+	*out_givers = 0;
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, question->bucket);
+	while ((got = db_step(statement, err)) == 1) {
+		const struct span account = db_column_blob(statement, 1);
+		if (!covers(question, statement))
+			continue;
+		if (account.len == 0)
+			*out_givers |= 1U << (unsigned)db_column_i64(statement, 0);
+		else if (span_equal(account, question->account))
+			*out_givers |= 1U;
+	}
+	db_reset(statement);
+	return got;
+}
+
+static int judge(struct db *const db, const struct bucket_question *const question, bool *const out_allows, struct error *const err)
+{
+	unsigned givers = 0;
+	unsigned block = 0;
+	if (find_givers(db, question, &givers, err) != 0)
+		return -1;
+	*out_allows = (givers & 1U) != 0;
+	if (givers == 0 || *out_allows)
+		return 0;
+	if (read_block(db, question->bucket, &block, err) != 0)
+		return -1;
+	if ((block & IGNORE_PUBLIC_ACLS) != 0)
+		givers &= ~(1U << BUCKET_GRANTS_OF_ACL);
+	if ((block & RESTRICT_PUBLIC_BUCKETS) != 0)
+		givers &= ~(1U << BUCKET_GRANTS_OF_POLICY);
+	*out_allows = givers != 0;
+	return 0;
+}
+
+int bucket_grant_allows(struct store *const store, const struct bucket_question *const question, bool *const out_allows,
+	struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = judge(db, question, out_allows, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int bucket_grant_honours_object_acl(struct store *const store, const int64_t bucket, bool *const out_honours, struct error *const err)
+{
+	unsigned block = 0;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = read_block(db, bucket, &block, err);
+	store_reader_give(store, db);
+	*out_honours = (block & IGNORE_PUBLIC_ACLS) == 0;
+	return result;
+}
+
+static int list_rows(struct db *const db, const int64_t bucket, const enum bucket_grant_source source, struct arena *const arena,
+	struct bucket_grant *const rows, size_t *const out_count, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_OF_SOURCE, err);
+	size_t count = 0;
+	int got = 0;
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_i64(statement, 2, source);
+	while (count < BUCKET_GRANTS_MAX && (got = db_step(statement, err)) == 1) {
+		rows[count].account = arena_copy(arena, db_column_blob(statement, 1));
+		rows[count].prefix = arena_copy(arena, db_column_blob(statement, 2));
+		rows[count++].permissions = (unsigned)db_column_i64(statement, 3);
+	}
+	db_reset(statement);
+	*out_count = count;
+	return got < 0 ? -1 : 0;
+}
+
+int bucket_grant_list(struct store *const store, const int64_t bucket, const enum bucket_grant_source source, struct arena *const arena,
+	struct bucket_grant **const out, size_t *const out_count, struct error *const err)
+{
+	*out = arena_take_array(arena, BUCKET_GRANTS_MAX, sizeof(**out));
+	struct db *const db = *out == NULL ? NULL : store_reader_take(store, err);
+	if (*out == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a bucket's grants.");
+	if (db == NULL)
+		return -1;
+	const int result = list_rows(db, bucket, source, arena, *out, out_count, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+static int add_row(struct db *const db, const int64_t bucket, const enum bucket_grant_source source, const size_t ordinal,
+	const struct bucket_grant *const grant, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GRANT_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_i64(statement, 2, source);
+	db_bind_i64(statement, 3, (int64_t)ordinal);
+	db_bind_blob(statement, 4, grant->account);
+	db_bind_blob(statement, 5, grant->prefix);
+	db_bind_i64(statement, 6, grant->permissions);
+	return db_execute(statement, err);
+}
+
+int bucket_grant_row_replace(struct db *const db, const int64_t bucket, const enum bucket_grant_source source,
+	const struct bucket_grant *const grants, const size_t count, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_DROP, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_i64(statement, 2, source);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (add_row(db, bucket, source, i, &grants[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+int bucket_grant_row_drop_all(struct db *const db, const int64_t bucket, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_DROP_ALL, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	return db_execute(statement, err);
+}

@@ -1,0 +1,50 @@
+/* What a bucket allows to other accounts and to everyone: the table `bucket_grants`. A canned ACL and a bucket policy each replace the grants
+ * of their own source. They give access to data alone; a bucket's settings stay with its owner. */
+#ifndef STORAGE_BUCKET_GRANT_H
+#define STORAGE_BUCKET_GRANT_H
+
+#include "base/arena.h"
+#include "storage/account.h"
+#include "storage/db.h"
+#include "storage/store.h"
+
+/* Numbers are stored in the catalog. */
+enum bucket_grant_source { BUCKET_GRANTS_NONE = 0, BUCKET_GRANTS_OF_ACL = 1, BUCKET_GRANTS_OF_POLICY = 2 };
+/* What only these grants tell apart, behind enum permission. A key's own grants do not: their `write` deletes too, and whoever may read by
+ * one may read older versions. */
+enum bucket_permission {
+	PERMISSION_DELETE = 16,
+	PERMISSION_VERSIONS = 32, /* with READ, LIST or DELETE: versions by their id, and their list */
+	PERMISSIONS_ALL_DATA = PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST | PERMISSION_DELETE | PERMISSION_VERSIONS
+};
+/* Bits of the document BUCKET_PUBLIC_ACCESS. */
+enum public_access_block { BLOCK_PUBLIC_ACLS = 1, IGNORE_PUBLIC_ACLS = 2, BLOCK_PUBLIC_POLICY = 4, RESTRICT_PUBLIC_BUCKETS = 8 };
+enum { BUCKET_GRANTS_MAX = 256 };
+
+struct bucket_grant {
+	struct span account;  /* a namespace; empty: everyone */
+	struct span prefix;   /* empty: the whole bucket */
+	unsigned permissions; /* one grant must hold all that is asked */
+};
+
+struct bucket_question {
+	int64_t bucket;
+	struct span account; /* who asks; empty: anonymous */
+	struct span key;     /* key, or prefix of a listing */
+	unsigned permissions;
+	bool anywhere;       /* any permission on any key: may the caller know of the bucket? */
+};
+/* One indexed read; a second one (the public access block) only when the grant that fits is to everyone. */
+int bucket_grant_allows(struct store *store, const struct bucket_question *question, bool *out_allows, struct error *err);
+/* Whether the bucket's owner lets objects be public by their own ACL. */
+int bucket_grant_honours_object_acl(struct store *store, int64_t bucket, bool *out_honours, struct error *err);
+/* The grants of a source, in their order; texts in the arena. */
+int bucket_grant_list(struct store *store, int64_t bucket, enum bucket_grant_source source, struct arena *arena, struct bucket_grant **out,
+	size_t *out_count, struct error *err);
+
+/* The rows; internal to storage. */
+int bucket_grant_row_replace(struct db *db, int64_t bucket, enum bucket_grant_source source, const struct bucket_grant *grants, size_t count,
+	struct error *err);
+int bucket_grant_row_drop_all(struct db *db, int64_t bucket, struct error *err);
+
+#endif
