@@ -88,8 +88,10 @@ void ingest_job_ends(struct ingest *const ingest)
 	ingest->pending--;
 	const bool is_done = ingest->pending == 0 && ingest->finished && !atomic_load(&ingest->abandoned);
 	lock_leave(&ingest->lock);
-	if (is_done)
+	if (is_done) {
+		ingest_digest_results(ingest);
 		ingest->options.done(ingest->options.owner);
+	}
 	ingest_unreference(ingest);
 }
 

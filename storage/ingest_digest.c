@@ -1,5 +1,6 @@
-/* MD5 is the dear part of a PUT. A stream within INGEST_SMALL_BYTES digests as it comes; a longer one hands its bytes, copied into
- * blocks, to a helper lane. Without MD5 or SHA a copy would cost more than XXH3 and CRCs themselves, so those run as the bytes come. */
+/* XXH3 and CRCs cost less than a copy of the bytes: they are computed as these come. MD5 and the SHAs are dear. A stream within
+ * INGEST_SMALL_BYTES computes them as well at once; a longer one copies its bytes into blocks, which pass through its digest lane, if it wants
+ * a SHA, and then through the MD5 pool, where blocks of several streams are digested together. */
 #include "storage/ingest_internal.h"
 
 #include <stdlib.h>
@@ -9,21 +10,31 @@
 
 static bool is_dear(const enum checksum_algorithm algorithm)
 {
-	return algorithm == CHECKSUM_SHA1 || algorithm == CHECKSUM_SHA256 || algorithm == CHECKSUM_SHA512 || algorithm == CHECKSUM_MD5;
+	return algorithm == CHECKSUM_SHA1 || algorithm == CHECKSUM_SHA256 || algorithm == CHECKSUM_SHA512;
+}
+
+/* What the part's own digests give besides. */
+static bool is_by_the_way(const enum checksum_algorithm algorithm)
+{
+	return algorithm == CHECKSUM_MD5 || algorithm == CHECKSUM_XXHASH3 || algorithm == CHECKSUM_XXHASH128;
 }
 
 void ingest_digest_init(struct ingest *const ingest)
 {
-	const enum checksum_algorithm algorithms[] = {ingest->options.checksum, ingest->options.declared};
+	const struct ingest_options *const options = &ingest->options;
+	const enum checksum_algorithm second = options->declared != options->checksum ? options->declared : CHECKSUM_NONE;
+	const enum checksum_algorithm algorithms[INGEST_CHECKSUMS] = { options->checksum, second };
 	ingest->xxh3 = xxh3_stream_new();
-	if (ingest->options.want_md5)
-		ingest->md5 = md5_stream_new();
-	ingest->is_dear = ingest->options.want_md5;
-	for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++) {
-		if (algorithms[i] == CHECKSUM_NONE)
+	if (options->want_md5 || options->checksum == CHECKSUM_MD5 || options->declared == CHECKSUM_MD5)
+		ingest->md5.md5 = md5_stream_new();
+	for (size_t i = 0; i < INGEST_CHECKSUMS; i++) {
+		if (algorithms[i] == CHECKSUM_NONE || is_by_the_way(algorithms[i]))
 			continue;
-		ingest->checksums[i] = checksum_stream_new(algorithms[i]);
-		ingest->is_dear = ingest->is_dear || is_dear(algorithms[i]);
+		struct checksum_stream *const stream = checksum_stream_new(algorithms[i]);
+		if (is_dear(algorithms[i]))
+			ingest->dear[i] = stream;
+		else
+			ingest->cheap[i] = stream;
 	}
 }
 
@@ -37,41 +48,59 @@ void ingest_digest_release(struct ingest *const ingest)
 		free(block);
 	}
 	xxh3_stream_free(ingest->xxh3);
-	for (size_t i = 0; i < 2; i++)
-		checksum_stream_free(ingest->checksums[i]);
-	if (ingest->md5 != NULL)
-		md5_stream_free(ingest->md5);
-}
-
-static void digest_bytes(struct ingest *const ingest, const struct span bytes)
-{
-	xxh3_stream_add(ingest->xxh3, bytes);
-	for (size_t i = 0; i < 2; i++) {
-		if (ingest->checksums[i] != NULL)
-			checksum_stream_add(ingest->checksums[i], bytes);
+	md5_stream_free(ingest->md5.md5);
+	for (size_t i = 0; i < INGEST_CHECKSUMS; i++) {
+		checksum_stream_free(ingest->cheap[i]);
+		checksum_stream_free(ingest->dear[i]);
 	}
-	if (ingest->md5 != NULL)
-		md5_stream_add(ingest->md5, bytes);
 }
 
-static void digest_block_done(struct ingest *const ingest, struct ingest_block *const block)
+static void add_to_all(struct checksum_stream *const streams[INGEST_CHECKSUMS], const struct span bytes)
 {
+	for (size_t i = 0; i < INGEST_CHECKSUMS; i++)
+		if (streams[i] != NULL)
+			checksum_stream_add(streams[i], bytes);
+}
+
+static bool has_dear_checksum(const struct ingest *const ingest)
+{
+	return ingest->dear[0] != NULL || ingest->dear[1] != NULL;
+}
+
+static void digest_block_done(struct ingest_block *const block)
+{
+	struct ingest *const ingest = block->ingest;
 	lock_enter(&ingest->lock);
 	block->next = ingest->spare;
 	ingest->spare = block;
 	ingest->blocks_out--;
 	ingest_offer_room(ingest);
 	lock_leave(&ingest->lock);
+	ingest_job_ends(ingest);
+}
+
+static void digest_md5_done(struct md5_pool_job *const job)
+{
+	digest_block_done((struct ingest_block *)((uint8_t *)job - offsetof(struct ingest_block, md5_job)));
+}
+
+static void digest_submit_md5(struct ingest_block *const block)
+{
+	struct ingest *const ingest = block->ingest;
+	if (ingest->md5.md5 == NULL || atomic_load(&ingest->abandoned)) {
+		digest_block_done(block);
+		return;
+	}
+	block->md5_job.bytes = span_of(block->bytes, block->len);
+	md5_pool_submit(ingest->store->md5_pool, ingest->store->helpers, &ingest->md5, &block->md5_job);
 }
 
 static void digest_run(struct helper_job *const job)
 {
 	struct ingest_block *const block = (struct ingest_block *)job;
-	struct ingest *const ingest = block->ingest;
-	if (!atomic_load(&ingest->abandoned))
-		digest_bytes(ingest, span_of(block->bytes, block->len));
-	digest_block_done(ingest, block);
-	ingest_job_ends(ingest);
+	if (!atomic_load(&block->ingest->abandoned))
+		add_to_all(block->ingest->dear, span_of(block->bytes, block->len));
+	digest_submit_md5(block);
 }
 
 static struct ingest_block *digest_new_block(struct ingest *const ingest)
@@ -84,6 +113,7 @@ static struct ingest_block *digest_new_block(struct ingest *const ingest)
 	if (block == NULL)
 		block = memory_new(sizeof *block);
 	block->job.run = digest_run;
+	block->md5_job.done = digest_md5_done;
 	block->ingest = ingest;
 	block->len = 0;
 	return block;
@@ -97,15 +127,14 @@ static void digest_submit_block(struct ingest *const ingest)
 	ingest->blocks_out++;
 	lock_leave(&ingest->lock);
 	ingest_job_begins(ingest);
-	helpers_submit(ingest->store->helpers, &ingest->digest_lane, &block->job);
+	if (has_dear_checksum(ingest))
+		helpers_submit(ingest->store->helpers, &ingest->digest_lane, &block->job);
+	else
+		digest_submit_md5(block);
 }
 
-void ingest_digest_add(struct ingest *const ingest, const struct span bytes)
+static void digest_copy(struct ingest *const ingest, const struct span bytes)
 {
-	if (!ingest->is_dear || (ingest->size <= INGEST_SMALL_BYTES)) {
-		digest_bytes(ingest, bytes);
-		return;
-	}
 	for (size_t at = 0; at < bytes.len;) {
 		if (ingest->block == NULL)
 			ingest->block = digest_new_block(ingest);
@@ -119,32 +148,33 @@ void ingest_digest_add(struct ingest *const ingest, const struct span bytes)
 	}
 }
 
-static void digest_conclude(struct ingest *const ingest)
+void ingest_digest_add(struct ingest *const ingest, const struct span bytes)
 {
-	struct stored_part *const part = &ingest->part;
-	part->digest = xxh3_stream_result(ingest->xxh3);
-	part->has_md5 = ingest->md5 != NULL;
-	if (part->has_md5)
-		md5_stream_result(ingest->md5, part->md5);
-	if (ingest->checksums[0] != NULL)
-		checksum_stream_result(ingest->checksums[0], &part->checksum);
-	if (ingest->checksums[1] != NULL)
-		checksum_stream_result(ingest->checksums[1], &part->declared);
-	part->file_hash = part_builder_file_hash(&ingest->part_builder);
+	xxh3_stream_add(ingest->xxh3, bytes);
+	add_to_all(ingest->cheap, bytes);
+	if (ingest->md5.md5 == NULL && !has_dear_checksum(ingest))
+		return;
+	if (ingest->size > INGEST_SMALL_BYTES) {
+		digest_copy(ingest, bytes);
+		return;
+	}
+	add_to_all(ingest->dear, bytes);
+	if (ingest->md5.md5 != NULL)
+		md5_stream_add(ingest->md5.md5, bytes);
 }
 
 static void digest_conclude_run(struct helper_job *const job)
 {
 	struct ingest *const ingest = (struct ingest *)((uint8_t *)job - offsetof(struct ingest, conclude));
 	if (!atomic_load(&ingest->abandoned))
-		digest_conclude(ingest);
+		ingest->part.file_hash = part_builder_file_hash(&ingest->part_builder);
 	ingest_job_ends(ingest);
 }
 
 void ingest_digest_end(struct ingest *const ingest)
 {
 	if (ingest->size <= INGEST_SMALL_BYTES) {
-		digest_conclude(ingest);
+		ingest->part.file_hash = part_builder_file_hash(&ingest->part_builder);
 		return;
 	}
 	if (ingest->block != NULL)
@@ -152,4 +182,41 @@ void ingest_digest_end(struct ingest *const ingest)
 	ingest->conclude.run = digest_conclude_run;
 	ingest_job_begins(ingest);
 	helpers_submit(ingest->store->helpers, &ingest->digest_lane, &ingest->conclude);
+}
+
+/* From a digest of the part. */
+static struct checksum checksum_by_the_way(const struct ingest *const ingest, const enum checksum_algorithm algorithm)
+{
+	struct checksum checksum = { .algorithm = algorithm, .len = (uint8_t)checksum_length(algorithm) };
+	const uint64_t xxh3 = xxh3_stream_result_64(ingest->xxh3);
+	if (algorithm == CHECKSUM_MD5)
+		memcpy(checksum.bytes, ingest->part.md5, sizeof ingest->part.md5);
+	else if (algorithm == CHECKSUM_XXHASH128)
+		memcpy(checksum.bytes, ingest->part.digest.bytes, sizeof ingest->part.digest.bytes);
+	else
+		for (size_t i = 0; i < checksum.len; i++)
+			checksum.bytes[i] = (uint8_t)(xxh3 >> (56 - 8 * i));
+	return checksum;
+}
+
+static void checksum_result(struct ingest *const ingest, const size_t i, const enum checksum_algorithm algorithm, struct checksum *const out)
+{
+	if (is_by_the_way(algorithm))
+		*out = checksum_by_the_way(ingest, algorithm);
+	else if (algorithm != CHECKSUM_NONE)
+		checksum_stream_result(ingest->cheap[i] != NULL ? ingest->cheap[i] : ingest->dear[i], out);
+}
+
+void ingest_digest_results(struct ingest *const ingest)
+{
+	struct stored_part *const part = &ingest->part;
+	part->digest = xxh3_stream_result(ingest->xxh3);
+	part->has_md5 = ingest->options.want_md5;
+	if (ingest->md5.md5 != NULL)
+		md5_stream_result(ingest->md5.md5, part->md5);
+	checksum_result(ingest, 0, ingest->options.checksum, &part->checksum);
+	if (ingest->options.declared == ingest->options.checksum)
+		part->declared = part->checksum;
+	else
+		checksum_result(ingest, 1, ingest->options.declared, &part->declared);
 }

@@ -13,14 +13,17 @@
 
 enum {
 	INGEST_BLOCK_BYTES = 1024 * 1024,
-	INGEST_BLOCKS_MAX = 8,  /* blocks that wait for the digest helper; then writes have to wait */
+	INGEST_BLOCKS_MAX = 8,  /* blocks that wait for the digest helpers; then writes have to wait */
 	INGEST_BLOCKS_ROOM = 4, /* at so many the writer is called back */
 	INGEST_DRAINS_MAX = 4,  /* the same for records that wait to be written, a good MiB each */
 	INGEST_DRAINS_ROOM = 2
 };
 
-struct ingest_block { /* a copy of body bytes for the digests */
+enum { INGEST_CHECKSUMS = 2 }; /* the options' checksum and declared */
+
+struct ingest_block { /* a copy of body bytes for the dear digests */
 	struct helper_job job;
+	struct md5_pool_job md5_job;
 	struct ingest *ingest;
 	struct ingest_block *next;
 	size_t len;
@@ -66,11 +69,12 @@ struct ingest {
 	bool is_placed;
 	struct chunk_id staged_hash;
 
-	/* the writer's thread until the first block is submitted, then the digest lane's */
-	struct md5_stream *md5;
 	struct xxh3_stream *xxh3;
-	struct checksum_stream *checksums[2]; /* the options' checksum and declared; NULL: none */
-	bool is_dear;                       /* the digests are worth a copy and a helper */
+	struct checksum_stream *cheap[INGEST_CHECKSUMS];
+
+	/* the writer's thread until the first block is submitted, then the helpers' */
+	struct checksum_stream *dear[INGEST_CHECKSUMS]; /* the digest lane's */
+	struct md5_pool_stream md5;                     /* its md5 is NULL when nobody asked for it */
 	struct helper_lane digest_lane;
 	struct helper_lane write_lane;
 	struct helper_lane sync_lane;       /* apart, so that the next pack fills while one is synced */
@@ -119,7 +123,9 @@ void ingest_pack_release(struct ingest *ingest, bool keep);
 void ingest_digest_init(struct ingest *ingest);
 void ingest_digest_release(struct ingest *ingest);
 void ingest_digest_add(struct ingest *ingest, struct span bytes);
-/* All bytes were added: computes the part's digests and file hash, at once for a small stream, else on the helper. */
+/* All bytes were added: computes the part's file hash, at once for a small stream, else on a helper. */
 void ingest_digest_end(struct ingest *ingest);
+/* When all jobs have ended: the digests of the part. */
+void ingest_digest_results(struct ingest *ingest);
 
 #endif

@@ -19,6 +19,7 @@ struct pack_store *pack_store_open(const struct pack_store_options *const option
 	store->backend = options->backend;
 	store->chunk_index = options->chunk_index;
 	store->helpers = options->helpers;
+	store->md5_pool = md5_pool_new();
 	store->metrics = options->metrics;
 	store->log = options->log;
 	store->pack_max_bytes = options->pack_max_bytes != 0 ? options->pack_max_bytes : STORE_PACK_BYTES;
@@ -49,6 +50,7 @@ void pack_store_close(struct pack_store *const store)
 		scratch_free(scratch);
 	}
 	pack_cache_free(store->cache);
+	md5_pool_free(store->md5_pool);
 	lock_release(&store->lock);
 	store->backend->ops->free(store->backend);
 	free(store);

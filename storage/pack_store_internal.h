@@ -5,6 +5,7 @@
 
 #include "base/lock.h"
 #include "storage/chunk_map.h"
+#include "storage/md5_pool.h"
 #include "storage/pack_cache.h"
 #include "storage/pack_store.h"
 #include "storage/pack_writer.h"
@@ -48,6 +49,7 @@ struct pack_store {
 	struct backend *backend;
 	struct chunk_index *chunk_index;
 	struct helpers *helpers;
+	struct md5_pool *md5_pool;
 	struct metrics *metrics;
 	struct log *log;
 	uint64_t pack_max_bytes;

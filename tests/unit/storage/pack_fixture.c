@@ -174,10 +174,18 @@ static void end_done(void *const owner)
 	lock_leave(&end->lock);
 }
 
+void pack_writer_end_options(struct pack_writer_end *const end, struct ingest_options *const options)
+{
+	options->room = end_room;
+	options->done = end_done;
+	options->owner = end;
+}
+
 struct ingest *pack_fixture_ingest(struct pack_fixture *const fixture, struct pack_writer_end *const end, const bool want_md5)
 {
 	struct error err = {0};
-	const struct ingest_options options = { .packs = fixture->store, .want_md5 = want_md5, .room = end_room, .done = end_done, .owner = end };
+	struct ingest_options options = { .packs = fixture->store, .want_md5 = want_md5 };
+	pack_writer_end_options(end, &options);
 	struct ingest *const ingest = ingest_open(&options, &err);
 	ck_assert_msg(ingest != NULL, "%s", err.text);
 	return ingest;

@@ -48,6 +48,8 @@ struct pack_writer_end {
 };
 void pack_writer_end_init(struct pack_writer_end *end);
 void pack_writer_end_release(struct pack_writer_end *end);
+/* Fills in room, done and owner. */
+void pack_writer_end_options(struct pack_writer_end *end, struct ingest_options *options);
 struct ingest *pack_fixture_ingest(struct pack_fixture *fixture, struct pack_writer_end *end, bool want_md5);
 /* 0 or -1: writes all in pieces whose sizes follow from `seed` (0: one piece), waiting where told to. */
 int pack_fixture_write(struct ingest *ingest, struct pack_writer_end *end, struct span bytes, uint64_t seed, struct error *err);

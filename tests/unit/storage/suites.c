@@ -21,6 +21,7 @@ Suite *test_object_delete_suite(void);
 Suite *test_object_copy_suite(void);
 Suite *test_version_suite(void);
 Suite *test_helpers_suite(void);
+Suite *test_md5_pool_suite(void);
 Suite *test_backend_suite(void);
 Suite *test_pack_format_suite(void);
 Suite *test_pack_writer_suite(void);
@@ -31,7 +32,7 @@ Suite *test_assemble_suite(void);
 Suite *test_ingest_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
-	test_helpers_suite,
+	test_helpers_suite, test_md5_pool_suite,
 	test_backend_suite,
 	test_pack_format_suite,
 	test_pack_writer_suite,

@@ -63,6 +63,64 @@ START_TEST(any_size_comes_back_and_is_named_right)
 }
 END_TEST
 
+static void check_checksum(const struct checksum *const actual, const enum checksum_algorithm algorithm, const struct span bytes)
+{
+	ck_assert_int_eq(actual->algorithm, algorithm);
+	if (algorithm == CHECKSUM_NONE)
+		return;
+	struct checksum expected;
+	checksum_of(algorithm, bytes, &expected);
+	ck_assert_msg(checksum_equal(actual, &expected), "%s of %zu bytes", checksum_name(algorithm), bytes.len);
+	ck_assert_int_eq(actual->type, CHECKSUM_FULL_OBJECT);
+}
+
+static void check_digests(struct pack_fixture *const fixture, struct ingest_options options, const struct span bytes)
+{
+	struct error err = {0};
+	struct pack_writer_end end;
+	pack_writer_end_init(&end);
+	pack_writer_end_options(&end, &options);
+	options.packs = fixture->store;
+	struct ingest *const ingest = ingest_open(&options, &err);
+	ck_assert_int_eq(pack_fixture_write(ingest, &end, bytes, bytes.len, &err), 0);
+	ck_assert_msg(pack_fixture_finish(ingest, &end, &err) == 0, "%s", err.text);
+	const struct stored_part *const part = ingest_part(ingest);
+	check_checksum(&part->checksum, options.checksum, bytes);
+	check_checksum(&part->declared, options.declared, bytes);
+	const struct digest128 digest = xxh3_128(bytes);
+	ck_assert(digest128_equal(&part->digest, &digest));
+	ck_assert_int_eq(part->has_md5, options.want_md5);
+	struct checksum md5;
+	checksum_of(CHECKSUM_MD5, bytes, &md5);
+	if (part->has_md5)
+		ck_assert_mem_eq(part->md5, md5.bytes, md5.len);
+	ingest_free(ingest);
+	pack_writer_end_release(&end);
+}
+
+/* Each algorithm alone, beside MD5, and with each other that a client may declare; small and through the helpers. */
+START_TEST(checksums_are_those_of_the_bytes)
+{
+	static const size_t lengths[] = { 0, 1000, INGEST_SMALL_BYTES, INGEST_SMALL_BYTES + 1, 2500001 };
+	const enum checksum_algorithm algorithm = (enum checksum_algorithm)(_i / 2);
+	struct pack_fixture fixture;
+	pack_fixture_open(&fixture, PACK_FIXTURE_MEMORY, 0);
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		uint8_t *const bytes = fixture_bytes(FIXTURE_TEXT, i, lengths[i]);
+		for (int declared = CHECKSUM_NONE; declared < CHECKSUM_ALGORITHMS; declared += 1 + (i == 4) * (_i % 2)) {
+			const struct ingest_options options = {
+				.want_md5 = _i % 2 == 0,
+				.checksum = algorithm,
+				.declared = (enum checksum_algorithm)declared,
+			};
+			check_digests(&fixture, options, span_of(bytes, lengths[i]));
+		}
+		free(bytes);
+	}
+	pack_fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(the_same_bytes_are_stored_once)
 {
 	struct pack_fixture fixture;
@@ -463,6 +521,7 @@ Suite *test_ingest_suite(void)
 	TCase *const tcase = tcase_create("ingest");
 	tcase_set_timeout(tcase, 120);
 	tcase_add_loop_test(tcase, any_size_comes_back_and_is_named_right, 0, SIZES * PACK_FIXTURE_KINDS);
+	tcase_add_loop_test(tcase, checksums_are_those_of_the_bytes, 0, 2 * CHECKSUM_ALGORITHMS);
 	tcase_add_loop_test(tcase, the_same_bytes_are_stored_once, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, a_small_upload_repeats_one_in_the_open_pack, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, repeats_within_a_stream_are_stored_once, 0, PACK_FIXTURE_KINDS);
