@@ -103,28 +103,28 @@ int upload_list_parts(struct store *store, const struct upload_ref *ref, uint32_
 	struct upload_parts *out, struct error *err);
 
 /* One part's bytes on their way. Uploading a number again replaces the part; who finishes last wins. */
-struct upload_part;
-struct upload_part_params {
+struct upload_put;
+struct upload_put_params {
 	struct upload_ref ref;
 	uint32_t number;             /* 1..UPLOAD_PARTS_MAX, else invalid */
 	bool has_content_md5;        /* bad_digest when the body's differs */
 	uint8_t content_md5[16];
-	enum checksum_algorithm checksum; /* of the value that upload_part_expect will be given; CHECKSUM_NONE: none will come */
+	enum checksum_algorithm checksum; /* of the value that upload_put_expect will be given; CHECKSUM_NONE: none will come */
 	void (*room)(void *owner);   /* a write that answered SINK_WAIT may be tried again */
 	void (*done)(void *owner);
 	void *owner;
 };
 /* no_bucket, no_upload, invalid_request when the upload's named algorithm is another one. */
-struct upload_part *upload_part_open(struct store *store, const struct upload_part_params *params, struct error *err);
-enum sink_result upload_part_write(struct upload_part *part, struct span bytes, struct error *err);
+struct upload_put *upload_put_open(struct store *store, const struct upload_put_params *params, struct error *err);
+enum sink_result upload_put_write(struct upload_put *put, struct span bytes, struct error *err);
 /* Before finish: bad_digest unless the body has this checksum. */
-void upload_part_expect(struct upload_part *part, const struct checksum *checksum);
-void upload_part_finish(struct upload_part *part);
+void upload_put_expect(struct upload_put *put, const struct checksum *checksum);
+void upload_put_finish(struct upload_put *put);
 /* 0; out->checksum is of the algorithm that was sent, else of the upload's. */
-int upload_part_outcome(struct upload_part *part, struct uploaded_part *out, struct error *err);
+int upload_put_outcome(struct upload_put *put, struct uploaded_part *out, struct error *err);
 /* After a bad_digest: as object_put_bad_checksum. */
-bool upload_part_bad_checksum(const struct upload_part *part, struct checksum *out_expected, struct checksum *out_actual);
-void upload_part_free(struct upload_part *part); /* before finish: aborts; after it: only after done */
+bool upload_put_bad_checksum(const struct upload_put *put, struct checksum *out_expected, struct checksum *out_actual);
+void upload_put_free(struct upload_put *put); /* before finish: aborts; after it: only after done */
 
 /* A part out of an object's bytes. Whole chunks are taken by reference; the bytes are read once, on a helper, for their digests, unless the
  * range is one stored part whose digests are known. */
@@ -167,8 +167,7 @@ struct upload_result {
 	struct checksum checksum;
 	uint32_t part_count;
 	uint64_t size;
-	bool has_id;                  /* the bucket has versioning: */
-	char version[VERSION_TEXT_BYTES];
+	char version[VERSION_TEXT_BYTES]; /* id, "null" while versioning is suspended, "" in a bucket that never had it */
 };
 /* What part a refused completion stumbled over. */
 struct upload_fault {

@@ -75,12 +75,13 @@ static int push_version(struct upload_complete *const complete, struct db *const
 	return version_push(db, bucket->versioning, under, version, err);
 }
 
-static int remember(struct upload_complete *const complete, struct db *const db, const struct version *const version, struct error *const err)
+static int remember(struct upload_complete *const complete, struct db *const db, const enum bucket_versioning versioning,
+	const struct version *const version, struct error *const err)
 {
 	struct digest128 ignored;
 	struct buffer result;
 	buffer_init(&result, RESULT_MAX_BYTES);
-	upload_result_write(&complete->verdict, version->has_id, version->id, &result);
+	upload_result_write(&complete->verdict, versioning, version->id, &result);
 	ASSERT(upload_result_read(buffer_span(&result), &ignored, &complete->result));
 	const int done = upload_row_complete(db, complete->upload.number, complete->verdict.has_unlisted ? UPLOAD_TRIMMING : UPLOAD_COMPLETED,
 		version->modified_ms, buffer_span(&result), err);
@@ -110,7 +111,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (push_version(complete, db, &bucket, &version, err) != 0
 		|| upload_set_close(db, now.part_set, buffer_span(&complete->verdict.map), err) != 0)
 		return -1;
-	return remember(complete, db, &version, err);
+	return remember(complete, db, bucket.versioning, &version, err);
 }
 
 static void change_is_done(struct change *const change)

@@ -25,7 +25,8 @@ int upload_judge(struct db *db, const struct upload_row *upload, const struct up
 	struct error *err);
 
 /* uploads.result. docs/FORMAT.md, "Catalog". */
-void upload_result_write(const struct upload_verdict *verdict, bool has_id, const uint8_t version[VERSION_ID_BYTES], struct buffer *out);
+void upload_result_write(const struct upload_verdict *verdict, enum bucket_versioning versioning, const uint8_t version[VERSION_ID_BYTES],
+	struct buffer *out);
 /* False when malformed. */
 bool upload_result_read(struct span blob, struct digest128 *out_list, struct upload_result *out);
 

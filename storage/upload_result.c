@@ -1,5 +1,5 @@
-/* uploads.result: list digest (16), version id (16), has_id (1), checksum algorithm (1), type (1), length (1), part count (4), size (8), checksum,
- * ETag. Little-endian. */
+/* uploads.result: list digest (16), version id (16), the bucket's versioning (1), checksum algorithm (1), type (1), length (1), part count (4),
+ * size (8), checksum, ETag. Little-endian. */
 #include <string.h>
 
 #include "base/encode.h"
@@ -8,8 +8,8 @@
 
 enum {
 	RESULT_VERSION = 16,
-	RESULT_HAS_ID = RESULT_VERSION + VERSION_ID_BYTES,
-	RESULT_ALGORITHM = RESULT_HAS_ID + 1,
+	RESULT_VERSIONING = RESULT_VERSION + VERSION_ID_BYTES,
+	RESULT_ALGORITHM = RESULT_VERSIONING + 1,
 	RESULT_TYPE = RESULT_ALGORITHM + 1,
 	RESULT_CHECKSUM_LENGTH = RESULT_TYPE + 1,
 	RESULT_PARTS = RESULT_CHECKSUM_LENGTH + 1,
@@ -17,13 +17,13 @@ enum {
 	RESULT_FIXED_BYTES = RESULT_SIZE + 8
 };
 
-void upload_result_write(const struct upload_verdict *const verdict, const bool has_id, const uint8_t version[VERSION_ID_BYTES],
+void upload_result_write(const struct upload_verdict *const verdict, const enum bucket_versioning versioning, const uint8_t version[VERSION_ID_BYTES],
 	struct buffer *const out)
 {
 	uint8_t fixed[RESULT_FIXED_BYTES];
 	memcpy(fixed, verdict->list.bytes, sizeof(verdict->list.bytes));
 	memcpy(fixed + RESULT_VERSION, version, VERSION_ID_BYTES);
-	fixed[RESULT_HAS_ID] = has_id;
+	fixed[RESULT_VERSIONING] = (uint8_t)versioning;
 	fixed[RESULT_ALGORITHM] = (uint8_t)verdict->checksum.algorithm;
 	fixed[RESULT_TYPE] = (uint8_t)verdict->checksum.type;
 	fixed[RESULT_CHECKSUM_LENGTH] = verdict->checksum.len;
@@ -45,8 +45,10 @@ bool upload_result_read(const struct span blob, struct digest128 *const out_list
 	if (out->checksum.len > CHECKSUM_MAX_BYTES || etag.len == 0 || etag.len >= OBJECT_ETAG_BYTES)
 		return false;
 	memcpy(out_list->bytes, fixed, sizeof(out_list->bytes));
-	encode_hex(span_of(fixed + RESULT_VERSION, VERSION_ID_BYTES), out->version);
-	out->has_id = fixed[RESULT_HAS_ID] != 0;
+	if (fixed[RESULT_VERSIONING] == BUCKET_VERSIONED)
+		encode_hex(span_of(fixed + RESULT_VERSION, VERSION_ID_BYTES), out->version);
+	else if (fixed[RESULT_VERSIONING] == BUCKET_SUSPENDED)
+		memcpy(out->version, "null", sizeof("null"));
 	out->checksum.algorithm = (enum checksum_algorithm)fixed[RESULT_ALGORITHM];
 	out->checksum.type = (enum checksum_type)fixed[RESULT_TYPE];
 	memcpy(out->checksum.bytes, fixed + RESULT_FIXED_BYTES, out->checksum.len);

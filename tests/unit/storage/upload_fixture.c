@@ -1,0 +1,137 @@
+#include "tests/unit/storage/upload_fixture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "tests/unit/storage/store_fixture.h"
+
+struct put_room {
+	pthread_mutex_t mutex;
+	pthread_cond_t condition;
+	unsigned calls;
+	struct settled *settled;
+};
+
+static void has_room(void *const owner)
+{
+	struct put_room *const room = owner;
+	pthread_mutex_lock(&room->mutex);
+	room->calls++;
+	pthread_cond_signal(&room->condition);
+	pthread_mutex_unlock(&room->mutex);
+}
+
+static void is_done(void *const owner)
+{
+	struct put_room *const room = owner;
+	settled_done(room->settled);
+}
+
+static int write_all(struct upload_put *const put, const struct span bytes, struct put_room *const room, struct error *const err)
+{
+	enum { PIECE_BYTES = 200000 };
+	for (size_t at = 0; at < bytes.len;) {
+		const struct span piece = span_slice(bytes, at, PIECE_BYTES);
+		pthread_mutex_lock(&room->mutex);
+		const unsigned before = room->calls;
+		pthread_mutex_unlock(&room->mutex);
+		const enum sink_result result = upload_put_write(put, piece, err);
+		if (result == SINK_FAILED)
+			return -1;
+		if (result == SINK_TAKEN) {
+			at += piece.len;
+			continue;
+		}
+		pthread_mutex_lock(&room->mutex);
+		while (room->calls == before)
+			pthread_cond_wait(&room->condition, &room->mutex);
+		pthread_mutex_unlock(&room->mutex);
+	}
+	return 0;
+}
+
+static void not_started(struct settled *const settled)
+{
+	settled_done(settled);
+	settled_wait(settled);
+}
+
+int fixture_upload_create(struct store *const store, struct upload_create_params *const params, struct upload_ref *const out,
+	struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	params->done = settled_done;
+	params->owner = settled;
+	*out = (struct upload_ref){.bucket = params->bucket, .key = params->key};
+	struct upload_create *const create = upload_create_start(store, params, err);
+	if (create == NULL) {
+		not_started(settled);
+		return -1;
+	}
+	settled_wait(settled);
+	const int result = upload_create_outcome(create, &out->id, err);
+	upload_create_free(create);
+	return result;
+}
+
+int fixture_upload_put(struct store *const store, const struct upload_ref *const ref, const uint32_t number, const struct span bytes,
+	const struct checksum *const expected, struct uploaded_part *const out, struct error *const err)
+{
+	struct put_room room = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER, .settled = settled_new()};
+	struct uploaded_part ignored;
+	const struct upload_put_params params = {.ref = *ref, .number = number, .room = has_room, .done = is_done, .owner = &room,
+		.checksum = expected != NULL ? expected->algorithm : CHECKSUM_NONE};
+	struct upload_put *const put = upload_put_open(store, &params, err);
+	if (put == NULL || write_all(put, bytes, &room, err) != 0) {
+		upload_put_free(put);
+		not_started(room.settled);
+		return -1;
+	}
+	if (expected != NULL)
+		upload_put_expect(put, expected);
+	upload_put_finish(put);
+	settled_wait(room.settled);
+	const int result = upload_put_outcome(put, out != NULL ? out : &ignored, err);
+	upload_put_free(put);
+	return result;
+}
+
+int fixture_upload_copy(struct store *const store, const struct upload_ref *const ref, const uint32_t number, const struct object *const source,
+	const uint64_t offset, const uint64_t length, struct uploaded_part *const out, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	const struct upload_copy_params params = {.ref = *ref, .number = number, .source = source, .offset = offset, .length = length,
+		.done = settled_done, .owner = settled};
+	struct upload_copy *const copy = upload_copy_start(store, &params, err);
+	settled_wait(settled);
+	const int result = upload_copy_outcome(copy, out, err);
+	upload_copy_free(copy);
+	return result;
+}
+
+int fixture_upload_complete(struct store *const store, struct upload_complete_params *const params, struct upload_result *const out,
+	struct upload_fault *const out_fault, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	params->done = settled_done;
+	params->owner = settled;
+	struct upload_complete *const complete = upload_complete_start(store, params, err);
+	if (complete == NULL) {
+		not_started(settled);
+		return -1;
+	}
+	settled_wait(settled);
+	const int result = upload_complete_outcome(complete, out, out_fault, err);
+	upload_complete_free(complete);
+	return result;
+}
+
+int fixture_upload_abort(struct store *const store, const struct upload_ref *const ref, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	struct upload_abort *const abort = upload_abort_start(store, ref, settled_done, settled);
+	settled_wait(settled);
+	const int result = upload_abort_outcome(abort, err);
+	upload_abort_free(abort);
+	return result;
+}
