@@ -83,3 +83,6 @@ CREATE TABLE gone_buckets (
 ALTER TABLE packs ADD COLUMN file BLOB;
 ALTER TABLE packs ADD COLUMN condemned_ms INTEGER;
 ALTER TABLE packs ADD COLUMN created_ms INTEGER NOT NULL DEFAULT 0;
+-- Read whole for each pack that gc looks at, and nothing else of the segments.
+DROP INDEX segments_pack;
+CREATE INDEX segments_pack ON segments (pack, first, count);

@@ -109,6 +109,12 @@ static int open_store(struct daemon *daemon, struct error *err)
 	const struct store_options options = {
 		.folder = daemon->folder.path, .metrics = daemon->metrics, .log = daemon->log,
 		.helper_threads = (unsigned)daemon->configuration->helpers, .fast_etags = fast_etags,
+		.gc = {
+			.interval_s = (unsigned)daemon->configuration->gc_interval,
+			.bytes_per_second = daemon->configuration->gc_rate * 1024 * 1024,
+			.live_percent = (unsigned)daemon->configuration->gc_live_percent,
+			.promise_ms = (int64_t)daemon->configuration->gc_promise * 60 * 60 * 1000,
+		},
 	};
 	daemon->store = store_open(&options, err);
 	if (daemon->store == NULL)
@@ -226,6 +232,7 @@ static void drain(struct daemon *daemon)
 	atomic_store(&daemon->stopping, true);
 	listener_quiesce(daemon->listener);
 	step_watch_wake_all(store_step_watch(daemon->store));
+	gc_quiesce(store_gc(daemon->store));
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);
 	for (unsigned round = 0; listener_active(daemon->listener) > 0 && clock->monotonic_ms(clock) < deadline_ms; round++) {

@@ -5,17 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/admin/admin_keys.h"
 #include "base/encode.h"
 #include "base/json_node.h"
 #include "base/memory.h"
-#include "server/control_socket.h"
-#include "server/data_folder.h"
-#include "wire/step_message.h"
+#include "server/store_command.h"
 
-enum { ARGUMENT_GRANTS_MAX = 256, ANSWER_MAX_BYTES = 32 * 1024 * 1024, COMMAND_ARENA_BYTES = 256 * 1024 * 1024, REACH_TRIES = 50 };
+enum { ARGUMENT_GRANTS_MAX = 256, ANSWER_MAX_BYTES = 32 * 1024 * 1024, COMMAND_ARENA_BYTES = 256 * 1024 * 1024 };
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct keys_options {
@@ -151,41 +148,25 @@ static const struct keys_verb verbs[] = {
 	{"revoke", "DELETE", work_revoke, print_revoked},
 };
 
-static int work_alone(const struct keys_verb *verb, const struct keys_options *options, const struct data_folder *folder,
-	struct buffer *out, struct error *err)
+struct keys_run {
+	const struct keys_verb *verb;
+	const struct keys_options *options;
+};
+
+static int work_alone(void *owner, struct store *store, const struct data_folder *folder, struct buffer *out, struct error *err)
 {
-	const struct store_options store_options = {.folder = folder->path};
-	struct store *const store = store_open(&store_options, err);
-	if (store == NULL)
-		return -1;
+	const struct keys_run *const run = owner;
 	struct keyring *const keyring = keyring_open(store, folder->master_key, err);
-	const int outcome = keyring != NULL ? verb->work(options, keyring, out, err) : -1;
+	const int outcome = keyring != NULL ? run->verb->work(run->options, keyring, out, err) : -1;
 	keyring_close(keyring);
-	store_close(store);
 	return outcome;
 }
 
-static int take_answer(const struct http_response *response, struct buffer *out, struct error *err)
+static int run_verb(const struct keys_verb *verb, const struct keys_options *options, struct buffer *out, struct error *err)
 {
-	struct error_message message;
-	struct error unread = {0};
-	struct arena *const arena = arena_new(ANSWER_MAX_BYTES);
-	int outcome = 0;
-	if (response->status >= 200 && response->status < 300)
-		buffer_add_span(out, buffer_span(&response->body));
-	else if (error_message_parse(buffer_span(&response->body), arena, &message, &unread) == 0)
-		outcome = error_set(err, ERROR_INVALID, "%.*s", (int)message.message.len, (const char *)message.message.data);
-	else
-		outcome = error_set(err, ERROR_UPSTREAM, "the server answered with status %d", response->status);
-	arena_free(arena);
-	return outcome;
-}
-
-static int ask_server(const struct keys_verb *verb, const struct keys_options *options, struct buffer *out, struct error *err)
-{
+	struct keys_run run = {verb, options};
 	struct buffer target;
 	struct buffer body;
-	struct http_response response;
 	buffer_init(&target, 4096);
 	buffer_init(&body, ANSWER_MAX_BYTES);
 	buffer_add_text(&target, "/-/keys");
@@ -195,36 +176,14 @@ static int ask_server(const struct keys_verb *verb, const struct keys_options *o
 	}
 	if (verb->work == work_add)
 		print_request(options, &body);
-	const struct http_request request = {.method = verb->method, .target = buffer_text(&target), .body = buffer_span(&body)};
-	int outcome = control_socket_send(options->data, &request, &response, err);
-	if (outcome == 0)
-		outcome = take_answer(&response, out, err);
-	http_response_release(&response);
+	const struct store_command command = {
+		.data = options->data, .master_key = options->master_key, .work = work_alone, .owner = &run,
+		.request = {.method = verb->method, .target = buffer_text(&target), .body = buffer_span(&body)},
+	};
+	const int outcome = store_command_run(&command, out, err);
 	buffer_release(&body);
 	buffer_release(&target);
 	return outcome;
-}
-
-/* The holder of the lock may still be starting, or just be going: both ways are tried for a few seconds. */
-static int run_verb(const struct keys_verb *verb, const struct keys_options *options, struct buffer *out, struct error *err)
-{
-	struct error last = {0};
-	for (int i = 0; i < REACH_TRIES; i++) {
-		struct data_folder folder;
-		last.kind = ERROR_NONE;
-		if (data_folder_open(&folder, options->data, options->master_key, false, &last) == 0) {
-			const int outcome = work_alone(verb, options, &folder, out, err);
-			data_folder_close(&folder);
-			return outcome;
-		}
-		if (last.kind == ERROR_BUSY && ask_server(verb, options, out, &last) == 0)
-			return 0;
-		if (last.kind != ERROR_UPSTREAM)
-			break;
-		nanosleep(&(struct timespec){.tv_nsec = 100 * 1000 * 1000}, NULL);
-	}
-	*err = last;
-	return -1;
 }
 
 static int print_answer(const struct keys_verb *verb, const struct keys_options *options, const struct buffer *answer)

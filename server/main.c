@@ -5,6 +5,7 @@
 
 #include "server/configuration.h"
 #include "server/daemon.h"
+#include "server/gc_command.h"
 #include "server/keys_command.h"
 
 enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2 };
@@ -41,9 +42,15 @@ static int serve(int argument_count, char **arguments)
 	return status;
 }
 
+static const struct {
+	const char *name;
+	int (*run)(int argument_count, char **arguments);
+} commands[] = {{"keys", keys_command}, {"gc", gc_command}};
+
 int main(int argument_count, char **arguments)
 {
-	if (argument_count > 1 && strcmp(arguments[1], "keys") == 0)
-		return keys_command(argument_count - 2, arguments + 2);
+	for (size_t i = 0; argument_count > 1 && i < sizeof commands / sizeof commands[0]; i++)
+		if (strcmp(arguments[1], commands[i].name) == 0)
+			return commands[i].run(argument_count - 2, arguments + 2);
 	return serve(argument_count - 1, arguments + 1);
 }

@@ -12,6 +12,7 @@ struct assemble {
 	struct body_source source;
 	struct pack_store *packs;
 	struct segment *segments;
+	uint8_t *turns;     /* of the hold of each segment's pack */
 	size_t count;
 	size_t segment;     /* where the next chunk lies */
 	uint32_t chunk;     /* in that segment */
@@ -34,8 +35,9 @@ static void assemble_close(struct body_source *const source)
 	struct assemble *const assemble = (struct assemble *)source;
 	for (size_t i = 0; i < assemble->count; i++)
 		if (!same_pack_as_before(assemble, i))
-			pack_store_unhold(assemble->packs, &assemble->segments[i].pack);
+			pack_store_unhold(assemble->packs, &assemble->segments[i].pack, assemble->turns[i]);
 	free(assemble->segments);
+	free(assemble->turns);
 	free(assemble->spare);
 	free(assemble);
 }
@@ -192,11 +194,12 @@ struct body_source *assemble_open(struct pack_store *const packs, const struct s
 	assemble->packs = packs;
 	assemble->segments = memory_new_array(count + 1, sizeof *segments);
 	memcpy(assemble->segments, segments, count * sizeof *segments);
+	assemble->turns = memory_new(count + 1);
 	assemble->count = count;
 	assemble->remaining = length;
 	for (size_t i = 0; i < count; i++)
 		if (!same_pack_as_before(assemble, i))
-			pack_store_hold(packs, &segments[i].pack);
+			assemble->turns[i] = (uint8_t)pack_store_hold(packs, &segments[i].pack);
 	if (assemble_seek(assemble, offset, err) == 0)
 		return &assemble->source;
 	assemble_close(&assemble->source);

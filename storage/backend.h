@@ -13,6 +13,7 @@ struct backend_file { /* embed first */
 	struct backend *backend;
 };
 
+typedef int backend_take_fn(void *taker, const char *name, uint64_t size, struct error *err);
 struct backend_ops {
 	/* Creates (must not exist) or opens for appending and reading. */
 	int (*create)(struct backend *backend, const char *name, struct backend_file **out_file, struct error *err);
@@ -30,8 +31,8 @@ struct backend_ops {
 	int (*put)(struct backend *backend, const char *name, struct span bytes, struct error *err);
 	int (*get)(struct backend *backend, const char *name, struct buffer *out, struct error *err);
 	int (*remove)(struct backend *backend, const char *name, struct error *err); /* absent: 0 */
-	/* Calls `take` for every name; order is free. */
-	int (*list)(struct backend *backend, int (*take)(void *taker, const char *name, struct error *err), void *taker, struct error *err);
+	/* Calls `take` for every name with the file's size; order is free. `take` may remove. */
+	int (*list)(struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
 	void (*free)(struct backend *backend);
 	bool can_append; /* false: a file is written once and sealed with each commit (object stores) */
 };

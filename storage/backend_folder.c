@@ -201,8 +201,18 @@ static int folder_remove(struct backend *const backend, const char *const name, 
 	return 0;
 }
 
-static int folder_list_one(const char *const path, int (*const take)(void *taker, const char *name, struct error *err), void *const taker,
-	struct error *const err)
+/* A name that vanished meanwhile is passed over. */
+static int folder_take_one(const char *const path, const char *const name, backend_take_fn *const take, void *const taker, struct error *const err)
+{
+	char full[FOLDER_PATH_BYTES + NAME_MAX];
+	struct stat state;
+	snprintf(full, sizeof full, "%s/%s", path, name);
+	if (stat(full, &state) == 0)
+		return take(taker, name, (uint64_t)state.st_size, err);
+	return errno == ENOENT ? 0 : error_set_errno(err, "cannot stat %s", full);
+}
+
+static int folder_list_one(const char *const path, backend_take_fn *const take, void *const taker, struct error *const err)
 {
 	char **names = NULL;
 	size_t count = 0;
@@ -210,13 +220,12 @@ static int folder_list_one(const char *const path, int (*const take)(void *taker
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
-		result = take(taker, names[i], err);
+		result = folder_take_one(path, names[i], take, taker, err);
 	file_names_free(names, count);
 	return result;
 }
 
-static int folder_list(struct backend *const backend, int (*const take)(void *taker, const char *name, struct error *err), void *const taker,
-	struct error *const err)
+static int folder_list(struct backend *const backend, backend_take_fn *const take, void *const taker, struct error *const err)
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
 	char **names = NULL;

@@ -202,24 +202,28 @@ static int memory_remove(struct backend *const backend, const char *const name, 
 	return 0;
 }
 
+struct memory_name {
+	char *name;
+	uint64_t size;
+};
+
 /* The names are copied first: `take` may remove. */
-static int memory_list(struct backend *const backend, int (*const take)(void *taker, const char *name, struct error *err), void *const taker,
-	struct error *const err)
+static int memory_list(struct backend *const backend, backend_take_fn *const take, void *const taker, struct error *const err)
 {
 	struct backend_memory *const memory = (struct backend_memory *)backend;
-	char **names = NULL;
+	struct memory_name *names = NULL;
 	size_t count = 0;
 	lock_enter(&memory->lock);
 	for (const struct memory_blob *blob = memory->blobs; blob != NULL; blob = blob->next) {
 		names = memory_grow(names, count + 1, sizeof *names);
-		names[count++] = memory_copy_text(blob->name);
+		names[count++] = (struct memory_name){ .name = memory_copy_text(blob->name), .size = blob->len };
 	}
 	lock_leave(&memory->lock);
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
-		result = take(taker, names[i], err);
+		result = take(taker, names[i].name, names[i].size, err);
 	for (size_t i = 0; i < count; i++)
-		free(names[i]);
+		free(names[i].name);
 	free(names);
 	return result;
 }

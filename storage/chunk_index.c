@@ -13,6 +13,7 @@
 #include "storage/db.h"
 
 enum {
+	INDEX_TRIM_PAGES = 256,
 	INDEX_VERSION = 1,
 	INDEX_APPLICATION = 0x44424b43, /* "DBKC" */
 	INDEX_ID_BYTES = 16,
@@ -34,6 +35,7 @@ static const char SQL_SCHEMA[] =
 static const char SQL_LAZY[] = "PRAGMA synchronous=NORMAL;";
 static const char SQL_FIND[] = "SELECT p.id, c.number FROM chunk c JOIN pack p ON p.number = c.pack WHERE c.id = ?1";
 static const char SQL_PACK_NUMBER[] = "SELECT number FROM pack WHERE id = ?1";
+static const char SQL_PACK_LIST[] = "SELECT id FROM pack ORDER BY number";
 static const char SQL_PACK_ADD[] = "INSERT INTO pack (id) VALUES (?1)";
 static const char SQL_PACK_DELETE[] = "DELETE FROM pack WHERE number = ?1";
 static const char SQL_CHUNK_ADD[] =
@@ -255,6 +257,65 @@ int chunk_index_forget_pack(struct chunk_index *const index, const struct pack_i
 	int result = db_begin(index->writer, err);
 	if (result == 0)
 		result = index_settle(index->writer, index_remove_pack(index->writer, pack, err), err);
+	lock_leave(&index->write_lock);
+	return result;
+}
+
+static int index_list(struct db *const db, struct pack_id **const packs, size_t *const count, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_LIST, err);
+	if (statement == NULL)
+		return -1;
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		const struct span id = db_column_blob(statement, 0);
+		if (id.len != PACK_ID_BYTES)
+			continue;
+		if ((*count & (*count - 1)) == 0)
+			*packs = memory_grow(*packs, *count == 0 ? 1 : 2 * *count, sizeof **packs);
+		memcpy((*packs)[(*count)++].bytes, id.data, PACK_ID_BYTES);
+	}
+	db_reset(statement);
+	return got;
+}
+
+int chunk_index_packs(struct chunk_index *const index, struct pack_id **const out_packs, size_t *const out_count, struct error *const err)
+{
+	*out_packs = NULL;
+	*out_count = 0;
+	lock_enter(&index->write_lock);
+	const int result = index_list(index->writer, out_packs, out_count, err);
+	lock_leave(&index->write_lock);
+	if (result != 0) {
+		free(*out_packs);
+		*out_packs = NULL;
+	}
+	return result;
+}
+
+/* Some pages of what is free; 1: there is more. */
+static int index_trim_some(struct db *const db, struct error *const err)
+{
+	int64_t pages = 0;
+	if (db_free_pages(db, &pages, err) != 0)
+		return -1;
+	if (pages == 0)
+		return 0;
+	return db_vacuum_some(db, INDEX_TRIM_PAGES, err) != 0 ? -1 : pages > INDEX_TRIM_PAGES;
+}
+
+int chunk_index_trim(struct chunk_index *const index, struct error *const err)
+{
+	int result;
+	do {
+		lock_enter(&index->write_lock);
+		result = index_trim_some(index->writer, err);
+		lock_leave(&index->write_lock);
+	} while (result == 1);
+	if (result != 0)
+		return -1;
+	lock_enter(&index->write_lock);
+	result = db_checkpoint_truncate(index->writer, err);
 	lock_leave(&index->write_lock);
 	return result;
 }

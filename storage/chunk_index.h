@@ -27,5 +27,9 @@ struct chunk_index_row {
 /* One transaction; committed lazily (this file may lose its tail in a crash). */
 int chunk_index_add(struct chunk_index *index, const struct chunk_index_row *rows, size_t count, struct error *err);
 int chunk_index_forget_pack(struct chunk_index *index, const struct pack_id *pack, struct error *err);
+/* All packs that it has rows of; free() the array. */
+int chunk_index_packs(struct chunk_index *index, struct pack_id **out_packs, size_t *out_count, struct error *err);
+/* Gives free pages and the log's bytes back to the file system. */
+int chunk_index_trim(struct chunk_index *index, struct error *err);
 
 #endif

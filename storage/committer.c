@@ -278,6 +278,7 @@ int committer_run(struct committer *const committer, struct change *const change
 		lock_wait(&committer->lock, &committer->settled);
 	lock_leave(&committer->lock);
 	change->failed = awaited.change.failed;
+	change->in_doubt = awaited.change.in_doubt;
 	if (!change->failed)
 		return 0;
 	change->error = awaited.change.error;

@@ -28,6 +28,7 @@ struct db {
 	int begin_line;
 	uint64_t page_bytes;
 	uint64_t wal_bytes;
+	void *companion;
 };
 
 static const char SQL_BEGIN[] = "BEGIN IMMEDIATE";
@@ -40,6 +41,8 @@ static const char SQL_SAVEPOINT_ROLLBACK[] = "ROLLBACK TO step";
 static const char SQL_GET_VERSION[] = "PRAGMA user_version";
 static const char SQL_GET_APPLICATION[] = "PRAGMA application_id";
 static const char SQL_GET_PAGE_SIZE[] = "PRAGMA page_size";
+static const char SQL_GET_PAGES[] = "PRAGMA page_count";
+static const char SQL_GET_FREE_PAGES[] = "PRAGMA freelist_count";
 
 /* auto_vacuum counts only before the first page is written, so it stands before journal_mode. */
 static const char SQL_SETUP_WRITE[] =
@@ -167,6 +170,16 @@ void db_close(struct db *const db)
 const char *db_path(const struct db *const db)
 {
 	return db->path;
+}
+
+void db_set_companion(struct db *const db, void *const companion)
+{
+	db->companion = companion;
+}
+
+void *db_companion(const struct db *const db)
+{
+	return db->companion;
 }
 
 int db_run_script(struct db *const db, const char *const sql, struct error *const err)
@@ -388,17 +401,42 @@ int db_checkpoint_passive(struct db *const db, struct error *const err)
 	return 0;
 }
 
-/* The committer waits here with every queued change behind it: so not for long. */
-int db_checkpoint_restart(struct db *const db, struct error *const err)
+/* The committer waits here, or behind it, with every queued change: so not for long. */
+static int restart(struct db *const db, const int mode, struct error *const err)
 {
 	sqlite3_busy_timeout(db->handle, RESTART_TIMEOUT_MS);
-	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
+	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, mode, NULL, NULL);
 	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
 	if (result == SQLITE_OK)
 		db->wal_bytes = 0;
 	else if ((result & 0xff) != SQLITE_BUSY)
 		return fail(db, "restarting the write-ahead log", err);
 	return 0;
+}
+
+int db_checkpoint_restart(struct db *const db, struct error *const err)
+{
+	return restart(db, SQLITE_CHECKPOINT_RESTART, err);
+}
+
+int db_checkpoint_truncate(struct db *const db, struct error *const err)
+{
+	return restart(db, SQLITE_CHECKPOINT_TRUNCATE, err);
+}
+
+int db_pages(struct db *const db, int64_t *const out_pages, struct error *const err)
+{
+	return read_number(db, SQL_GET_PAGES, out_pages, err);
+}
+
+int db_vacuum_whole(struct db *const db, struct error *const err)
+{
+	return db_run_script(db, "VACUUM;", err);
+}
+
+int db_free_pages(struct db *const db, int64_t *const out_pages, struct error *const err)
+{
+	return read_number(db, SQL_GET_FREE_PAGES, out_pages, err);
 }
 
 uint64_t db_wal_bytes(const struct db *const db)

@@ -15,6 +15,9 @@ enum db_mode { DB_READ, DB_WRITE };
 struct db *db_open(const char *path, enum db_mode mode, struct error *err);
 void db_close(struct db *db);
 const char *db_path(const struct db *db);
+/* Something of the caller's that goes with the connection; NULL until set. */
+void db_set_companion(struct db *db, void *companion);
+void *db_companion(const struct db *db);
 
 /* For scripts (migrations) only; never with built strings. */
 int db_run_script(struct db *db, const char *sql, struct error *err);
@@ -61,6 +64,12 @@ int64_t db_changes(struct db *db);
 int db_checkpoint_passive(struct db *db, struct error *err);
 int db_checkpoint_restart(struct db *db, struct error *err);
 uint64_t db_wal_bytes(const struct db *db); /* in use in the WAL after this connection's last commit */
+/* Everything into the file, and the log cut to nothing; waits a moment for readers and the writer, then leaves it for another time (0). */
+int db_checkpoint_truncate(struct db *db, struct error *err);
+int db_free_pages(struct db *db, int64_t *out_pages, struct error *err);
+/* Writes the whole file anew, which packs what deletes left half empty: takes as long as that takes, and commits of others wait. */
+int db_vacuum_whole(struct db *db, struct error *err);
+int db_pages(struct db *db, int64_t *out_pages, struct error *err);
 /* Gives up to `pages` free pages back to the file system; inside a transaction or outside. */
 int db_vacuum_some(struct db *db, unsigned pages, struct error *err);
 

@@ -15,12 +15,12 @@ static void source_release(struct dedup *const dedup, struct dedup_source *const
 	chunk_map_release(&source->map);
 }
 
-void dedup_release(struct dedup *const dedup)
+void dedup_release(struct dedup *const dedup, const bool keep_holds)
 {
 	for (size_t i = 0; i < dedup->source_count; i++)
 		source_release(dedup, &dedup->sources[i]);
-	for (size_t i = 0; i < dedup->held_count; i++)
-		pack_cache_unhold(dedup->store->cache, &dedup->held[i]);
+	for (size_t i = 0; i < dedup->held_count && !keep_holds; i++)
+		pack_cache_unrefer(dedup->store->cache, &dedup->held[i]);
 	free(dedup->held);
 	dedup_init(dedup, dedup->store);
 }
@@ -29,7 +29,7 @@ static bool dedup_hold(struct dedup *const dedup, const struct pack_id *const pa
 {
 	if (dedup->held_count > 0 && pack_id_equal(&dedup->held[dedup->held_count - 1], pack))
 		return true;
-	if (!pack_cache_hold_known(dedup->store->cache, pack))
+	if (!pack_cache_refer(dedup->store->cache, pack))
 		return false;
 	dedup->held = memory_grow(dedup->held, dedup->held_count + 1, sizeof *dedup->held);
 	dedup->held[dedup->held_count++] = *pack;
@@ -38,14 +38,15 @@ static bool dedup_hold(struct dedup *const dedup, const struct pack_id *const pa
 
 static bool source_has(const struct dedup_source *const source, const uint32_t chunk, const struct chunk_id *const id)
 {
-	return chunk < source->index->count && chunk_id_equal(&source->index->entries[chunk].id, id);
+	const struct pack_entry *const entry = pack_index_find(source->index, chunk);
+	return entry != NULL && chunk_id_equal(&entry->id, id);
 }
 
 static bool dedup_found(struct dedup *const dedup, const size_t source, const uint32_t chunk, struct chunk_place *const out)
 {
 	dedup->last = source;
 	dedup->expected = chunk + 1;
-	dedup->at_end = chunk + 1 == dedup->sources[source].index->count;
+	dedup->at_end = pack_index_find(dedup->sources[source].index, chunk + 1) == NULL;
 	*out = (struct chunk_place){ .pack = dedup->sources[source].index->pack, .chunk = chunk };
 	return true;
 }
@@ -78,11 +79,11 @@ static size_t dedup_load(struct dedup *const dedup, struct pack *const pinned, c
 	source->index = index;
 	chunk_map_init(&source->map);
 	for (uint32_t i = 0; i < index->count; i++)
-		chunk_map_add(&source->map, &index->entries[i].id, i);
+		chunk_map_add(&source->map, &index->entries[i].id, pack_index_number(index, i));
 	return at;
 }
 
-/* A place that the chunk index gave: may be stale, so the pack must be known and its index must agree. */
+/* A place that the chunk index gave: may be stale, so the pack must be known, not retiring, and its index must agree. */
 static bool dedup_follow(struct dedup *const dedup, const struct chunk_place *const place, const struct chunk_id *const id,
 	struct chunk_place *const out)
 {
@@ -93,7 +94,8 @@ static bool dedup_follow(struct dedup *const dedup, const struct chunk_place *co
 	if (pinned == NULL)
 		return false;
 	const struct pack_index *const index = pack_cache_sealed_index(dedup->store->cache, pinned);
-	if (index == NULL || place->chunk >= index->count || !chunk_id_equal(&index->entries[place->chunk].id, id)) {
+	const struct pack_entry *const entry = index != NULL ? pack_index_find(index, place->chunk) : NULL;
+	if (entry == NULL || !chunk_id_equal(&entry->id, id)) {
 		pack_cache_unpin(dedup->store->cache, pinned);
 		return false;
 	}

@@ -26,7 +26,8 @@ struct dedup {
 };
 
 void dedup_init(struct dedup *dedup, struct pack_store *store);
-void dedup_release(struct dedup *dedup);
+/* `keep_holds`: a commit in doubt may yet name the packs, so they stay held until the process ends. */
+void dedup_release(struct dedup *dedup, bool keep_holds);
 bool dedup_find(struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out_place);
 
 #endif

@@ -28,7 +28,7 @@ struct ingest *ingest_open(const struct ingest_options *const options, struct er
 static void ingest_destroy(struct ingest *const ingest)
 {
 	ingest_pack_release(ingest, atomic_load(&ingest->keeps_packs));
-	dedup_release(&ingest->dedup);
+	dedup_release(&ingest->dedup, atomic_load(&ingest->is_in_doubt));
 	part_builder_release(&ingest->part_builder);
 	xorb_builder_release(&ingest->xorb);
 	chunk_stream_free(ingest->chunks);
@@ -198,6 +198,7 @@ size_t ingest_packs(const struct ingest *const ingest, const struct pack_record 
 
 void ingest_in_doubt(struct ingest *const ingest)
 {
+	atomic_store(&ingest->is_in_doubt, true);
 	atomic_store(&ingest->keeps_packs, true);
 }
 

@@ -47,7 +47,7 @@ const struct stored_part *ingest_part(const struct ingest *ingest);
 size_t ingest_packs(const struct ingest *ingest, const struct pack_record **out_records);
 /* The change committed: packs stay, their chunks enter the chunk index (by a helper). */
 void ingest_committed(struct ingest *ingest);
-/* The change failed and is in doubt: packs stay where they are for the next start to judge. */
+/* The change failed and is in doubt: packs, those of others that it found chunks in too, stay for the next start to judge. */
 void ingest_in_doubt(struct ingest *ingest);
 void ingest_free(struct ingest *ingest);
 

@@ -83,6 +83,7 @@ struct ingest {
 
 	atomic_bool abandoned;              /* helpers need not work for it any more */
 	atomic_bool keeps_packs;            /* a catalog row names them, or may */
+	atomic_bool is_in_doubt;            /* rows may come back that name packs which others wrote */
 
 	struct lock lock;                   /* guards what follows */
 	unsigned references;                /* the owner's and one for each job */
@@ -117,7 +118,7 @@ int ingest_end_chunks(struct ingest *ingest, struct error *err);
 void ingest_pack_drain(struct ingest *ingest, bool is_last);
 /* Ends the xorb and with it the own pack; helpers write and sync it while the next one fills. */
 int ingest_pack_seal(struct ingest *ingest, struct error *err);
-/* All jobs have ended. `keep` false: nothing of it was committed, the own packs are removed. */
+/* All jobs have ended. `keep` false: nothing of it was committed, the own packs are removed, by a helper. */
 void ingest_pack_release(struct ingest *ingest, bool keep);
 
 void ingest_digest_init(struct ingest *ingest);

@@ -117,6 +117,7 @@ static void pack_add_record(struct ingest *const ingest, const struct pack_index
 		.length = index->length,
 		.chunks = index->count,
 		.has_private_codecs = index->has_private_codecs,
+		.created_ms = ingest->store->clock->wall_ms(ingest->store->clock),
 	};
 	metrics_add(ingest->store->metrics, METRIC_BYTES_STORED, (int64_t)index->length);
 }
@@ -137,14 +138,25 @@ int ingest_pack_seal(struct ingest *const ingest, struct error *const err)
 	return 0;
 }
 
+static void pack_drop_records(struct ingest *const ingest)
+{
+	struct pack_id *const packs = memory_new_array(ingest->record_count + 1, sizeof *packs);
+	for (size_t i = 0; i < ingest->record_count; i++)
+		packs[i] = ingest->records[i].id;
+	pack_store_drop_later(ingest->store, packs, ingest->record_count);
+	free(packs);
+}
+
 void ingest_pack_release(struct ingest *const ingest, const bool keep)
 {
 	ASSERT(ingest->drains_out == 0);
-	if (ingest->own != NULL && ingest->own->writer != NULL)
-		pack_writer_remove(ingest->own->writer);
+	if (ingest->own != NULL && ingest->own->writer != NULL) {
+		pack_writer_close(ingest->own->writer);
+		pack_store_drop_later(ingest->store, &ingest->own->id, 1);
+	}
 	free(ingest->own);
-	for (size_t i = 0; i < ingest->record_count && !keep; i++)
-		pack_store_drop(ingest->store, &ingest->records[i].id); /* invariant 4 */
+	if (!keep)
+		pack_drop_records(ingest); /* invariant 4 */
 	free(ingest->records);
 	while (ingest->spare_drain != NULL) {
 		struct ingest_drain *const drain = ingest->spare_drain;

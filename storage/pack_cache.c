@@ -8,6 +8,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "storage/little_endian.h"
+#include "storage/pack_table.h"
 
 enum { CACHE_FIRST_BUCKETS = 64, CACHE_TRIM_BATCH = 16 };
 
@@ -16,15 +17,20 @@ struct pack {
 	struct pack *newer;    /* in the list of the recently used */
 	struct pack *older;
 	struct pack_id id;
+	struct pack_id file;   /* names the file */
 	uint64_t length;
-	unsigned holds;
+	unsigned references;
+	unsigned reads[2];     /* by turn */
+	unsigned turn;
 	unsigned pins;
 	bool known;            /* exists; otherwise the node only carries holds or pins */
+	bool retiring;
+	bool replaced;         /* in no bucket any more: lives for its pins, another node has its place */
 	bool listed;
 	enum pack_cache_mode mode;
 	struct pack_index *index;
 	size_t index_bytes;    /* as counted in the cache's sum */
-	struct backend_file *file;
+	struct backend_file *opened;
 };
 
 struct pack_cache {
@@ -54,8 +60,8 @@ struct pack_cache *pack_cache_new(struct backend *const backend, const struct pa
 static void pack_free(struct pack_cache *const cache, struct pack *const pack)
 {
 	pack_index_free(pack->index);
-	if (pack->file != NULL)
-		cache->backend->ops->close(pack->file);
+	if (pack->opened != NULL)
+		cache->backend->ops->close(pack->opened);
 	free(pack);
 }
 
@@ -65,7 +71,7 @@ void pack_cache_free(struct pack_cache *const cache)
 		while (cache->buckets[i] != NULL) {
 			struct pack *const pack = cache->buckets[i];
 			cache->buckets[i] = pack->chained;
-			ASSERT(pack->pins == 0);
+			ASSERT(pack->pins == 0); /* replaced ones are thus gone too */
 			pack_free(cache, pack);
 		}
 	lock_release(&cache->lock);
@@ -107,6 +113,7 @@ static struct pack *cache_find_or_add(struct pack_cache *const cache, const stru
 		cache_grow(cache);
 	struct pack *const pack = memory_new(sizeof *pack);
 	pack->id = *id;
+	pack->file = *id;
 	*cache_link(cache, id) = pack;
 	cache->pack_count++;
 	return pack;
@@ -126,7 +133,7 @@ static void cache_unlist(struct pack_cache *const cache, struct pack *const pack
 static void cache_touch(struct pack_cache *const cache, struct pack *const pack)
 {
 	cache_unlist(cache, pack);
-	if (pack->index == NULL && pack->file == NULL)
+	if (pack->index == NULL && pack->opened == NULL)
 		return;
 	pack->older = cache->newest;
 	*(cache->newest != NULL ? &cache->newest->newer : &cache->oldest) = pack;
@@ -157,9 +164,9 @@ static void cache_drop_index(struct pack_cache *const cache, struct pack *const 
 
 static void cache_drop_file(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
 {
-	garbage->files[garbage->count] = pack->file;
-	cache->open_files -= pack->file != NULL;
-	pack->file = NULL;
+	garbage->files[garbage->count] = pack->opened;
+	cache->open_files -= pack->opened != NULL;
+	pack->opened = NULL;
 }
 
 static void cache_trim(struct pack_cache *const cache, struct cache_garbage *const garbage)
@@ -167,7 +174,7 @@ static void cache_trim(struct pack_cache *const cache, struct cache_garbage *con
 	for (struct pack *pack = cache->oldest, *next; pack != NULL && garbage->count < CACHE_TRIM_BATCH; pack = next) {
 		next = pack->newer;
 		const bool drop_index = cache->index_bytes > cache->limits.index_bytes && pack->index != NULL && pack->mode == PACK_CACHE_SAVED;
-		const bool drop_file = cache->open_files > cache->limits.open_files && pack->file != NULL;
+		const bool drop_file = cache->open_files > cache->limits.open_files && pack->opened != NULL;
 		if (cache->index_bytes <= cache->limits.index_bytes && cache->open_files <= cache->limits.open_files)
 			break;
 		if (pack->pins > 0 || (!drop_index && !drop_file))
@@ -177,22 +184,29 @@ static void cache_trim(struct pack_cache *const cache, struct cache_garbage *con
 		if (drop_file)
 			cache_drop_file(cache, pack, garbage);
 		garbage->count++;
-		if (pack->index == NULL && pack->file == NULL)
+		if (pack->index == NULL && pack->opened == NULL)
 			cache_unlist(cache, pack);
 	}
+}
+
+static bool pack_is_held(const struct pack *const pack)
+{
+	return pack->references > 0 || pack->reads[0] > 0 || pack->reads[1] > 0;
 }
 
 /* Frees the node once nobody knows, holds or pins it. */
 static void cache_forget_if_idle(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
 {
-	if (pack->known || pack->holds > 0 || pack->pins > 0 || garbage->count == CACHE_TRIM_BATCH)
+	if (pack->known || pack_is_held(pack) || pack->pins > 0 || garbage->count == CACHE_TRIM_BATCH)
 		return;
 	cache_drop_index(cache, pack, garbage);
 	cache_drop_file(cache, pack, garbage);
 	garbage->count++;
 	cache_unlist(cache, pack);
-	*cache_link(cache, &pack->id) = pack->chained;
-	cache->pack_count--;
+	if (!pack->replaced) {
+		*cache_link(cache, &pack->id) = pack->chained;
+		cache->pack_count--;
+	}
 	free(pack);
 }
 
@@ -243,16 +257,50 @@ enum pack_cache_mode pack_cache_mode(struct pack_cache *const cache, const struc
 	return mode;
 }
 
-void pack_cache_remove(struct pack_cache *const cache, const struct pack_id *const id)
+void pack_cache_add_record(struct pack_cache *const cache, const struct pack_record *const record)
+{
+	lock_enter(&cache->lock);
+	struct pack *const pack = cache_find_or_add(cache, &record->id);
+	ASSERT(!pack->known && pack->index == NULL);
+	pack->known = true;
+	pack->file = *pack_record_file(record);
+	pack->length = record->length;
+	pack->retiring = record->state == PACK_CONDEMNED;
+	lock_leave(&cache->lock);
+}
+
+void pack_cache_remove(struct pack_cache *const cache, const struct pack_id *const id, struct pack_id *const out_file)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
 	struct pack *const pack = *cache_link(cache, id);
+	if (out_file != NULL)
+		*out_file = pack != NULL ? pack->file : *id;
 	if (pack != NULL) {
 		pack->known = false;
 		pack->mode = PACK_CACHE_SAVED;
 		cache_forget_if_idle(cache, pack, &garbage);
 	}
+	cache_leave(cache, &garbage);
+}
+
+void pack_cache_replace(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index)
+{
+	struct cache_garbage garbage = {0};
+	lock_enter(&cache->lock);
+	struct pack **const link = cache_link(cache, id);
+	struct pack *const old = *link;
+	ASSERT(old != NULL && old->known && old->mode == PACK_CACHE_SAVED);
+	struct pack *const pack = memory_new(sizeof *pack);
+	*pack = (struct pack){ .chained = old->chained, .id = *id, .file = index->file, .length = index->length, .references = old->references,
+		.reads = { old->reads[0], old->reads[1] }, .turn = old->turn, .known = true, .retiring = old->retiring, .index = index };
+	*link = pack;
+	cache_count_index(cache, pack);
+	cache_touch(cache, pack);
+	old->known = false;
+	old->replaced = true;
+	old->references = old->reads[0] = old->reads[1] = 0;
+	cache_forget_if_idle(cache, old, &garbage);
 	cache_leave(cache, &garbage);
 }
 
@@ -278,48 +326,109 @@ size_t pack_cache_list(struct pack_cache *const cache, struct pack_id **const ou
 	return count;
 }
 
-void pack_cache_hold(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	lock_enter(&cache->lock);
-	cache_find_or_add(cache, id)->holds++;
-	lock_leave(&cache->lock);
-}
-
-bool pack_cache_hold_known(struct pack_cache *const cache, const struct pack_id *const id)
+bool pack_cache_refer(struct pack_cache *const cache, const struct pack_id *const id)
 {
 	lock_enter(&cache->lock);
 	struct pack *const pack = *cache_link(cache, id);
-	const bool known = pack != NULL && pack->known;
-	if (known)
-		pack->holds++;
+	const bool granted = pack != NULL && pack->known && !pack->retiring;
+	if (granted)
+		pack->references++;
 	lock_leave(&cache->lock);
-	return known;
+	return granted;
 }
 
-void pack_cache_unhold(struct pack_cache *const cache, const struct pack_id *const id)
+void pack_cache_refer_again(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	cache_find_or_add(cache, id)->references++;
+	lock_leave(&cache->lock);
+}
+
+void pack_cache_unrefer(struct pack_cache *const cache, const struct pack_id *const id)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
 	struct pack *const pack = *cache_link(cache, id);
-	ASSERT(pack != NULL && pack->holds > 0); /* invariant 5 */
-	pack->holds--;
+	ASSERT(pack != NULL && pack->references > 0); /* invariant 5 */
+	pack->references--;
 	cache_forget_if_idle(cache, pack, &garbage);
 	cache_leave(cache, &garbage);
+}
+
+bool pack_cache_is_referred(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	const struct pack *const pack = *cache_link(cache, id);
+	const bool referred = pack != NULL && pack->references > 0;
+	lock_leave(&cache->lock);
+	return referred;
+}
+
+void pack_cache_retire(struct pack_cache *const cache, const struct pack_id *const id, const bool is_retiring)
+{
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	if (pack != NULL)
+		pack->retiring = is_retiring;
+	lock_leave(&cache->lock);
+}
+
+unsigned pack_cache_hold(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	struct pack *const pack = cache_find_or_add(cache, id);
+	const unsigned turn = pack->turn;
+	pack->reads[turn]++;
+	lock_leave(&cache->lock);
+	return turn;
+}
+
+void pack_cache_unhold(struct pack_cache *const cache, const struct pack_id *const id, const unsigned turn)
+{
+	struct cache_garbage garbage = {0};
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	ASSERT(turn < 2 && pack != NULL && pack->reads[turn] > 0); /* invariant 5 */
+	pack->reads[turn]--;
+	cache_forget_if_idle(cache, pack, &garbage);
+	cache_leave(cache, &garbage);
+}
+
+bool pack_cache_turn(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	struct pack *const pack = *cache_link(cache, id);
+	const bool can_turn = pack == NULL || pack->reads[!pack->turn] == 0;
+	if (can_turn && pack != NULL)
+		pack->turn = !pack->turn;
+	lock_leave(&cache->lock);
+	return can_turn;
+}
+
+bool pack_cache_is_read_from_before(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	const struct pack *const pack = *cache_link(cache, id);
+	const bool is_read = pack != NULL && pack->reads[!pack->turn] > 0;
+	lock_leave(&cache->lock);
+	return is_read;
 }
 
 bool pack_cache_is_held(struct pack_cache *const cache, const struct pack_id *const id)
 {
 	lock_enter(&cache->lock);
 	const struct pack *const pack = *cache_link(cache, id);
-	const bool held = pack != NULL && pack->holds > 0;
+	const bool held = pack != NULL && pack_is_held(pack);
 	lock_leave(&cache->lock);
 	return held;
 }
 
 static int cache_load_index(struct pack_cache *const cache, struct pack *const pack, const uint64_t length, struct error *const err)
 {
-	bool walked;
-	struct pack_index *index = pack_index_load(cache->backend, &pack->id, length, &walked, err);
+	bool walked = false;
+	struct pack_index *index = pack_id_equal(&pack->id, &pack->file)
+		? pack_index_load(cache->backend, &pack->id, length, &walked, err)
+		: pack_table_load(cache->backend, &pack->id, &pack->file, length, err);
 	if (index == NULL)
 		return -1;
 	struct error ignored = {0}; /* without the file it is walked again next time */
@@ -340,13 +449,13 @@ static int cache_load_index(struct pack_cache *const cache, struct pack *const p
 static int cache_open_file(struct pack_cache *const cache, struct pack *const pack, struct error *const err)
 {
 	char name[PACK_NAME_BYTES];
-	pack_format_name(&pack->id, PACK_FILE_PACK, name);
+	pack_format_name(&pack->file, PACK_FILE_PACK, name);
 	struct backend_file *file;
 	if (cache->backend->ops->open(cache->backend, name, &file, err) != 0)
 		return -1;
 	lock_enter(&cache->lock);
-	if (pack->file == NULL) {
-		pack->file = file;
+	if (pack->opened == NULL) {
+		pack->opened = file;
 		file = NULL;
 		cache->open_files++;
 		cache_touch(cache, pack);
@@ -364,8 +473,11 @@ static int cache_unknown(const struct pack_id *const id, struct error *const err
 	return error_set(err, ERROR_CORRUPT, "the pack %s is not in the store", text);
 }
 
-struct pack *pack_cache_pin(struct pack_cache *const cache, const struct pack_id *const id, const bool with_file, struct error *const err)
+/* Pins the node of now; NULL with the error set, *out_replaced when another node has taken its place meanwhile and with it the files. */
+static struct pack *cache_try_pin(struct pack_cache *const cache, const struct pack_id *const id, const bool with_file, bool *const out_replaced,
+	struct error *const err)
 {
+	*out_replaced = false;
 	lock_enter(&cache->lock);
 	struct pack *const pack = *cache_link(cache, id);
 	if (pack == NULL || !pack->known) {
@@ -376,15 +488,26 @@ struct pack *pack_cache_pin(struct pack_cache *const cache, const struct pack_id
 	pack->pins++;
 	const uint64_t length = pack->length;
 	const bool lacks_index = pack->index == NULL;
-	const bool lacks_file = with_file && pack->file == NULL;
+	const bool lacks_file = with_file && pack->opened == NULL;
 	cache_touch(cache, pack);
 	lock_leave(&cache->lock);
-	if ((lacks_index && cache_load_index(cache, pack, length, err) != 0) || (lacks_file && cache_open_file(cache, pack, err) != 0)) {
-		if (err->kind == ERROR_NOT_FOUND)
-			err->kind = ERROR_CORRUPT; /* the catalog names it, so it should be there */
-		pack_cache_unpin(cache, pack);
-		return NULL;
-	}
+	if ((!lacks_index || cache_load_index(cache, pack, length, err) == 0) && (!lacks_file || cache_open_file(cache, pack, err) == 0))
+		return pack;
+	if (err->kind == ERROR_NOT_FOUND)
+		err->kind = ERROR_CORRUPT; /* the catalog names it, so it should be there */
+	lock_enter(&cache->lock);
+	*out_replaced = pack->replaced;
+	lock_leave(&cache->lock);
+	pack_cache_unpin(cache, pack);
+	return NULL;
+}
+
+struct pack *pack_cache_pin(struct pack_cache *const cache, const struct pack_id *const id, const bool with_file, struct error *const err)
+{
+	bool replaced = true;
+	struct pack *pack = NULL;
+	while (pack == NULL && replaced)
+		pack = cache_try_pin(cache, id, with_file, &replaced, err);
 	return pack;
 }
 
@@ -400,19 +523,31 @@ void pack_cache_unpin(struct pack_cache *const cache, struct pack *const pack)
 
 struct backend_file *pack_file(const struct pack *const pack)
 {
-	ASSERT(pack->file != NULL);
-	return pack->file;
+	ASSERT(pack->opened != NULL);
+	return pack->opened;
+}
+
+/* How many chunks from `first` on follow on one another, up to `capacity`; they lie on one another in the list too. */
+static size_t index_run(const struct pack_index *const index, const uint32_t first, const size_t capacity)
+{
+	const struct pack_entry *const entry = pack_index_find(index, first);
+	if (entry == NULL)
+		return 0;
+	const size_t at = (size_t)(entry - index->entries);
+	const size_t rest = index->count - at < capacity ? index->count - at : capacity;
+	size_t run = 1;
+	while (run < rest && (index->numbers == NULL || index->numbers[at + run] == first + run))
+		run++;
+	return run < rest ? run : rest;
 }
 
 size_t pack_cache_copy_entries(struct pack_cache *const cache, const struct pack *const pack, const uint32_t first, struct pack_entry *const out,
 	const size_t capacity)
 {
 	lock_enter(&cache->lock);
-	const uint32_t count = pack->index->count;
-	size_t copied = first < count ? count - first : 0;
-	copied = copied < capacity ? copied : capacity;
+	const size_t copied = index_run(pack->index, first, capacity);
 	if (copied > 0)
-		memcpy(out, pack->index->entries + first, copied * sizeof *out);
+		memcpy(out, pack_index_find(pack->index, first), copied * sizeof *out);
 	lock_leave(&cache->lock);
 	return copied;
 }

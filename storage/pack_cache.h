@@ -17,22 +17,41 @@ struct pack_cache_limits {
 struct pack_cache *pack_cache_new(struct backend *backend, const struct pack_cache_limits *limits); /* backend: borrowed */
 void pack_cache_free(struct pack_cache *cache);
 
-/* A pack that exists now. `index` (taken over) may be NULL: it is loaded when wanted. A growing pack keeps its index in memory, and so does
- * one whose index is not saved yet. */
+/* A pack that exists now, in the file of that name. `index` (taken over) may be NULL: it is loaded when wanted. A growing pack keeps its index
+ * in memory, and so does one whose index is not saved yet. */
 enum pack_cache_mode { PACK_CACHE_SAVED, PACK_CACHE_UNSAVED, PACK_CACHE_GROWING };
 void pack_cache_add(struct pack_cache *cache, const struct pack_id *pack, uint64_t length, struct pack_index *index, enum pack_cache_mode mode);
+/* A pack as recovery finds it: its file may have another name. */
+void pack_cache_add_record(struct pack_cache *cache, const struct pack_record *record);
 void pack_cache_set_mode(struct pack_cache *cache, const struct pack_id *pack, enum pack_cache_mode mode);
 enum pack_cache_mode pack_cache_mode(struct pack_cache *cache, const struct pack_id *pack); /* unknown: PACK_CACHE_SAVED */
-/* The pack is no longer known; what is pinned lives on until unpinned. Its files are the caller's business. */
-void pack_cache_remove(struct pack_cache *cache, const struct pack_id *pack);
+/* The pack is no longer known; what is pinned lives on until unpinned. Its files are the caller's business; *out_file (may be NULL) is the
+ * name of the one it had. */
+void pack_cache_remove(struct pack_cache *cache, const struct pack_id *pack, struct pack_id *out_file);
+/* The pack lies in another file now: `index` (taken over) says what it holds and where. Holds go on, what is pinned keeps the old file. */
+void pack_cache_replace(struct pack_cache *cache, const struct pack_id *pack, struct pack_index *index);
 bool pack_cache_knows(struct pack_cache *cache, const struct pack_id *pack);
 /* Ids of all known packs; free() the array. */
 size_t pack_cache_list(struct pack_cache *cache, struct pack_id **out_packs);
 
-/* Holds are counted, and may be taken for packs that are not known. */
-void pack_cache_hold(struct pack_cache *cache, const struct pack_id *pack);
-bool pack_cache_hold_known(struct pack_cache *cache, const struct pack_id *pack); /* false, and no hold, when not known */
-void pack_cache_unhold(struct pack_cache *cache, const struct pack_id *pack);
+/* References: held by whoever may yet put rows into the catalog that name the pack's chunks (an ingest that found some). Counted. False, and
+ * no hold, when the pack is not known or retiring. */
+bool pack_cache_refer(struct pack_cache *cache, const struct pack_id *pack);
+void pack_cache_refer_again(struct pack_cache *cache, const struct pack_id *pack); /* whatever the pack is */
+void pack_cache_unrefer(struct pack_cache *cache, const struct pack_id *pack);
+bool pack_cache_is_referred(struct pack_cache *cache, const struct pack_id *pack);
+/* gc works on the pack: no new references. */
+void pack_cache_retire(struct pack_cache *cache, const struct pack_id *pack, bool is_retiring);
+
+/* Reads: counted, and may be taken for packs that are not known. They count for the pack's turn, of which there are two, and each says at its
+ * end for which it counted: so gc can wait for those that began before it looked. */
+unsigned pack_cache_hold(struct pack_cache *cache, const struct pack_id *pack);
+void pack_cache_unhold(struct pack_cache *cache, const struct pack_id *pack, unsigned turn);
+/* Later reads count for the other turn; false, and nothing changes, while some of that one are still open. */
+bool pack_cache_turn(struct pack_cache *cache, const struct pack_id *pack);
+/* Whether reads of before the turn are open. */
+bool pack_cache_is_read_from_before(struct pack_cache *cache, const struct pack_id *pack);
+/* References or reads of any turn. */
 bool pack_cache_is_held(struct pack_cache *cache, const struct pack_id *pack);
 
 /* Pins a pack with its index in memory and, if wanted, its file open. corrupt when the pack is unknown or its index cannot be made. */

@@ -30,11 +30,13 @@ static int feed_rows(struct chunk_index *const chunk_index, const struct pack_in
 	int result = 0;
 	uint32_t xorb = 0;
 	for (uint32_t i = 0; i < index->count && result == 0; i++) {
-		const bool is_first = xorb < index->xorb_count && index->xorbs[xorb].first == i;
-		xorb += is_first;
+		const uint32_t number = pack_index_number(index, i);
+		while (xorb < index->xorb_count && index->xorbs[xorb].first < number)
+			xorb++;
+		const bool is_first = xorb < index->xorb_count && index->xorbs[xorb].first == number;
 		if (!is_first && !chunk_index_sampled(&index->entries[i].id))
 			continue;
-		rows[count++] = (struct chunk_index_row){ .id = index->entries[i].id, .place = { .pack = index->pack, .chunk = i } };
+		rows[count++] = (struct chunk_index_row){ .id = index->entries[i].id, .place = { .pack = index->pack, .chunk = number } };
 		if (count == FEED_ROWS)
 			result = feed_flush(chunk_index, rows, &count, err);
 	}

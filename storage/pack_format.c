@@ -11,29 +11,67 @@ static const char pack_magic[8] = "DBKTPACK";
 static const char xorb_magic[8] = "DBKTXORB";
 static const char *const pack_suffixes[] = { [PACK_FILE_PACK] = ".pack", [PACK_FILE_INDEX] = ".index" };
 
-void pack_format_put_header(const struct pack_id *const pack, uint8_t out[PACK_HEADER_BYTES])
+static void put_header(const struct pack_id *const pack, const unsigned version, uint8_t out[PACK_HEADER_BYTES])
 {
 	memset(out, 0, PACK_HEADER_BYTES);
 	memcpy(out, pack_magic, sizeof pack_magic);
-	little_endian_put(out + 8, PACK_READ_VERSION, 2);
-	little_endian_put(out + 10, PACK_WRITE_VERSION, 2);
+	little_endian_put(out + 8, version, 2);
+	little_endian_put(out + 10, version, 2);
 	memcpy(out + 16, pack->bytes, PACK_ID_BYTES);
+}
+
+static void sum_header(uint8_t out[PACK_HEADER_BYTES])
+{
 	little_endian_put(out + 56, xxh3_64(span_of(out, 56)), 8);
 }
 
-int pack_format_check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *const pack, struct error *const err)
+void pack_format_put_header(const struct pack_id *const pack, uint8_t out[PACK_HEADER_BYTES])
+{
+	put_header(pack, PACK_GROWN_VERSION, out);
+	sum_header(out);
+}
+
+void pack_format_put_compacted_header(const struct pack_id *const pack, const struct pack_id *const file, uint8_t out[PACK_HEADER_BYTES])
+{
+	put_header(pack, PACK_COMPACTED_VERSION, out);
+	memcpy(out + 32, file->bytes, PACK_ID_BYTES);
+	sum_header(out);
+}
+
+static int check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *const pack, const unsigned expected,
+	struct error *const err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
 	if (memcmp(header, pack_magic, sizeof pack_magic) != 0)
 		return error_set(err, ERROR_CORRUPT, "pack %s does not begin with a pack header", text);
 	const unsigned version = (unsigned)little_endian_get(header + 8, 2);
-	if (version > PACK_READ_VERSION)
-		return error_set(err, ERROR_UNSUPPORTED, "pack %s has format version %u; this program reads up to %d", text, version, PACK_READ_VERSION);
+	if (version > PACK_COMPACTED_VERSION)
+		return error_set(err, ERROR_UNSUPPORTED, "pack %s has format version %u; this program reads up to %d", text, version,
+			PACK_COMPACTED_VERSION);
 	if (little_endian_get(header + 56, 8) != xxh3_64(span_of(header, 56)))
 		return error_set(err, ERROR_CORRUPT, "the header of pack %s has a wrong checksum", text);
+	if (version != expected)
+		return error_set(err, ERROR_CORRUPT, "pack %s has format version %u where the catalog expects %u", text, version, expected);
 	if (memcmp(header + 16, pack->bytes, PACK_ID_BYTES) != 0)
 		return error_set(err, ERROR_CORRUPT, "the header of pack %s names another pack", text);
+	return 0;
+}
+
+int pack_format_check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *const pack, struct error *const err)
+{
+	return check_header(header, pack, PACK_GROWN_VERSION, err);
+}
+
+int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *const pack,
+	const struct pack_id *const file, struct error *const err)
+{
+	if (check_header(header, pack, PACK_COMPACTED_VERSION, err) != 0)
+		return -1;
+	char text[PACK_ID_TEXT_BYTES];
+	pack_id_format(pack, text);
+	if (memcmp(header + 32, file->bytes, PACK_ID_BYTES) != 0)
+		return error_set(err, ERROR_CORRUPT, "the header of pack %s names another file", text);
 	return 0;
 }
 
@@ -158,4 +196,10 @@ void pack_id_format(const struct pack_id *const pack, char out[PACK_ID_TEXT_BYTE
 bool pack_id_equal(const struct pack_id *const a, const struct pack_id *const b)
 {
 	return memcmp(a->bytes, b->bytes, PACK_ID_BYTES) == 0;
+}
+
+const struct pack_id *pack_record_file(const struct pack_record *const record)
+{
+	static const struct pack_id none;
+	return pack_id_equal(&record->file, &none) ? &record->id : &record->file;
 }

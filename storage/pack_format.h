@@ -6,8 +6,8 @@
 #include "storage/segment.h"
 
 enum {
-	PACK_READ_VERSION = 1,
-	PACK_WRITE_VERSION = 1,
+	PACK_GROWN_VERSION = 1,                  /* written xorb by xorb, each with its footer */
+	PACK_COMPACTED_VERSION = 2,              /* written anew by gc (pack_table.h) */
 	PACK_HEADER_BYTES = 64,
 	PACK_RECORD_HEADER_BYTES = 8,
 	PACK_ENTRY_BYTES = 48,
@@ -33,6 +33,10 @@ struct pack_entry {
 void pack_format_put_header(const struct pack_id *pack, uint8_t out[PACK_HEADER_BYTES]);
 /* corrupt, or unsupported for a newer version. */
 int pack_format_check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack, struct error *err);
+/* Of a compacted pack: whose it is, and which of its files this is. */
+void pack_format_put_compacted_header(const struct pack_id *pack, const struct pack_id *file, uint8_t out[PACK_HEADER_BYTES]);
+int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack, const struct pack_id *file,
+	struct error *err);
 
 void pack_format_put_record_header(const struct pack_entry *entry, uint8_t out[PACK_RECORD_HEADER_BYTES]);
 /* Whether the 8 bytes in front of a payload say what the entry says. */
@@ -62,5 +66,7 @@ bool pack_format_parse_name(const char *name, struct pack_id *out_pack, enum pac
 enum { PACK_ID_TEXT_BYTES = 33 };
 void pack_id_format(const struct pack_id *pack, char out[PACK_ID_TEXT_BYTES]);
 bool pack_id_equal(const struct pack_id *a, const struct pack_id *b);
+/* The id that names the record's file. */
+const struct pack_id *pack_record_file(const struct pack_record *record);
 
 #endif

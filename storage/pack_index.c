@@ -22,6 +22,7 @@ struct pack_index *pack_index_new(const struct pack_id *const pack)
 {
 	struct pack_index *const index = memory_new(sizeof *index);
 	index->pack = *pack;
+	index->file = *pack;
 	index->length = PACK_HEADER_BYTES;
 	return index;
 }
@@ -30,6 +31,7 @@ void pack_index_free(struct pack_index *const index)
 {
 	if (index == NULL)
 		return;
+	free(index->numbers);
 	free(index->entries);
 	free(index->xorbs);
 	free(index);
@@ -37,7 +39,35 @@ void pack_index_free(struct pack_index *const index)
 
 size_t pack_index_memory(const struct pack_index *const index)
 {
-	return sizeof *index + index->capacity * sizeof *index->entries + index->xorb_capacity * sizeof *index->xorbs;
+	const size_t numbers = index->numbers != NULL ? index->capacity * sizeof *index->numbers : 0;
+	return sizeof *index + index->capacity * sizeof *index->entries + index->xorb_capacity * sizeof *index->xorbs + numbers;
+}
+
+bool pack_index_is_compacted(const struct pack_index *const index)
+{
+	return !pack_id_equal(&index->pack, &index->file);
+}
+
+uint32_t pack_index_number(const struct pack_index *const index, const uint32_t at)
+{
+	ASSERT(at < index->count);
+	return index->numbers != NULL ? index->numbers[at] : at;
+}
+
+const struct pack_entry *pack_index_find(const struct pack_index *const index, const uint32_t chunk)
+{
+	if (index->numbers == NULL)
+		return chunk < index->count ? &index->entries[chunk] : NULL;
+	uint32_t from = 0;
+	uint32_t to = index->count;
+	while (from < to) {
+		const uint32_t middle = from + (to - from) / 2;
+		if (index->numbers[middle] < chunk)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < index->count && index->numbers[from] == chunk ? &index->entries[from] : NULL;
 }
 
 static uint32_t index_grown(const uint32_t capacity, const uint32_t needed)
@@ -60,7 +90,7 @@ static void index_make_room(struct pack_index *const index, const uint32_t chunk
 void pack_index_add_xorb(struct pack_index *const index, const struct chunk_id *const hash, const struct pack_entry *const entries,
 	const uint32_t count)
 {
-	ASSERT(count >= 1 && count <= XORB_MAX_CHUNKS && index->count + count <= PACK_MAX_CHUNKS);
+	ASSERT(count >= 1 && count <= XORB_MAX_CHUNKS && index->count + count <= PACK_MAX_CHUNKS && index->numbers == NULL);
 	index_make_room(index, count, 1);
 	index->xorbs[index->xorb_count++] = (struct pack_xorb){ .hash = *hash, .first = index->count, .count = count };
 	uint64_t at = index->length;
@@ -87,6 +117,7 @@ void pack_index_cut(struct pack_index *const index, const uint32_t chunks)
 
 void pack_index_encode(const struct pack_index *const index, struct buffer *const out)
 {
+	ASSERT(index->numbers == NULL);
 	const size_t size = INDEX_HEADER_BYTES + (size_t)index->xorb_count * INDEX_XORB_BYTES + (size_t)index->count * PACK_ENTRY_BYTES +
 		INDEX_CHECKSUM_BYTES;
 	uint8_t *const start = buffer_reserve(out, size);

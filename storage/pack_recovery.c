@@ -1,4 +1,5 @@
-/* Start: what lies in the backend is brought in line with what the catalog names. */
+/* Start: what lies in the backend is brought in line with what the catalog names. One listing tells of the sealed packs all there is to
+ * know; only packs that were open are opened and walked. */
 #include "storage/pack_store_internal.h"
 
 #include <stdlib.h>
@@ -6,25 +7,39 @@
 
 #include "base/memory.h"
 
+struct recovered { /* a pack of the catalog, and what the listing found of it */
+	const struct pack_record *record;
+	const struct pack_id *file;
+	uint64_t size;
+	bool is_there;
+	bool has_index;
+};
 struct pack_recovery {
 	struct pack_store *store;
-	struct pack_id *indexed; /* packs with a sidecar, sorted after listing */
-	size_t indexed_count;
-	size_t indexed_capacity;
+	struct recovered *packs; /* sorted by file */
+	size_t count;
 };
 
-static int pack_id_compare(const void *const a, const void *const b)
+static int recovered_compare(const void *const a, const void *const b)
 {
-	return memcmp(a, b, sizeof(struct pack_id));
+	return memcmp(((const struct recovered *)a)->file, ((const struct recovered *)b)->file, sizeof(struct pack_id));
 }
 
-static void recovery_note_index(struct pack_recovery *const recovery, const struct pack_id *const pack)
+static void recovery_begin(struct pack_recovery *const recovery, const struct pack_record *const records, const size_t count)
 {
-	if (recovery->indexed_count == recovery->indexed_capacity) {
-		recovery->indexed_capacity = recovery->indexed_capacity == 0 ? 64 : 2 * recovery->indexed_capacity;
-		recovery->indexed = memory_grow(recovery->indexed, recovery->indexed_capacity, sizeof *recovery->indexed);
+	recovery->packs = memory_new_array(count + 1, sizeof *recovery->packs);
+	recovery->count = count;
+	for (size_t i = 0; i < count; i++) {
+		pack_cache_add_record(recovery->store->cache, &records[i]);
+		recovery->packs[i] = (struct recovered){ .record = &records[i], .file = pack_record_file(&records[i]) };
 	}
-	recovery->indexed[recovery->indexed_count++] = *pack;
+	qsort(recovery->packs, count, sizeof *recovery->packs, recovered_compare);
+}
+
+static struct recovered *recovery_find(const struct pack_recovery *const recovery, const struct pack_id *const file)
+{
+	const struct recovered wanted = { .file = file };
+	return recovery->count == 0 ? NULL : bsearch(&wanted, recovery->packs, recovery->count, sizeof *recovery->packs, recovered_compare);
 }
 
 /* Half-written sidecars carry the sidecar's name and ".tmp-". Names of another shape are none of ours and stay. */
@@ -33,19 +48,21 @@ static bool is_leftover(const char *const name)
 	return strlen(name) > PACK_ID_TEXT_BYTES && strstr(name, ".tmp-") != NULL;
 }
 
-static int recovery_take_name(void *const taker, const char *const name, struct error *const err)
+static int recovery_take_name(void *const taker, const char *const name, const uint64_t size, struct error *const err)
 {
-	struct pack_recovery *const recovery = taker;
+	const struct pack_recovery *const recovery = taker;
 	struct pack_store *const store = recovery->store;
-	struct pack_id pack;
+	struct pack_id file;
 	enum pack_file_kind kind;
-	const bool is_ours = pack_format_parse_name(name, &pack, &kind);
-	if (is_ours && pack_cache_knows(store->cache, &pack)) {
-		if (kind == PACK_FILE_INDEX)
-			recovery_note_index(recovery, &pack);
-		return 0;
+	const bool is_ours = pack_format_parse_name(name, &file, &kind);
+	struct recovered *const pack = is_ours ? recovery_find(recovery, &file) : NULL;
+	if (pack != NULL && kind == PACK_FILE_INDEX)
+		pack->has_index = true;
+	if (pack != NULL && kind == PACK_FILE_PACK) {
+		pack->is_there = true;
+		pack->size = size;
 	}
-	if (!is_ours && !is_leftover(name))
+	if (pack != NULL || (!is_ours && !is_leftover(name)))
 		return 0;
 	const struct log_field fields[] = { log_text("name", name) };
 	log_event(store->log, LOG_INFO, NULL, "orphan_removed", fields, 1);
@@ -60,26 +77,31 @@ static void recovery_complain(struct pack_store *const store, const enum log_lev
 	log_failure(store->log, level, NULL, "pack_damaged", err);
 }
 
-/* 0 when the file holds all committed bytes; it is then cut to them. */
-static int recovery_cut(struct pack_store *const store, struct backend_file *const file, const struct pack_record *const record,
+static int recovery_open(struct pack_store *const store, const struct recovered *const pack, struct backend_file **const out_file,
 	struct error *const err)
 {
-	const struct backend_ops *const ops = store->backend->ops;
-	uint64_t size;
-	if (ops->size(file, &size, err) != 0)
-		return -1;
-	if (size < record->length)
-		return error_set(err, ERROR_CORRUPT, "the file has %llu bytes, %llu are committed", (unsigned long long)size,
-			(unsigned long long)record->length);
-	struct error ignored = {0}; /* bytes behind the committed length mean nothing: cutting them saves space, no more */
-	if (size > record->length && ops->truncate(file, record->length, &ignored) == 0)
-		ops->sync(file, &ignored);
-	return 0;
+	char name[PACK_NAME_BYTES];
+	pack_format_name(pack->file, PACK_FILE_PACK, name);
+	return store->backend->ops->open(store->backend, name, out_file, err);
 }
 
-static int recovery_make_index(struct pack_store *const store, struct backend_file *const file, const struct pack_record *const record,
+/* Bytes behind the committed length mean nothing: cutting them saves space, no more. */
+static void recovery_cut(struct pack_store *const store, const struct recovered *const pack)
+{
+	const struct backend_ops *const ops = store->backend->ops;
+	struct error ignored = {0};
+	struct backend_file *file;
+	if (recovery_open(store, pack, &file, &ignored) != 0)
+		return;
+	if (ops->truncate(file, pack->record->length, &ignored) == 0)
+		ops->sync(file, &ignored);
+	ops->close(file);
+}
+
+static int recovery_walk(struct pack_store *const store, const struct recovered *const pack, struct backend_file *const file,
 	struct error *const err)
 {
+	const struct pack_record *const record = pack->record;
 	struct pack_index *const index = pack_index_walk(file, &record->id, record->length, err);
 	if (index == NULL)
 		return -1;
@@ -93,36 +115,43 @@ static int recovery_make_index(struct pack_store *const store, struct backend_fi
 	return result;
 }
 
-static void recovery_check(const struct pack_recovery *const recovery, const struct pack_record *const record)
+/* It was open: its index is made now, of the committed bytes alone. */
+static int recovery_make_index(struct pack_store *const store, const struct recovered *const pack, struct error *const err)
 {
-	struct pack_store *const store = recovery->store;
-	const struct backend_ops *const ops = store->backend->ops;
-	char name[PACK_NAME_BYTES];
-	pack_format_name(&record->id, PACK_FILE_PACK, name);
-	struct error err = {0};
 	struct backend_file *file;
-	if (ops->open(store->backend, name, &file, &err) != 0) {
-		recovery_complain(store, LOG_ERROR, &record->id, &err);
-		return;
-	}
-	const bool has_index = recovery->indexed_count > 0 &&
-		bsearch(&record->id, recovery->indexed, recovery->indexed_count, sizeof *recovery->indexed, pack_id_compare) != NULL;
-	int result = recovery_cut(store, file, record, &err);
-	if (result == 0 && (record->state == PACK_OPEN || !has_index))
-		result = recovery_make_index(store, file, record, &err);
-	if (result != 0)
-		recovery_complain(store, LOG_ERROR, &record->id, &err);
-	ops->close(file);
+	if (recovery_open(store, pack, &file, err) != 0)
+		return -1;
+	const int result = recovery_walk(store, pack, file, err);
+	store->backend->ops->close(file);
+	return result;
 }
 
-/* Sealed by recovery: they enter the chunk index as any pack does when it seals. */
-static void recovery_feed(struct pack_store *const store, const struct pack_record *const sealed, const size_t count)
+static int recovery_check(struct pack_store *const store, const struct recovered *const pack, struct error *const err)
 {
-	struct pack_id *const packs = memory_new_array(count + 1, sizeof *packs);
-	for (size_t i = 0; i < count; i++)
-		packs[i] = sealed[i].id;
-	if (store->helpers != NULL)
-		pack_feed_submit(store, packs, count);
+	const struct pack_record *const record = pack->record;
+	if (!pack->is_there)
+		return error_set(err, ERROR_CORRUPT, "its file is missing");
+	if (pack->size < record->length)
+		return error_set(err, ERROR_CORRUPT, "the file has %llu bytes, %llu are committed", (unsigned long long)pack->size,
+			(unsigned long long)record->length);
+	if (pack->size > record->length)
+		recovery_cut(store, pack);
+	return record->state == PACK_OPEN ? recovery_make_index(store, pack, err) : 0;
+}
+
+/* Sealed by recovery, or before but without an index yet: they enter the chunk index as any pack does when it seals. */
+static void recovery_feed(const struct pack_recovery *const recovery)
+{
+	struct pack_id *const packs = memory_new_array(recovery->count + 1, sizeof *packs);
+	size_t count = 0;
+	for (size_t i = 0; i < recovery->count; i++) {
+		const struct recovered *const pack = &recovery->packs[i];
+		const bool lacks_index = !pack->has_index && pack_id_equal(pack->file, &pack->record->id);
+		if (pack->is_there && pack->record->state != PACK_CONDEMNED && (pack->record->state == PACK_OPEN || lacks_index))
+			packs[count++] = pack->record->id;
+	}
+	if (recovery->store->helpers != NULL)
+		pack_feed_submit(recovery->store, packs, count);
 	free(packs);
 }
 
@@ -130,24 +159,24 @@ int pack_store_recover(struct pack_store *const store, const struct pack_record 
 	struct pack_record **const out_sealed, size_t *const out_sealed_count, struct error *const err)
 {
 	struct pack_recovery recovery = { .store = store };
-	for (size_t i = 0; i < count; i++)
-		pack_cache_add(store->cache, &records[i].id, records[i].length, NULL, PACK_CACHE_SAVED);
+	recovery_begin(&recovery, records, count);
 	const int result = store->backend->ops->list(store->backend, recovery_take_name, &recovery, err);
 	if (result == 0) {
-		if (recovery.indexed_count > 0)
-			qsort(recovery.indexed, recovery.indexed_count, sizeof *recovery.indexed, pack_id_compare);
 		*out_sealed = memory_new_array(count + 1, sizeof **out_sealed);
 		*out_sealed_count = 0;
 		for (size_t i = 0; i < count; i++) {
-			recovery_check(&recovery, &records[i]);
-			if (records[i].state != PACK_OPEN)
+			const struct recovered *const pack = &recovery.packs[i];
+			struct error damage = {0};
+			if (recovery_check(store, pack, &damage) != 0)
+				recovery_complain(store, LOG_ERROR, &pack->record->id, &damage);
+			if (pack->record->state != PACK_OPEN)
 				continue;
 			struct pack_record *const sealed = &(*out_sealed)[(*out_sealed_count)++];
-			*sealed = records[i];
+			*sealed = *pack->record;
 			sealed->state = PACK_SEALED;
 		}
-		recovery_feed(store, *out_sealed, *out_sealed_count);
+		recovery_feed(&recovery);
 	}
-	free(recovery.indexed);
+	free(recovery.packs);
 	return result;
 }

@@ -1,6 +1,7 @@
 #include "storage/pack_store_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -22,6 +23,7 @@ struct pack_store *pack_store_open(const struct pack_store_options *const option
 	store->md5_pool = md5_pool_new();
 	store->metrics = options->metrics;
 	store->log = options->log;
+	store->clock = options->clock != NULL ? options->clock : clock_system();
 	store->pack_max_bytes = options->pack_max_bytes != 0 ? options->pack_max_bytes : STORE_PACK_BYTES;
 	const struct pack_cache_limits limits = {
 		.index_bytes = options->index_cache_bytes != 0 ? options->index_cache_bytes : STORE_INDEX_BYTES,
@@ -86,14 +88,29 @@ void pack_store_give_scratch(struct pack_store *const store, struct pack_scratch
 		scratch_free(scratch);
 }
 
-void pack_store_hold(struct pack_store *const store, const struct pack_id *const pack)
+unsigned pack_store_hold(struct pack_store *const store, const struct pack_id *const pack)
 {
-	pack_cache_hold(store->cache, pack);
+	return pack_cache_hold(store->cache, pack);
 }
 
-void pack_store_unhold(struct pack_store *const store, const struct pack_id *const pack)
+void pack_store_unhold(struct pack_store *const store, const struct pack_id *const pack, const unsigned turn)
 {
-	pack_cache_unhold(store->cache, pack);
+	pack_cache_unhold(store->cache, pack, turn);
+}
+
+bool pack_store_refer(struct pack_store *const store, const struct pack_id *const pack)
+{
+	return pack_cache_refer(store->cache, pack);
+}
+
+void pack_store_refer_again(struct pack_store *const store, const struct pack_id *const pack)
+{
+	pack_cache_refer_again(store->cache, pack);
+}
+
+void pack_store_unrefer(struct pack_store *const store, const struct pack_id *const pack)
+{
+	pack_cache_unrefer(store->cache, pack);
 }
 
 bool pack_store_is_held(struct pack_store *const store, const struct pack_id *const pack)
@@ -101,16 +118,49 @@ bool pack_store_is_held(struct pack_store *const store, const struct pack_id *co
 	return pack_cache_is_held(store->cache, pack);
 }
 
-void pack_store_drop(struct pack_store *const store, const struct pack_id *const pack)
+void pack_store_remove_files(struct pack_store *const store, const struct pack_id *const file)
 {
-	pack_cache_remove(store->cache, pack);
 	for (enum pack_file_kind kind = PACK_FILE_PACK; kind <= PACK_FILE_INDEX; kind++) {
 		char name[PACK_NAME_BYTES];
-		pack_format_name(pack, kind, name);
+		pack_format_name(file, kind, name);
 		struct error err = {0};
 		if (store->backend->ops->remove(store->backend, name, &err) != 0)
 			log_failure(store->log, LOG_WARNING, NULL, "pack_remove", &err); /* recovery removes it (invariant 4) */
 	}
+}
+
+void pack_store_drop(struct pack_store *const store, const struct pack_id *const pack)
+{
+	struct pack_id file;
+	pack_cache_remove(store->cache, pack, &file);
+	pack_store_remove_files(store, &file);
+}
+
+struct pack_drop {
+	struct helper_job job;
+	struct pack_store *store;
+	size_t count;
+	struct pack_id packs[];
+};
+
+static void drop_run(struct helper_job *const job)
+{
+	struct pack_drop *const drop = (struct pack_drop *)job;
+	for (size_t i = 0; i < drop->count; i++)
+		pack_store_drop(drop->store, &drop->packs[i]);
+	free(drop);
+}
+
+void pack_store_drop_later(struct pack_store *const store, const struct pack_id *const packs, const size_t count)
+{
+	if (count == 0)
+		return;
+	struct pack_drop *const drop = memory_new(sizeof *drop + count * sizeof *packs);
+	drop->job.run = drop_run;
+	drop->store = store;
+	drop->count = count;
+	memcpy(drop->packs, packs, count * sizeof *packs);
+	helpers_submit(store->helpers, &store->drop_lane, &drop->job);
 }
 
 /* Says which record it was, and counts it when its bytes are to blame. */
@@ -123,8 +173,8 @@ static int read_failed(struct pack_store *const store, const struct pack_id *con
 	return error_wrap(err, "chunk %u of pack %s", chunk, text);
 }
 
-/* Invariant 7: no byte leaves without this. */
-static int record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *const entry, const uint8_t *const payload,
+/* No byte leaves without this. */
+int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *const entry, const uint8_t *const payload,
 	struct error *const err)
 {
 	if (!pack_format_record_matches(header, entry))
@@ -144,7 +194,7 @@ static int record_read(struct backend_file *const file, const struct pack_entry 
 	};
 	if (file->backend->ops->read(file, parts, 2, entry->offset, err) != 0)
 		return -1;
-	return record_check(header, entry, stored, err);
+	return pack_record_check(header, entry, stored, err);
 }
 
 static int record_decode(struct pack_scratch *const scratch, struct codec_context *const codec, struct backend_file *const file,
@@ -218,7 +268,7 @@ static int run_read(struct backend_file *const file, const struct pack_entry *co
 	if (file->backend->ops->read(file, parts, 2 * (int)count, entries[0].offset, err) != 0)
 		return -1;
 	for (uint32_t i = 0; i < count; i++) {
-		if (record_check(headers[i], &entries[i], into + *out_len, err) != 0)
+		if (pack_record_check(headers[i], &entries[i], into + *out_len, err) != 0)
 			return -1;
 		*out_len += entries[i].size;
 		++*out_chunks;

@@ -4,6 +4,7 @@
 #ifndef STORAGE_PACK_STORE_H
 #define STORAGE_PACK_STORE_H
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "chunker/codec.h"
@@ -22,21 +23,30 @@ struct pack_store_options {
 	struct log *log;                  /* borrowed, may be NULL; only for events without a caller to answer */
 	uint64_t pack_max_bytes;          /* 0: 64 MiB; at most 1 GiB */
 	size_t index_cache_bytes;         /* 0: 16 MiB */
+	const struct clock_source *clock; /* borrowed; NULL: the system's */
 };
 struct pack_store *pack_store_open(const struct pack_store_options *options, struct error *err);
 /* After helpers_stop: jobs of the store may run until then. */
 void pack_store_close(struct pack_store *store);
 
 /* Recovery, once, before anything else: cuts the open packs to their committed length (and seals them), removes pack files that no record
- * names, makes missing indexes anew. A named pack that is absent or shorter than committed is corrupt and reported through `log`, and
- * start goes on: its objects answer errors. Fills *out_sealed with packs whose state in the catalog must become PACK_SEALED (free() it). */
+ * names; missing indexes are made anew by helpers. Sealed packs are not opened: names and sizes tell. A named pack that is absent or shorter
+ * than committed is corrupt and reported through `log`, and start goes on: its objects answer errors. Fills *out_sealed with packs whose state in the catalog must become PACK_SEALED (free() it). */
 int pack_store_recover(struct pack_store *store, const struct pack_record *records, size_t count, struct pack_record **out_sealed,
 	size_t *out_sealed_count, struct error *err);
 
-/* Holds (invariant 5): a held pack is not deleted. Counted. */
-void pack_store_hold(struct pack_store *store, const struct pack_id *pack);
-void pack_store_unhold(struct pack_store *store, const struct pack_id *pack);
-bool pack_store_is_held(struct pack_store *store, const struct pack_id *pack);
+/* Reads hold their packs (invariant 5), from within the reading snapshot that named them, with the connection not given back yet: until
+ * then no chunk that the snapshot shows goes. Counted; the hold's turn is given back with it. */
+unsigned pack_store_hold(struct pack_store *store, const struct pack_id *pack);
+void pack_store_unhold(struct pack_store *store, const struct pack_id *pack, unsigned turn);
+/* References are held by who may yet put rows into the catalog that name chunks of an existing pack, from finding them until the change is
+ * done. False, and no hold, when the pack is unknown or gc works on it: then the bytes must be stored anew. Counted. */
+bool pack_store_refer(struct pack_store *store, const struct pack_id *pack);
+/* The same for chunks that rows name already, by who will add other rows that name them: never refused. Like a read's hold it must be taken
+ * within the snapshot that showed the rows. */
+void pack_store_refer_again(struct pack_store *store, const struct pack_id *pack);
+void pack_store_unrefer(struct pack_store *store, const struct pack_id *pack);
+bool pack_store_is_held(struct pack_store *store, const struct pack_id *pack); /* either way */
 
 /* The shared pack. Called by the committer alone, in this order, once per batch: append (through ingest_place) for each small upload;
  * sync; then the records below go into the batch's transaction. */
@@ -51,6 +61,9 @@ void pack_store_shared_committed(struct pack_store *store);
 void pack_store_shared_abandon(struct pack_store *store);
 /* Its COMMIT broke off and may yet turn out to have happened: as above, but no byte goes before the next start's recovery. */
 void pack_store_shared_doubt(struct pack_store *store);
+
+/* The open shared pack is sealed; the batch under way records that. Called by the committer alone, where a change is placed. */
+void pack_store_shared_seal(struct pack_store *store);
 
 /* Adds all sealed packs to the chunk index: for when that had to be made anew. */
 int pack_store_reindex(struct pack_store *store, struct error *err);

@@ -32,6 +32,7 @@ struct shared_pack {
 	struct shared_mark now;       /* written */
 	struct shared_mark reported;  /* told to the open batch */
 	struct shared_mark committed; /* in the catalog; length 0: never yet */
+	int64_t created_ms;
 	bool has_private_codecs;
 	bool dirty;                   /* written since the last sync */
 };
@@ -52,10 +53,12 @@ struct pack_store {
 	struct md5_pool *md5_pool;
 	struct metrics *metrics;
 	struct log *log;
+	const struct clock_source *clock;
 	uint64_t pack_max_bytes;
 	struct pack_cache *cache;
 	struct shared_packs shared;
 	struct helper_lane feed_lane;
+	struct helper_lane drop_lane;
 	struct lock lock;
 	struct pack_scratch *idle; /* guarded by lock */
 	unsigned idle_count;       /* guarded by lock */
@@ -63,9 +66,15 @@ struct pack_store {
 
 struct pack_scratch *pack_store_take_scratch(struct pack_store *store);
 void pack_store_give_scratch(struct pack_store *store, struct pack_scratch *scratch);
+/* Invariant 7: whether the payload and the bytes before it are what the entry says. */
+int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *entry, const uint8_t *payload, struct error *err);
 
 /* Removes a pack that no record names, with its files. */
 void pack_store_drop(struct pack_store *store, const struct pack_id *pack);
+/* The same from a thread that must not wait for the disk: a helper removes the files. */
+void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs, size_t count);
+/* Removes the files of this name. */
+void pack_store_remove_files(struct pack_store *store, const struct pack_id *file);
 
 /* Saves the indexes of these packs where that is still to do and adds their rows to the chunk index, on a helper. */
 void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, size_t count);

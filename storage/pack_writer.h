@@ -8,11 +8,13 @@
 struct pack_writer {
 	struct backend_file *file;
 	struct pack_id pack;
-	uint64_t length; /* written so far */
+	struct pack_id name; /* of the file: the pack's id, or another when it is compacted */
+	uint64_t length;     /* written so far */
 };
 
 /* Creates the file and writes the header; nothing stays behind on failure. */
 struct pack_writer *pack_writer_open(struct backend *backend, const struct pack_id *pack, struct error *err);
+struct pack_writer *pack_writer_open_compacted(struct backend *backend, const struct pack_id *pack, const struct pack_id *name, struct error *err);
 /* On failure the length stays: the next append writes over what the failed one left. */
 int pack_writer_append(struct pack_writer *writer, struct span bytes, struct error *err);
 int pack_writer_sync(struct pack_writer *writer, struct error *err);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "storage/pack_touches.h"
 #include "storage/row_sum.h"
 
 static const char SQL_SET_ADD[] = "INSERT INTO part_sets (row_count) VALUES (?1)";
@@ -33,7 +34,8 @@ static const char SQL_SEGMENT_RANGE[] =
 	" ORDER BY s.start";
 static const char SQL_SEGMENT_DELETE[] =
 	"DELETE FROM segments WHERE part_set = ?1 AND (number, start) IN"
-	" (SELECT s.number, s.start FROM segments s WHERE s.part_set = ?1 ORDER BY s.number, s.start LIMIT ?2)";
+	" (SELECT s.number, s.start FROM segments s WHERE s.part_set = ?1 ORDER BY s.number, s.start LIMIT ?2)"
+	" RETURNING pack, count";
 static const char SQL_INLINE_ADD[] = "INSERT INTO inline_bytes (version, bytes) VALUES (?1, ?2)";
 static const char SQL_INLINE_GET[] = "SELECT bytes FROM inline_bytes WHERE version = ?1";
 static const char SQL_INLINE_DELETE[] = "DELETE FROM inline_bytes WHERE version = ?1";
@@ -160,10 +162,12 @@ static int remove_some(struct db *const db, const char *const sql, const int64_t
 		return -1;
 	db_bind_i64(statement, 1, set);
 	db_bind_i64(statement, 2, limit);
-	if (db_execute(statement, err) != 0)
-		return -1;
+	int got;
+	while ((got = db_step(statement, err)) == 1) /* segments alone give rows */
+		pack_touches_add(db_companion(db), db_column_i64(statement, 0), db_column_i64(statement, 1));
+	db_reset(statement);
 	*out_all = db_changes(db) < limit;
-	return 0;
+	return got;
 }
 
 /* Up to `limit` segments, then, when none is left, as many parts, then the set itself. */

@@ -33,14 +33,16 @@ struct stored_part {
 	size_t segment_count;
 };
 
-/* A pack as the catalog knows it. */
-enum pack_state { PACK_OPEN = 0, PACK_SEALED = 1 };
+/* A pack as the catalog knows it. Condemned: nothing leads to it, gc is about to remove it. */
+enum pack_state { PACK_OPEN = 0, PACK_SEALED = 1, PACK_CONDEMNED = 2 };
 struct pack_record {
 	struct pack_id id;
+	struct pack_id file; /* names its file once it was compacted; zeros: the id does */
 	enum pack_state state;
-	uint64_t length; /* bytes that are committed */
-	uint32_t chunks; /* records that are committed */
+	uint64_t length;     /* bytes of its file that are committed */
+	uint32_t chunks;     /* records that are committed; chunk numbers lie below it, also when gc took some away */
 	bool has_private_codecs;
+	int64_t created_ms;
 };
 
 #endif

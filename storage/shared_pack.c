@@ -43,6 +43,7 @@ static int shared_begin(struct pack_store *const store, struct error *const err)
 		return -1;
 	struct shared_pack *const pack = memory_new(sizeof *pack);
 	pack->writer = writer;
+	pack->created_ms = store->clock->wall_ms(store->clock);
 	pack->next = store->shared.first;
 	store->shared.first = pack;
 	store->shared.open = pack;
@@ -61,10 +62,8 @@ int shared_pack_append(struct pack_store *const store, const struct xorb_builder
 	struct chunk_place *const out_place, struct error *const err)
 {
 	struct shared_packs *const shared = &store->shared;
-	if (shared->open != NULL && !shared_fits(store, xorb)) {
-		shared->open->now.state = PACK_SEALED;
-		shared->open = NULL;
-	}
+	if (shared->open != NULL && !shared_fits(store, xorb))
+		pack_store_shared_seal(store);
 	if (shared->open == NULL && shared_begin(store, err) != 0)
 		return -1;
 	struct shared_pack *const pack = shared->open;
@@ -80,6 +79,14 @@ int shared_pack_append(struct pack_store *const store, const struct xorb_builder
 	for (uint32_t i = 0; i < xorb->count; i++)
 		pack->has_private_codecs |= codec_private(xorb->entries[i].codec);
 	return 0;
+}
+
+void pack_store_shared_seal(struct pack_store *const store)
+{
+	if (store->shared.open == NULL)
+		return;
+	store->shared.open->now.state = PACK_SEALED;
+	store->shared.open = NULL;
 }
 
 int pack_store_shared_sync(struct pack_store *const store, struct error *const err)
@@ -107,6 +114,7 @@ size_t pack_store_shared_records(struct pack_store *const store, struct pack_rec
 			.length = pack->now.length,
 			.chunks = pack->now.chunks,
 			.has_private_codecs = pack->has_private_codecs,
+			.created_ms = pack->created_ms,
 		};
 		pack->reported = pack->now;
 	}
@@ -195,7 +203,7 @@ static void shared_give_up(struct pack_store *const store, const bool keep_bytes
 		pack_writer_close(pack->writer);
 		free(pack);
 		if (keep_bytes)
-			pack_cache_remove(store->cache, &id);
+			pack_cache_remove(store->cache, &id, NULL);
 		else
 			pack_store_drop(store, &id);
 	}

@@ -18,6 +18,11 @@
 
 enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4 };
 
+struct reader_out { /* a connection that somebody has */
+	struct db *db;
+	uint64_t taken; /* the how manieth it was */
+};
+
 struct store {
 	char *catalog_path;
 	const struct clock_source *clock;
@@ -31,11 +36,17 @@ struct store {
 	struct committer *committer;
 	struct checkpointer *checkpointer;
 	struct sweeper *sweeper;
+	struct pack_touches *touches;
+	struct gc *gc;
 	struct step_watch *watch;
 	struct helper_lane publish_lanes[PUBLISH_LANES];
-	struct lock lock;
-	struct db *readers[READERS_KEPT]; /* idle ones; guarded by lock */
-	size_t reader_count;              /* guarded by lock */
+	struct lock lock;                 /* guards what follows */
+	struct db *readers[READERS_KEPT]; /* idle ones */
+	size_t reader_count;
+	struct reader_out *readers_out;
+	size_t readers_out_count;
+	size_t readers_out_capacity;
+	uint64_t readers_taken;
 };
 
 static char *path_in(const char *const folder, const char *const name)
@@ -118,6 +129,7 @@ static int open_packs(struct store *const store, const struct store_options *con
 		.metrics = store->metrics,
 		.log = store->log,
 		.pack_max_bytes = options->pack_max_bytes,
+		.clock = store->clock,
 	};
 	store->packs = pack_store_open(&pack_options, err);
 	return store->packs == NULL ? -1 : 0;
@@ -132,6 +144,7 @@ static int open_catalog(struct store *const store, struct error *const err)
 		db_close(db);
 		return -1;
 	}
+	db_set_companion(db, store->touches);
 	store->committer = committer_start(db, store->packs, store->metrics);
 	return 0;
 }
@@ -141,6 +154,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	struct store *const store = memory_new(sizeof(*store));
 	lock_init(&store->lock, LOCK_READERS);
 	store->catalog_path = path_in(options->folder, "catalog.db");
+	store->touches = pack_touches_new();
 	store->clock = options->clock != NULL ? options->clock : clock_system();
 	store->metrics = options->metrics;
 	store->log = options->log;
@@ -151,6 +165,7 @@ struct store *store_open(const struct store_options *const options, struct error
 		    (store->checkpointer = checkpointer_start(store->catalog_path, err)) != NULL) {
 			store->watch = step_watch_start(store->clock);
 			store->sweeper = sweeper_start(store);
+			store->gc = gc_start(store, &options->gc);
 			return store;
 		}
 	}
@@ -162,6 +177,7 @@ void store_close(struct store *const store)
 {
 	if (store == NULL)
 		return;
+	gc_stop(store->gc);
 	sweeper_stop(store->sweeper);
 	checkpointer_stop(store->checkpointer);
 	for (size_t i = 0; i < store->reader_count; i++)
@@ -173,6 +189,9 @@ void store_close(struct store *const store)
 		pack_store_close(store->packs);
 	if (store->chunk_index != NULL)
 		chunk_index_close(store->chunk_index);
+	pack_touches_free(store->touches);
+	ASSERT(store->readers_out_count == 0);
+	free(store->readers_out);
 	lock_release(&store->lock);
 	free(store->catalog_path);
 	free(store);
@@ -191,6 +210,31 @@ struct pack_store *store_packs(struct store *const store)
 struct helpers *store_helpers(struct store *const store)
 {
 	return store->helpers;
+}
+
+struct gc *store_gc(struct store *const store)
+{
+	return store->gc;
+}
+
+struct log *store_log(const struct store *const store)
+{
+	return store->log;
+}
+
+struct chunk_index *store_chunk_index(struct store *const store)
+{
+	return store->chunk_index;
+}
+
+struct pack_touches *store_pack_touches(struct store *const store)
+{
+	return store->touches;
+}
+
+const char *store_catalog_path(const struct store *const store)
+{
+	return store->catalog_path;
 }
 
 struct step_watch *store_step_watch(struct store *const store)
@@ -218,12 +262,42 @@ struct helper_lane *store_publish_lane(struct store *const store, const uint64_t
 	return &store->publish_lanes[hash % PUBLISH_LANES];
 }
 
+static void note_taken(struct store *const store, struct db *const reader, const uint64_t taken)
+{
+	lock_assert_held(&store->lock);
+	if (store->readers_out_count == store->readers_out_capacity) {
+		store->readers_out_capacity = store->readers_out_capacity == 0 ? 16 : 2 * store->readers_out_capacity;
+		store->readers_out = memory_grow(store->readers_out, store->readers_out_capacity, sizeof(*store->readers_out));
+	}
+	store->readers_out[store->readers_out_count++] = (struct reader_out){reader, taken};
+}
+
+static void note_given(struct store *const store, const struct db *const reader)
+{
+	lock_assert_held(&store->lock);
+	size_t at = 0;
+	while (at < store->readers_out_count && store->readers_out[at].db != reader)
+		at++;
+	ASSERT(at < store->readers_out_count);
+	store->readers_out[at] = store->readers_out[--store->readers_out_count];
+}
+
 struct db *store_reader_take(struct store *const store, struct error *const err)
 {
 	lock_enter(&store->lock);
-	struct db *const reader = store->reader_count == 0 ? NULL : store->readers[--store->reader_count];
+	struct db *reader = store->reader_count == 0 ? NULL : store->readers[--store->reader_count];
+	const uint64_t taken = store->readers_taken++;
+	if (reader != NULL)
+		note_taken(store, reader, taken);
 	lock_leave(&store->lock);
-	return reader != NULL ? reader : db_open(store->catalog_path, DB_READ, err);
+	if (reader != NULL)
+		return reader;
+	reader = db_open(store->catalog_path, DB_READ, err);
+	lock_enter(&store->lock);
+	if (reader != NULL)
+		note_taken(store, reader, store->readers_taken++);
+	lock_leave(&store->lock);
+	return reader;
 }
 
 void store_reader_give(struct store *const store, struct db *const reader)
@@ -232,10 +306,29 @@ void store_reader_give(struct store *const store, struct db *const reader)
 		return;
 	ASSERT(!db_in_transaction(reader));
 	lock_enter(&store->lock);
+	note_given(store, reader);
 	const bool kept = store->reader_count < READERS_KEPT;
 	if (kept)
 		store->readers[store->reader_count++] = reader;
 	lock_leave(&store->lock);
 	if (!kept)
 		db_close(reader);
+}
+
+uint64_t store_readers_mark(struct store *const store)
+{
+	lock_enter(&store->lock);
+	const uint64_t mark = store->readers_taken;
+	lock_leave(&store->lock);
+	return mark;
+}
+
+bool store_readers_passed(struct store *const store, const uint64_t mark)
+{
+	bool passed = true;
+	lock_enter(&store->lock);
+	for (size_t i = 0; i < store->readers_out_count && passed; i++)
+		passed = store->readers_out[i].taken >= mark;
+	lock_leave(&store->lock);
+	return passed;
 }

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "storage/gc.h"
 
 struct store;
 
@@ -22,6 +23,7 @@ struct store_options {
 	uint64_t pack_max_bytes;             /* 0: 64 MiB */
 	bool fast_etags;                     /* policy of buckets that have none of their own (bucket.h) */
 	bool memory_packs;                   /* tests: packs in memory */
+	struct gc_options gc;                /* zeros: gc works only when asked to */
 };
 /* A folder with packs and without a catalog is refused (corrupt). */
 struct store *store_open(const struct store_options *options, struct error *err);
@@ -32,11 +34,15 @@ struct committer *store_committer(struct store *store);
 struct pack_store *store_packs(struct store *store);
 struct helpers *store_helpers(struct store *store);
 struct step_watch *store_step_watch(struct store *store);
+struct gc *store_gc(struct store *store);
 const struct clock_source *store_clock(const struct store *store);
 bool store_fast_etags(const struct store *store);
 
 /* A reading connection of the catalog, for the time of a few statements; always give it back. NULL with the error set. */
 struct db *store_reader_take(struct store *store, struct error *err);
 void store_reader_give(struct store *store, struct db *reader);
+/* For gc: whether all connections that were out at `mark` have been given back. What a snapshot showed is held by then, or of no interest. */
+uint64_t store_readers_mark(struct store *store);
+bool store_readers_passed(struct store *store, uint64_t mark);
 
 #endif

@@ -2,9 +2,15 @@
 #ifndef STORAGE_STORE_INTERNAL_H
 #define STORAGE_STORE_INTERNAL_H
 
+#include "storage/chunk_index.h"
 #include "storage/helpers.h"
+#include "storage/pack_touches.h"
 #include "storage/store.h"
 
+struct log *store_log(const struct store *store); /* may be NULL */
+struct chunk_index *store_chunk_index(struct store *store);
+struct pack_touches *store_pack_touches(struct store *store);
+const char *store_catalog_path(const struct store *store);
 struct metrics *store_metrics(const struct store *store); /* may be NULL */
 /* Publishes read their anchors on a few lanes, chosen by the run: one run's stay in order. */
 struct helper_lane *store_publish_lane(struct store *store, uint64_t hash);

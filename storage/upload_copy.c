@@ -108,6 +108,8 @@ static void committed(struct change *const change)
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		if (copy->edges[i].body.ingest != NULL)
 			upload_body_settle(&copy->edges[i].body, change);
+	if (change->in_doubt)
+		copy->held_count = 0; /* its rows may come back: the packs stay referred to until the process ends */
 	upload_call_take_change(&copy->call);
 	upload_call_settle(&copy->call);
 }
@@ -157,14 +159,15 @@ static int open_edge(struct upload_copy *const copy, struct copy_edge *const edg
 	return edge->body.ingest == NULL ? -1 : 0;
 }
 
-static void hold_packs(struct upload_copy *const copy)
+/* Within the snapshot: rows of the copy will name these packs again. */
+static void refer_to_packs(struct upload_copy *const copy)
 {
 	if (copy->range.segment_count == 0)
 		return;
 	copy->held = memory_new_array(copy->range.segment_count, sizeof(*copy->held));
 	for (; copy->held_count < copy->range.segment_count; copy->held_count++) {
 		copy->held[copy->held_count] = copy->range.segments[copy->held_count].pack;
-		pack_store_hold(store_packs(copy->call.store), &copy->held[copy->held_count]);
+		pack_store_refer_again(store_packs(copy->call.store), &copy->held[copy->held_count]);
 	}
 }
 
@@ -246,7 +249,7 @@ static int load_source(struct upload_copy *const copy, struct db *const db, stru
 	copy->range = (struct part_range){.offset = copy->offset, .length = copy->length};
 	if (part_set_load(db, version.part_set, version.contents, &copy->range, err) != 0)
 		return -1;
-	hold_packs(copy);
+	refer_to_packs(copy);
 	return look_up_digests(copy, db, &version, err);
 }
 
@@ -388,7 +391,7 @@ void upload_copy_free(struct upload_copy *const copy)
 	if (copy == NULL)
 		return;
 	for (size_t i = 0; i < copy->held_count; i++)
-		pack_store_unhold(store_packs(copy->call.store), &copy->held[i]);
+		pack_store_unrefer(store_packs(copy->call.store), &copy->held[i]);
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		ingest_free(copy->edges[i].body.ingest);
 	if (copy->reading != NULL)

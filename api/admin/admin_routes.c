@@ -1,8 +1,9 @@
 /* What operators and Prometheus ask: health (the process lives), ready (it serves: the catalog answers and no stop has begun), metrics,
- * keys. */
+ * keys, gc. */
 #include "api/router.h"
 
 #include "api/admin/admin_buckets.h"
+#include "api/admin/admin_gc.h"
 #include "api/admin/admin_keys.h"
 #include "storage/db.h"
 
@@ -49,5 +50,6 @@ const struct route admin_routes[] = {
 	{METHOD_GET, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_SETTINGS, BODY_NONE, &face_steps, "GetBucket", admin_bucket_get_begin, NULL, NULL},
 	{METHOD_PUT, "/-/buckets/{bucket}", NULL, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_steps, "PutBucket", admin_bucket_put_begin,
 		admin_bucket_put_finish, admin_bucket_put_resume},
+	{METHOD_POST, "/-/gc", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "Gc", admin_gc_begin, admin_gc_finish, admin_gc_resume},
 	{.pattern = NULL},
 };

@@ -27,6 +27,7 @@ Suite *test_backend_suite(void);
 Suite *test_pack_format_suite(void);
 Suite *test_pack_writer_suite(void);
 Suite *test_pack_index_suite(void);
+Suite *test_pack_table_suite(void);
 Suite *test_chunk_index_suite(void);
 Suite *test_pack_store_suite(void);
 Suite *test_assemble_suite(void);
@@ -38,6 +39,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_pack_format_suite,
 	test_pack_writer_suite,
 	test_pack_index_suite,
+	test_pack_table_suite,
 	test_chunk_index_suite,
 	test_pack_store_suite,
 	test_assemble_suite,

@@ -162,16 +162,18 @@ struct listing {
 	unsigned others;
 };
 
-static int listing_take(void *const taker, const char *const name, struct error *const err)
+static int listing_take(void *const taker, const char *const name, const uint64_t size, struct error *const err)
 {
+	(void)size;
 	struct listing *const listing = taker;
 	unsigned *const seen = strcmp(name, name_a) == 0 ? &listing->seen_a : strcmp(name, name_b) == 0 ? &listing->seen_b : &listing->others;
 	++*seen;
 	return listing->opened->ops->remove(listing->opened->backend, name, err);
 }
 
-static int listing_refuse(void *const taker, const char *const name, struct error *const err)
+static int listing_refuse(void *const taker, const char *const name, const uint64_t size, struct error *const err)
 {
+	(void)size;
 	(void)taker;
 	return error_set(err, ERROR_INVALID, "refused %s", name);
 }

@@ -51,7 +51,7 @@ START_TEST(a_changed_header_is_refused)
 	}
 	struct error err = {0};
 	pack_format_put_header(&pack, header);
-	header[8] = 2;
+	header[8] = 3;
 	ck_assert_int_eq(pack_format_check_header(header, &pack, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
 	struct pack_id other = pack;

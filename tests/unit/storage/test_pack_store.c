@@ -403,11 +403,11 @@ START_TEST(holds_are_counted)
 	pack_fixture_open(&fixture, PACK_FIXTURE_MEMORY, 0);
 	const struct pack_id pack = {{ 7 }};
 	ck_assert(!pack_store_is_held(fixture.store, &pack));
-	pack_store_hold(fixture.store, &pack);
-	pack_store_hold(fixture.store, &pack);
-	pack_store_unhold(fixture.store, &pack);
+	const unsigned turn = pack_store_hold(fixture.store, &pack);
+	ck_assert_uint_eq(pack_store_hold(fixture.store, &pack), turn);
+	pack_store_unhold(fixture.store, &pack, turn);
 	ck_assert(pack_store_is_held(fixture.store, &pack));
-	pack_store_unhold(fixture.store, &pack);
+	pack_store_unhold(fixture.store, &pack, turn);
 	ck_assert(!pack_store_is_held(fixture.store, &pack));
 	pack_fixture_close(&fixture);
 }

@@ -1,0 +1,147 @@
+#include "server/gc_command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/admin/admin_gc.h"
+#include "base/json_node.h"
+#include "server/store_command.h"
+
+enum { ANSWER_MAX_BYTES = 64 * 1024, GC_WAIT_MS = 7 * 24 * 60 * 60 * 1000 };
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct gc_options_given {
+	const char *data;
+	const char *master_key;
+	const char *live_percent;
+	bool dry_run;
+	bool json;
+};
+
+static const char usage[] =
+	"deltabucketd gc --data DIR [--dry-run] [--live-percent N] [--json]\n\n"
+	"Deletes packs that nothing needs and writes packs anew of which less than N percent (90) is needed, then tells what that freed;\n"
+	"with --dry-run what it would free. Works beside a running server, at its gc_rate, and without one.\n";
+
+static void print_request(const struct gc_options_given *options, struct buffer *out)
+{
+	struct json_writer json;
+	uint64_t percent;
+	json_writer_init(&json, out);
+	json_writer_object(&json, NULL);
+	json_writer_bool(&json, "dry_run", options->dry_run);
+	if (options->live_percent != NULL && span_parse_u64(span_text(options->live_percent), &percent))
+		json_writer_u64(&json, "live_percent", percent);
+	json_writer_end(&json, '}');
+}
+
+static int work(void *owner, struct store *store, const struct data_folder *folder, struct buffer *out, struct error *err)
+{
+	(void)folder;
+	const struct buffer *const body = owner;
+	struct gc_request request = {.dry_run = false};
+	if (admin_gc_parse(buffer_span(body), &request, err) != 0 || gc_run(store_gc(store), &request, err) != 0)
+		return -1;
+	admin_gc_print(&request, out);
+	return 0;
+}
+
+static int run_gc(const struct gc_options_given *options, struct buffer *out, struct error *err)
+{
+	struct buffer body;
+	buffer_init(&body, ANSWER_MAX_BYTES);
+	print_request(options, &body);
+	const struct store_command command = {
+		.data = options->data, .master_key = options->master_key, .work = work, .owner = &body,
+		.request = {.method = "POST", .target = "/-/gc", .body = buffer_span(&body), .wait_ms = GC_WAIT_MS},
+	};
+	const int outcome = store_command_run(&command, out, err);
+	buffer_release(&body);
+	return outcome;
+}
+
+static unsigned long long number_of(const struct json_node *root, const char *name)
+{
+	uint64_t number = 0;
+	json_node_u64(json_node_member(root, name), &number);
+	return number;
+}
+
+static void print_answer(const struct gc_options_given *options, const struct buffer *answer)
+{
+	struct error err = {0};
+	if (options->json) {
+		printf("%s\n", buffer_text(answer));
+		return;
+	}
+	struct json_node *const root = json_node_parse(buffer_span(answer), "the answer", &err);
+	const char *const would = options->dry_run ? "would be " : "";
+	printf("%llu packs of %llu bytes: %llu %sdeleted, %llu %scompacted, %llu bytes %sfreed\n", number_of(root, "packs"), number_of(root, "bytes"),
+		number_of(root, "packs_deleted"), would, number_of(root, "packs_compacted"), would, number_of(root, "bytes_freed"), would);
+	if (number_of(root, "packs_waiting") > 0)
+		printf("%llu packs are in use and are left for later\n", number_of(root, "packs_waiting"));
+	json_node_free(root);
+}
+
+static const char **find_field(struct gc_options_given *options, const char *flag)
+{
+	const struct { const char *flag; const char **field; } fields[] = {{"--data", &options->data}, {"--master-key", &options->master_key},
+		{"--live-percent", &options->live_percent}};
+	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+		if (strcmp(flag, fields[i].flag) == 0)
+			return fields[i].field;
+	return NULL;
+}
+
+static bool is_percent(const char *text)
+{
+	uint64_t number;
+	return span_parse_u64(span_text(text), &number) && number >= 1 && number <= 100;
+}
+
+static bool parse(int count, char **arguments, struct gc_options_given *options)
+{
+	options->data = getenv("DELTABUCKET_DATA");
+	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
+	for (int i = 0; i < count; i++) {
+		char *const equals = strncmp(arguments[i], "--", 2) == 0 ? strchr(arguments[i], '=') : NULL;
+		if (equals != NULL)
+			*equals = '\0';
+		const char **const field = find_field(options, arguments[i]);
+		if (field != NULL && equals == NULL && i + 1 >= count)
+			return false;
+		if (field != NULL)
+			*field = equals != NULL ? equals + 1 : arguments[++i];
+		else if (strcmp(arguments[i], "--json") == 0)
+			options->json = true;
+		else if (strcmp(arguments[i], "--dry-run") == 0)
+			options->dry_run = true;
+		else
+			return false;
+	}
+	return options->data != NULL && (options->live_percent == NULL || is_percent(options->live_percent));
+}
+
+int gc_command(int argument_count, char **arguments)
+{
+	struct gc_options_given options = {0};
+	struct error err = {0};
+	struct buffer answer;
+	if (argument_count > 0 && (strcmp(arguments[0], "--help") == 0 || strcmp(arguments[0], "-h") == 0)) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (!parse(argument_count, arguments, &options)) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	buffer_init(&answer, ANSWER_MAX_BYTES);
+	const int outcome = run_gc(&options, &answer, &err);
+	if (outcome == 0)
+		print_answer(&options, &answer);
+	else
+		fprintf(stderr, "deltabucketd: gc: %s\n", err.text);
+	buffer_release(&answer);
+	return outcome == 0 ? 0 : EXIT_FAILED;
+}

@@ -1,0 +1,459 @@
+/* A round collects packs with work to do in small groups and walks each group through its stages (gc_pack.h); a group that cannot go on for a
+ * while is put back, so that one long download never holds up the others. */
+#include "storage/gc.h"
+
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/memory.h"
+#include "storage/committer.h"
+#include "storage/gc_pack.h"
+#include "storage/pack_row.h"
+#include "storage/store_internal.h"
+#include "storage/sweeper.h"
+
+enum {
+	GC_GROUP = 64,
+	GC_NUMBERS = 256,
+	GC_LIVE_PERCENT = 50,
+	GC_ASKED_PERCENT = 90,
+	GC_STEP_MS = 10,           /* between two looks at packs that wait */
+	GC_PATIENCE_MS = 1000,     /* for a group in which nothing goes on */
+	GC_ASKED_PATIENCE_MS = 10 * 1000,
+	GC_WHOLE_ROUND_MS = 24 * 60 * 60 * 1000,
+	GC_PAUSE_BYTES = 1024 * 1024,
+	GC_VACUUM_PAGES = 256,
+	GC_VACUUM_FROM_PAGES = 1024, /* fewer free pages are soon used again */
+	GC_PACKED_PAGES = 16384
+};
+
+struct gc {
+	struct store *store;
+	struct gc_options options;
+	pthread_t thread;
+	struct lock lock;
+	struct lock_condition changed;
+	struct lock_condition settled;  /* of gc_run */
+	struct gc_request *first;       /* guarded by lock */
+	struct gc_request *last;        /* guarded by lock */
+	bool quiescing;                 /* guarded by lock */
+	bool stopping;                  /* guarded by lock */
+	/* gc's thread alone */
+	uint64_t spent;                 /* bytes since the last pause */
+	int64_t whole_round_due_ms;
+};
+
+/* False once the store is closing. */
+static bool pause_for(struct gc *const gc, const int64_t ms)
+{
+	const struct clock_source *const clock = clock_system(); /* real time, whatever the store's clock says */
+	const int64_t until = clock->monotonic_ms(clock) + ms;
+	lock_enter(&gc->lock);
+	for (int64_t left = ms; left > 0 && !gc->quiescing; left = until - clock->monotonic_ms(clock))
+		lock_wait_for(&gc->lock, &gc->changed, left);
+	const bool goes_on = !gc->quiescing;
+	lock_leave(&gc->lock);
+	return goes_on;
+}
+
+static bool spend(void *const owner, const size_t bytes)
+{
+	struct gc *const gc = owner;
+	gc->spent += bytes;
+	if (gc->options.bytes_per_second == 0 || gc->spent < GC_PAUSE_BYTES)
+		return pause_for(gc, 0);
+	const uint64_t ms = gc->spent * 1000 / gc->options.bytes_per_second;
+	gc->spent = 0;
+	return pause_for(gc, (int64_t)ms);
+}
+
+static void group_close(const struct gc_work *const work, struct gc_pack **const group)
+{
+	while (*group != NULL) {
+		struct gc_pack *const pack = *group;
+		*group = pack->next;
+		work->report->packs_waiting += pack->stage != GC_DONE;
+		gc_pack_close(work, pack);
+	}
+}
+
+/* One step of each; false when none could take any. */
+static bool group_advance(const struct gc_work *const work, struct gc_pack **const group)
+{
+	bool moved = false;
+	for (struct gc_pack **link = group; *link != NULL;) {
+		struct gc_pack *const pack = *link;
+		moved |= gc_pack_advance(work, pack);
+		if (pack->stage != GC_DONE) {
+			link = &pack->next;
+			continue;
+		}
+		*link = pack->next;
+		gc_pack_close(work, pack);
+	}
+	return moved;
+}
+
+/* 0, or -1 when the store is closing. */
+static int group_work(struct gc *const gc, const struct gc_work *const work, struct gc_pack *group)
+{
+	int64_t patience = work->is_asked ? GC_ASKED_PATIENCE_MS : GC_PATIENCE_MS;
+	bool goes_on = true;
+	while (group != NULL && goes_on && patience > 0) {
+		const bool moved = group_advance(work, &group);
+		const int64_t ms = moved || group == NULL ? 0 : GC_STEP_MS;
+		patience -= ms;
+		goes_on = pause_for(gc, ms);
+	}
+	group_close(work, &group);
+	return goes_on ? 0 : -1;
+}
+
+/* Looks at these packs and works on what it finds, group by group. */
+static int work_on(struct gc *const gc, const struct gc_work *const work, const int64_t *const numbers, const size_t count)
+{
+	struct gc_pack *group = NULL;
+	size_t size = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct gc_pack *const pack = gc_pack_look(work, numbers[i]);
+		if (!pause_for(gc, 0)) {
+			if (pack != NULL)
+				gc_pack_close(work, pack);
+			break;
+		}
+		if (pack != NULL) {
+			pack->next = group;
+			group = pack;
+			size++;
+		}
+		if (size < GC_GROUP)
+			continue;
+		if (group_work(gc, work, group) != 0)
+			return -1;
+		group = NULL;
+		size = 0;
+	}
+	return group_work(gc, work, group);
+}
+
+static int next_of_all(struct gc *const gc, const int64_t after, int64_t *const numbers, size_t *const out_count, struct error *const err)
+{
+	struct db *const db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	const int result = pack_row_numbers(db, after, numbers, GC_NUMBERS, out_count, err);
+	store_reader_give(gc->store, db);
+	return result;
+}
+
+static int next_touched(struct gc *const gc, const int64_t after, int64_t *const numbers, size_t *const out_count, struct error *const err)
+{
+	(void)err;
+	*out_count = pack_touches_due(store_pack_touches(gc->store), after, numbers, GC_NUMBERS);
+	return 0;
+}
+
+/* Chunk rows of packs that are gone, as a power cut may leave them. */
+static int forget_gone(struct gc *const gc, struct error *const err)
+{
+	struct chunk_index *const chunk_index = store_chunk_index(gc->store);
+	struct pack_id *packs = NULL;
+	size_t count = 0;
+	if (chunk_index_packs(chunk_index, &packs, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (!pack_cache_knows(store_packs(gc->store)->cache, &packs[i]))
+			result = chunk_index_forget_pack(chunk_index, &packs[i], err);
+	free(packs);
+	return result;
+}
+
+static int apply_vacuum(struct change *const change, struct db *const db, struct error *const err)
+{
+	(void)change;
+	return db_vacuum_some(db, GC_VACUUM_PAGES, err);
+}
+
+static int free_pages(struct gc *const gc, int64_t *const out_pages, struct error *const err)
+{
+	struct db *const db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	const int result = db_free_pages(db, out_pages, err);
+	store_reader_give(gc->store, db);
+	return result;
+}
+
+/* The catalog's free pages go back in slices, between which other changes have their turn. */
+static int trim_catalog(struct gc *const gc, const int64_t from_pages, struct error *const err)
+{
+	int64_t pages = 0;
+	int64_t before = INT64_MAX;
+	while (free_pages(gc, &pages, err) == 0) {
+		if (pages < from_pages || pages >= before)
+			return 0;
+		before = pages;
+		struct change change = {.apply = apply_vacuum};
+		if (committer_run(store_committer(gc->store), &change, err) != 0)
+			return -1;
+		if (!spend(gc, GC_VACUUM_PAGES * 4096))
+			return error_set(err, ERROR_BUSY, "the store is closing");
+	}
+	return -1;
+}
+
+/* Pages that random deletes left half empty are packed, where that does not hold up commits for long. */
+static int pack_catalog(struct gc *const gc, struct db *const db, struct error *const err)
+{
+	int64_t pages = 0;
+	if (db_pages(db, &pages, err) != 0)
+		return -1;
+	const bool may = gc->options.bytes_per_second == 0 || pages <= GC_PACKED_PAGES;
+	return may ? db_vacuum_whole(db, err) : 0;
+}
+
+/* On a connection of gc's own: neither can be part of a change. */
+static int shrink_catalog(struct gc *const gc, const bool changed, struct error *const err)
+{
+	struct db *const db = db_open(store_catalog_path(gc->store), DB_WRITE, err);
+	if (db == NULL)
+		return -1;
+	int result = changed ? pack_catalog(gc, db, err) : 0;
+	if (result == 0)
+		result = db_checkpoint_truncate(db, err);
+	db_close(db);
+	return result;
+}
+
+/* What is beside the packs. */
+static int trim(struct gc *const gc, const struct gc_work *const work, struct error *const err)
+{
+	if (trim_catalog(gc, work->is_asked ? 1 : GC_VACUUM_FROM_PAGES, err) != 0)
+		return -1;
+	if (chunk_index_trim(store_chunk_index(gc->store), err) != 0)
+		return -1;
+	const bool changed = work->report->packs_deleted + work->report->packs_compacted > 0;
+	return work->is_asked ? shrink_catalog(gc, changed, err) : 0;
+}
+
+typedef int next_fn(struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
+
+/* All packs that `next` gives, then what is beside them. */
+static int round_of(struct gc *const gc, const struct gc_work *const work, next_fn *const next, struct error *const err)
+{
+	int64_t numbers[GC_NUMBERS];
+	int64_t after = 0;
+	size_t count = 0;
+	bool any = false;
+	while (next(gc, after, numbers, &count, err) == 0) {
+		if (count == 0)
+			break;
+		any = true;
+		if (work_on(gc, work, numbers, count) != 0)
+			return error_set(err, ERROR_BUSY, "the store is closing");
+		after = numbers[count - 1];
+	}
+	if (count != 0)
+		return -1;
+	if (!work->dry_run)
+		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING, (int64_t)work->report->packs_waiting);
+	if (work->dry_run || !any)
+		return 0;
+	if (next == next_of_all && forget_gone(gc, err) != 0)
+		return -1;
+	return trim(gc, work, err);
+}
+
+static struct gc_work work_of(struct gc *const gc, struct gc_report *const report)
+{
+	return (struct gc_work){
+		.store = gc->store,
+		.report = report,
+		.live_percent = gc->options.live_percent != 0 ? gc->options.live_percent : GC_LIVE_PERCENT,
+		.promise_ms = gc->options.promise_ms,
+		.pace = {.spend = spend, .owner = gc},
+	};
+}
+
+static void log_round(struct gc *const gc, const struct gc_report *const report)
+{
+	if (report->packs_deleted + report->packs_compacted == 0)
+		return;
+	const struct log_field fields[] = {log_number("deleted", (int64_t)report->packs_deleted),
+		log_number("compacted", (int64_t)report->packs_compacted), log_number("bytes_freed", (int64_t)report->bytes_freed)};
+	log_event(store_log(gc->store), LOG_INFO, NULL, "gc", fields, sizeof(fields) / sizeof(fields[0]));
+}
+
+static void look_around(struct gc *const gc)
+{
+	const struct clock_source *const clock = clock_system();
+	struct gc_report report = {0};
+	struct error err = {0};
+	const struct gc_work work = work_of(gc, &report);
+	const bool is_whole = clock->monotonic_ms(clock) >= gc->whole_round_due_ms;
+	if (round_of(gc, &work, is_whole ? next_of_all : next_touched, &err) != 0) {
+		if (err.kind != ERROR_BUSY)
+			log_failure(store_log(gc->store), LOG_WARNING, NULL, "gc", &err);
+	} else if (is_whole) {
+		gc->whole_round_due_ms = clock->monotonic_ms(clock) + GC_WHOLE_ROUND_MS;
+	}
+	log_round(gc, &report);
+}
+
+/* Sets that wait for the sweeper lead to chunks until it has been there. */
+static int sweep(struct gc *const gc, struct error *const err)
+{
+	bool more = true;
+	while (more) {
+		if (sweeper_slice(gc->store, &more, err) != 0)
+			return -1;
+		if (!pause_for(gc, 0))
+			return error_set(err, ERROR_BUSY, "the store is closing");
+	}
+	return 0;
+}
+
+static void answer(struct gc *const gc, struct gc_request *const request)
+{
+	struct gc_work work = work_of(gc, &request->report);
+	request->report = (struct gc_report){0};
+	work.live_percent = request->live_percent != 0 ? request->live_percent : GC_ASKED_PERCENT;
+	work.dry_run = request->dry_run;
+	work.is_asked = true;
+	int result = work.dry_run ? 0 : sweep(gc, &request->error);
+	if (result == 0)
+		result = round_of(gc, &work, next_of_all, &request->error);
+	request->failed = result != 0;
+	if (!request->dry_run)
+		log_round(gc, &request->report);
+	request->done(request);
+}
+
+static void refuse(struct gc_request *const request)
+{
+	request->failed = true;
+	error_set(&request->error, ERROR_BUSY, "The store is closing.");
+	request->done(request);
+}
+
+/* Waits until there is a request, or (NULL) it is time to look around, or to stop. */
+static struct gc_request *take_request(struct gc *const gc, bool *const out_stopping)
+{
+	const struct clock_source *const clock = clock_system();
+	const int64_t until = clock->monotonic_ms(clock) + (int64_t)gc->options.interval_s * 1000;
+	lock_enter(&gc->lock);
+	while (gc->first == NULL && !gc->stopping) {
+		const int64_t left = until - clock->monotonic_ms(clock);
+		if (gc->options.interval_s == 0 || gc->quiescing)
+			lock_wait(&gc->lock, &gc->changed);
+		else if (left <= 0)
+			break;
+		else
+			lock_wait_for(&gc->lock, &gc->changed, left);
+	}
+	struct gc_request *const request = gc->first;
+	if (request != NULL)
+		gc->first = request->next;
+	if (gc->first == NULL)
+		gc->last = NULL;
+	*out_stopping = gc->stopping && request == NULL;
+	lock_leave(&gc->lock);
+	return request;
+}
+
+static void *run(void *const argument)
+{
+	struct gc *const gc = argument;
+	for (;;) {
+		bool stopping;
+		struct gc_request *const request = take_request(gc, &stopping);
+		if (stopping)
+			return NULL;
+		if (request != NULL)
+			(pause_for(gc, 0) ? answer(gc, request) : refuse(request));
+		else
+			look_around(gc);
+	}
+}
+
+struct gc *gc_start(struct store *const store, const struct gc_options *const options)
+{
+	struct gc *const gc = memory_new(sizeof(*gc));
+	gc->store = store;
+	gc->options = *options;
+	lock_init(&gc->lock, LOCK_CONTROL);
+	lock_condition_init(&gc->changed);
+	lock_condition_init(&gc->settled);
+	lock_thread_start(&gc->thread, "gc", run, gc);
+	return gc;
+}
+
+void gc_quiesce(struct gc *const gc)
+{
+	lock_enter(&gc->lock);
+	gc->quiescing = true;
+	lock_broadcast(&gc->changed);
+	lock_leave(&gc->lock);
+}
+
+void gc_stop(struct gc *const gc)
+{
+	if (gc == NULL)
+		return;
+	gc_quiesce(gc);
+	lock_enter(&gc->lock);
+	gc->stopping = true;
+	lock_broadcast(&gc->changed);
+	lock_leave(&gc->lock);
+	pthread_join(gc->thread, NULL);
+	lock_condition_release(&gc->settled);
+	lock_condition_release(&gc->changed);
+	lock_release(&gc->lock);
+	free(gc);
+}
+
+void gc_submit(struct gc *const gc, struct gc_request *const request)
+{
+	request->next = NULL;
+	lock_enter(&gc->lock);
+	const bool refused = gc->quiescing;
+	if (!refused) {
+		*(gc->last != NULL ? &gc->last->next : &gc->first) = request;
+		gc->last = request;
+		lock_broadcast(&gc->changed);
+	}
+	lock_leave(&gc->lock);
+	if (refused)
+		refuse(request);
+}
+
+struct awaited_request {
+	struct gc_request request; /* first */
+	struct gc *gc;
+	bool is_done; /* guarded by gc's lock */
+};
+
+static void awaited_done(struct gc_request *const request)
+{
+	struct awaited_request *const awaited = (struct awaited_request *)request;
+	lock_enter(&awaited->gc->lock);
+	awaited->is_done = true;
+	lock_broadcast(&awaited->gc->settled);
+	lock_leave(&awaited->gc->lock);
+}
+
+int gc_run(struct gc *const gc, struct gc_request *const request, struct error *const err)
+{
+	struct awaited_request awaited = {.request = *request, .gc = gc};
+	awaited.request.done = awaited_done;
+	gc_submit(gc, &awaited.request);
+	lock_enter(&gc->lock);
+	while (!awaited.is_done)
+		lock_wait(&gc->lock, &gc->settled);
+	lock_leave(&gc->lock);
+	*request = awaited.request;
+	if (request->failed)
+		*err = request->error;
+	return request->failed ? -1 : 0;
+}
