@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include "api/byte_range.h"
 #include "api/conditional.h"
 
 enum { FIND_TRIES = 4 }; /* each further try means that the key was overwritten in the microseconds since the last */
@@ -29,11 +28,14 @@ void object_reply_add_identity(struct exchange *const exchange, const struct obj
 	exchange_add_header(exchange, "x-deltabucket-digest", arena_text(exchange->arena, span_text(digest)));
 }
 
-static void add_version_headers(struct exchange *const exchange, const struct object *const object)
+static void add_version_headers(struct exchange *const exchange, const struct object *const object,
+	const struct object_reply_params *const params)
 {
 	char modified[CLOCK_TEXT_BYTES];
 	clock_format_http(object->modified_ms, modified);
 	object_reply_add_identity(exchange, object);
+	if (params->add_identity != NULL)
+		params->add_identity(exchange, object);
 	exchange_add_header(exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
 }
 
@@ -78,7 +80,7 @@ static enum next reply_not_modified(struct exchange *const exchange, const struc
 	const struct object_reply_params *const params)
 {
 	static const char *const kept[] = {"cache-control", "expires"};
-	add_version_headers(exchange, object);
+	add_version_headers(exchange, object, params);
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
 		const char *value = find_override(params, span_text(kept[i]));
 		for (size_t k = 0; value == NULL && k < object->header_count; k++) {
@@ -109,16 +111,27 @@ static struct byte_range asked_range(struct exchange *const exchange, const stru
 	return byte_range_parse(header, object->size);
 }
 
+static int choose_range(struct exchange *const exchange, const struct object *const object, const struct object_reply_params *const params,
+	struct byte_range *const out, struct error *const err)
+{
+	const int chosen = params->choose != NULL ? params->choose(exchange, object, out, err) : 0;
+	if (chosen == 0)
+		*out = asked_range(exchange, object);
+	return chosen < 0 ? -1 : 0;
+}
+
 static void add_headers(struct exchange *const exchange, const struct object *const object, const struct object_reply_params *const params,
 	const struct byte_range *const range)
 {
-	add_version_headers(exchange, object);
+	add_version_headers(exchange, object, params);
 	exchange_add_header(exchange, "Accept-Ranges", "bytes");
 	if (range->kind == BYTE_RANGE_PART) {
 		exchange_add_header(exchange, "Content-Range", arena_format(exchange->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64,
 			range->first, range->first + range->length - 1, object->size));
 	}
 	add_stored_headers(exchange, object, params);
+	if (params->add_headers != NULL)
+		params->add_headers(exchange, object, range);
 }
 
 static enum next reply_head(struct exchange *const exchange, const int status, const char *const type, const uint64_t length)
@@ -142,7 +155,11 @@ static bool serve(struct exchange *const exchange, const struct object *const ob
 		*out_next = verdict == CONDITIONAL_FAILED ? reply_precondition(exchange) : reply_not_modified(exchange, object, params);
 		return false;
 	}
-	const struct byte_range range = asked_range(exchange, object);
+	struct byte_range range = {.kind = BYTE_RANGE_WHOLE};
+	if (choose_range(exchange, object, params, &range, err) != 0) {
+		*out_next = exchange_fail(exchange, err);
+		return false;
+	}
 	if (range.kind == BYTE_RANGE_UNSATISFIABLE) {
 		*out_next = reply_unsatisfiable(exchange, object);
 		return false;

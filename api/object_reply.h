@@ -2,6 +2,7 @@
 #ifndef API_OBJECT_REPLY_H
 #define API_OBJECT_REPLY_H
 
+#include "api/byte_range.h"
 #include "api/exchange.h"
 #include "storage/object.h"
 
@@ -11,10 +12,17 @@ struct object_reply_override { /* a header whose stored value gives way, lower-c
 };
 struct object_reply_params {
 	/* Finds the version to serve; texts in the exchange's arena. Called again when the version it gave was removed before its bytes could
-	 * be opened, so that a reader of a key that is being overwritten sees the old version or the new one, never neither. */
+	 * be opened, so that a reader of a key that is being overwritten sees the old version or the new one, never neither. Headers that it
+	 * adds before it fails stay on the error. */
 	int (*find)(struct exchange *exchange, struct object *out, struct error *err);
 	/* Replies to a failed find; NULL: exchange_fail. */
 	enum next (*fail)(struct exchange *exchange, const struct error *err);
+	/* What of the version is asked for, once the conditions hold: 1 with *out set, 0 for what the Range header says, or -1. NULL: 0. */
+	int (*choose)(struct exchange *exchange, const struct object *object, struct byte_range *out, struct error *err);
+	/* Headers of the face's own for every reply that speaks of the version, 304 too; NULL: none. */
+	void (*add_identity)(struct exchange *exchange, const struct object *object);
+	/* And those that come with the bytes, of which `range` goes out; NULL: none. */
+	void (*add_headers)(struct exchange *exchange, const struct object *object, const struct byte_range *range);
 	const struct object_reply_override *overrides;
 	size_t override_count;
 	bool hide_user_metadata; /* only headers of HTTP itself go out */

@@ -31,6 +31,7 @@ struct object {
 	int64_t sequence;        /* row; rises with commits */
 	uint8_t version[VERSION_ID_BYTES];
 	bool has_id;             /* false: the null version, shown as "null" */
+	bool in_versioned_bucket; /* which has or had versioning: clients are told ids. Unknown (false) when found by sequence */
 	bool is_marker;          /* a delete marker: no bytes, no ETag */
 	struct span key;
 	uint64_t size;
@@ -212,8 +213,7 @@ struct object_delete_item {
 	struct span key;
 	struct version_ref ref;        /* VERSION_REF_CURRENT: as s3.md 5.5 says for the bucket's versioning */
 	struct object_conditions conditions;
-	/* The outcome: */
-	struct error error;            /* kind ERROR_NONE: done; an absent key or version is done too */
+	struct error error;            /* the outcome, and what follows. Kind ERROR_NONE: done; an absent key or version is done too */
 	bool is_marker;                /* a marker was made, or one was removed */
 	bool has_version;              /* the bucket has or had versioning: */
 	char version[VERSION_TEXT_BYTES]; /* made (without ref) or removed */

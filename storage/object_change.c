@@ -24,10 +24,11 @@ struct object_change {
 
 static int find(struct object_change *const change, struct db *const db, struct error *const err)
 {
-	int64_t bucket = 0;
-	if (bucket_row_find(db, change->bucket, &bucket, err) != 0)
+	struct bucket bucket;
+	if (bucket_row_settings(db, change->bucket, &bucket, err) != 0)
 		return -1;
-	const int found = version_find_ref(db, bucket, change->key, &change->ref, change->arena, &change->version, err);
+	const int found = version_find_ref(db, bucket.id, change->key, &change->ref, change->arena, &change->version, err);
+	change->version.in_versioned_bucket = bucket.versioning != BUCKET_UNVERSIONED;
 	if (found < 0)
 		return -1;
 	if (found == 0)

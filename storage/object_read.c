@@ -38,6 +38,7 @@ int object_of_version(const struct version *const version, struct arena *const a
 	*out = (struct object){
 		.sequence = version->sequence,
 		.has_id = version->has_id,
+		.in_versioned_bucket = version->in_versioned_bucket,
 		.is_marker = version->is_marker,
 		.key = version->key,
 		.size = version->size,
@@ -68,10 +69,11 @@ int object_no_version(const struct span key, struct error *const err)
 static int find_version(struct db *const db, const struct span bucket, const struct span key, const struct version_ref *const ref,
 	struct arena *const arena, struct version *const out, struct error *const err)
 {
-	int64_t bucket_id;
-	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
+	struct bucket settings;
+	if (bucket_row_settings(db, bucket, &settings, err) != 0)
 		return -1;
-	const int got = version_find_ref(db, bucket_id, key, ref, arena, out, err);
+	const int got = version_find_ref(db, settings.id, key, ref, arena, out, err);
+	out->in_versioned_bucket = settings.versioning != BUCKET_UNVERSIONED;
 	if (got == 0)
 		return ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : object_no_version(key, err);
 	return got == 1 ? 0 : -1;

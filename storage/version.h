@@ -19,6 +19,7 @@ struct version {
 	int64_t sequence;
 	uint8_t id[VERSION_ID_BYTES];
 	bool has_id;          /* false: the null version */
+	bool in_versioned_bucket; /* no column: set by version_push and whoever has the bucket's row */
 	int64_t bucket;
 	struct span key;
 	enum version_state state;

@@ -142,6 +142,7 @@ int version_push(struct db *const db, const enum bucket_versioning versioning, c
 	struct version *const version, struct error *const err)
 {
 	version->has_id = versioning == BUCKET_VERSIONED;
+	version->in_versioned_bucket = versioning != BUCKET_UNVERSIONED;
 	if (current != NULL && make_way(db, current, version, err) != 0)
 		return -1;
 	return add(db, version, err);

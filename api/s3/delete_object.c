@@ -1,5 +1,6 @@
 #include "api/s3/delete_object.h"
 
+#include "api/s3/object_request.h"
 #include "api/s3/s3_error.h"
 #include "api/s3/s3_request.h"
 #include "storage/object.h"
@@ -10,8 +11,6 @@ struct delete_object { /* the exchange's state */
 };
 
 static const struct s3_request_refusal refusals[] = {
-	{"x-amz-if-match-size", NULL, "The condition x-amz-if-match-size is not implemented."},
-	{"x-amz-if-match-last-modified-time", NULL, "The condition x-amz-if-match-last-modified-time is not implemented."},
 	{"x-amz-mfa", NULL, "MFA delete is not implemented."},
 };
 
@@ -21,18 +20,40 @@ static void release(struct exchange *const exchange)
 	object_delete_free(state->change);
 }
 
+/* What directory buckets of S3 know: the size and the time that the version must have. */
+static bool read_conditions(struct exchange *const exchange, struct object_conditions *const out, enum next *const out_next)
+{
+	static const char size_header[] = "x-amz-if-match-size";
+	static const char time_header[] = "x-amz-if-match-last-modified-time";
+	const struct span size = span_trim(exchange_header(exchange, size_header));
+	const struct span time = span_trim(exchange_header(exchange, time_header));
+	*out = (struct object_conditions){.if_match = exchange_header(exchange, "if-match"),
+		.if_none_match = exchange_header(exchange, "if-none-match"), .has_size = size.len > 0, .has_modified = time.len > 0};
+	if (out->has_size && !span_parse_u64(size, &out->size)) {
+		*out_next = s3_error_argument(exchange, size_header, size, "The size must be a number.");
+		return false;
+	}
+	if (out->has_modified && !clock_parse_http(time, &out->modified_ms)) {
+		*out_next = s3_error_argument(exchange, time_header, time, "The time must be an HTTP date or an ISO 8601 time.");
+		return false;
+	}
+	return true;
+}
+
 enum next delete_object_begin(struct exchange *const exchange)
 {
 	struct error err = {0};
+	enum next next;
 	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	if (refused != NULL)
 		return s3_error_not_implemented(exchange, refused->header, refused->message);
-	if (s3_request_check_owner(exchange, &err) != 0)
-		return exchange_fail(exchange, &err);
 	struct delete_object *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
-	*state = (struct delete_object){.item = {.key = s3_request_key(exchange), .conditions = {.if_match = exchange_header(exchange,
-		"if-match"), .if_none_match = exchange_header(exchange, "if-none-match")}}};
+	state->item.key = s3_request_key(exchange);
+	if (!object_request_version(exchange, &state->item.ref, &next) || !read_conditions(exchange, &state->item.conditions, &next))
+		return next;
+	if (s3_request_check_owner(exchange, &err) != 0)
+		return exchange_fail(exchange, &err);
 	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange), .items = &state->item, .count = 1,
 		.done = exchange_wake_owner, .owner = exchange};
 	exchange->state = state;
@@ -43,11 +64,16 @@ enum next delete_object_begin(struct exchange *const exchange)
 
 enum next delete_object_resume(struct exchange *const exchange)
 {
-	struct delete_object *const state = exchange->state;
+	const struct delete_object *const state = exchange->state;
+	const struct object_delete_item *const item = &state->item;
 	struct error err = {0};
 	if (object_delete_outcome(state->change, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (state->item.error.kind != ERROR_NONE)
-		return exchange_fail(exchange, &state->item.error);
+	if (item->error.kind != ERROR_NONE)
+		return exchange_fail(exchange, &item->error);
+	if (item->is_marker)
+		exchange_add_header(exchange, "x-amz-delete-marker", "true");
+	if (item->has_version && item->version[0] != '\0')
+		exchange_add_header(exchange, "x-amz-version-id", item->version);
 	return exchange_reply_empty(exchange, 204);
 }

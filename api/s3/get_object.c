@@ -1,8 +1,19 @@
 #include "api/s3/get_object.h"
 
 #include "api/object_reply.h"
+#include "api/s3/checksum_headers.h"
+#include "api/s3/object_request.h"
 #include "api/s3/s3_error.h"
 #include "api/s3/s3_request.h"
+#include "storage/tag_set.h"
+
+enum { PART_NUMBER_MAX = 10000 };
+
+struct get_object { /* the exchange's state */
+	struct version_ref ref;
+	uint32_t part_number; /* 0: none was named */
+	bool with_checksum;
+};
 
 static const struct { const char *query; const char *header; } overridable[] = {
 	{"response-cache-control", "cache-control"},
@@ -16,7 +27,6 @@ enum { OVERRIDABLE = sizeof(overridable) / sizeof(overridable[0]) };
 
 static const struct s3_request_refusal refusals[] = {
 	{"x-amz-server-side-encryption-customer-", NULL, "Server-side encryption with customer keys is not implemented."},
-	{"x-amz-copy-source", NULL, "Copying an object (x-amz-copy-source) goes with PUT."},
 };
 
 /* A decoded query value may hold what no header may: line ends above all. */
@@ -51,23 +61,116 @@ static bool read_overrides(struct exchange *const exchange, struct object_reply_
 	return true;
 }
 
-static int find_current(struct exchange *const exchange, struct object *const out, struct error *const err)
+static int find(struct exchange *const exchange, struct object *const out, struct error *const err)
 {
-	return object_find(exchange->context->store, s3_request_bucket(exchange), s3_request_key(exchange), exchange->arena, out, err);
+	const struct get_object *const state = exchange->state;
+	return object_request_find(exchange, &state->ref, out, err);
+}
+
+/* A part of a multipart object; a single PUT has one. It is a 206 even when it is everything, but there is no range of nothing. */
+static int choose_part(struct exchange *const exchange, const struct object *const object, struct byte_range *const out,
+	struct error *const err)
+{
+	const struct get_object *const state = exchange->state;
+	struct object_part part;
+	if (state->part_number == 0)
+		return 0;
+	if (object_find_part(exchange->context->store, object, state->part_number, &part, err) != 0)
+		return -1;
+	*out = (struct byte_range){.kind = part.size > 0 ? BYTE_RANGE_PART : BYTE_RANGE_WHOLE, .first = part.offset, .length = part.size};
+	return 1;
+}
+
+/* The part that a range is, exactly: clients that read in ranges of their part size can check each. Parts are of one size but for the last,
+ * nearly always; others are not looked for. */
+static bool find_equal_part(struct exchange *const exchange, const struct object *const object, const struct byte_range *const range,
+	struct object_part *const out)
+{
+	struct error err = {0};
+	const uint64_t number = range->first + range->length == object->size ? object->part_count : range->first / range->length + 1;
+	if (number == 0 || number > object->part_count)
+		return false;
+	return object_find_part(exchange->context->store, object, (uint32_t)number, out, &err) == 0 && out->offset == range->first
+		&& out->size == range->length;
+}
+
+/* Never the whole object's checksum with some of its bytes: clients check whatever they are given. */
+static void add_checksum(struct exchange *const exchange, const struct object *const object, const struct byte_range *const range)
+{
+	const struct get_object *const state = exchange->state;
+	struct object_part part;
+	struct error err = {0};
+	if (range->kind == BYTE_RANGE_WHOLE) {
+		checksum_headers_add(exchange, &object->checksum, object->part_count);
+		checksum_headers_add_type(exchange, &object->checksum);
+		return;
+	}
+	const bool found = state->part_number > 0 ? object_find_part(exchange->context->store, object, state->part_number, &part, &err) == 0
+		: find_equal_part(exchange, object, range, &part);
+	if (found)
+		checksum_headers_add(exchange, &part.checksum, 0);
+}
+
+static void add_headers(struct exchange *const exchange, const struct object *const object, const struct byte_range *const range)
+{
+	const struct get_object *const state = exchange->state;
+	const unsigned tags = tag_set_count(object->tags);
+	if (tags > 0)
+		exchange_add_header(exchange, "x-amz-tagging-count", arena_format(exchange->arena, "%u", tags));
+	if (object->storage_class != STORAGE_STANDARD)
+		exchange_add_header(exchange, "x-amz-storage-class", storage_class_name(object->storage_class));
+	if (state->part_number > 0 && object->part_count > 0)
+		exchange_add_header(exchange, "x-amz-mp-parts-count", arena_format(exchange->arena, "%u", object->part_count));
+	if (state->with_checksum)
+		add_checksum(exchange, object, range);
+}
+
+static bool read_part_number(struct exchange *const exchange, struct get_object *const state, enum next *const out_next)
+{
+	struct span text;
+	uint64_t number = 0;
+	if (!exchange_query(exchange, "partNumber", &text))
+		return true;
+	if (!span_parse_u64(text, &number) || number < 1 || number > PART_NUMBER_MAX) {
+		*out_next = s3_error_argument(exchange, "partNumber", text, "Part number must be an integer between 1 and 10000, inclusive");
+		return false;
+	}
+	state->part_number = (uint32_t)number;
+	if (exchange_header(exchange, "range").len == 0)
+		return true;
+	*out_next = s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID_REQUEST,
+		.message = "Cannot specify both Range header and partNumber query parameter"});
+	return false;
+}
+
+static bool read_request(struct exchange *const exchange, struct get_object *const state, enum next *const out_next)
+{
+	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
+	const struct span source = exchange_header(exchange, "x-amz-copy-source");
+	struct error err = {0};
+	*out_next = NEXT_REPLY;
+	if (refused != NULL)
+		s3_error_not_implemented(exchange, refused->header, refused->message);
+	else if (source.data != NULL)
+		s3_error_argument(exchange, "x-amz-copy-source", source, "You can only specify a copy source header for copy requests.");
+	else if (s3_request_check_owner(exchange, &err) != 0)
+		exchange_fail(exchange, &err);
+	else
+		return object_request_version(exchange, &state->ref, out_next) && read_part_number(exchange, state, out_next);
+	return false;
 }
 
 enum next get_object_begin(struct exchange *const exchange)
 {
 	struct object_reply_override overrides[OVERRIDABLE];
-	struct object_reply_params params = {.find = find_current, .overrides = overrides};
-	struct error err = {0};
+	struct object_reply_params params = {.find = find, .choose = choose_part, .add_identity = object_request_add_version,
+		.add_headers = add_headers, .overrides = overrides};
 	enum next next;
-	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
-	if (refused != NULL)
-		return s3_error_not_implemented(exchange, refused->header, refused->message);
-	if (!read_overrides(exchange, overrides, &params.override_count, &next))
+	struct get_object *const state = arena_take(exchange->arena, sizeof(*state));
+	ASSERT(state != NULL);
+	exchange->state = state;
+	if (!read_request(exchange, state, &next) || !read_overrides(exchange, overrides, &params.override_count, &next))
 		return next;
-	if (s3_request_check_owner(exchange, &err) != 0)
-		return exchange_fail(exchange, &err);
+	state->with_checksum = span_equal_nocase(span_trim(exchange_header(exchange, "x-amz-checksum-mode")), "ENABLED");
 	return object_reply(exchange, &params);
 }

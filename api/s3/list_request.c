@@ -60,15 +60,24 @@ void list_request_owner(struct xml_writer *const xml, const char *const element,
 	xml_writer_close(xml);
 }
 
+static void write_checksum(struct xml_writer *const xml, const struct object_entry *const entry)
+{
+	if (entry->checksum_algorithm == CHECKSUM_NONE)
+		return;
+	xml_writer_text(xml, "ChecksumAlgorithm", span_text(checksum_name(entry->checksum_algorithm)));
+	xml_writer_text(xml, "ChecksumType", span_text(entry->checksum_type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT"));
+}
+
 void list_request_object(const struct list_request *const request, struct xml_writer *const xml, const struct object_entry *const entry,
 	const bool with_owner)
 {
 	xml_writer_time(xml, "LastModified", entry->modified_ms);
 	xml_writer_etag(xml, "ETag", entry->etag);
+	write_checksum(xml, entry);
 	xml_writer_u64(xml, "Size", entry->size);
 	if (with_owner)
 		list_request_owner(xml, "Owner", request->bucket.owner);
-	xml_writer_text(xml, "StorageClass", span_text("STANDARD"));
+	xml_writer_text(xml, "StorageClass", span_text(storage_class_name(entry->storage_class)));
 }
 
 void list_request_prefixes(const struct list_request *const request, struct xml_writer *const xml, const struct span *const prefixes,

@@ -2,19 +2,34 @@
 
 #include <string.h>
 
-static const char *const system_headers[] = {"cache-control", "content-disposition", "content-encoding", "content-language", "content-type",
-	"expires", "x-amz-website-redirect-location"};
-static const char meta_prefix[] = "x-amz-meta-";
-static const char storage_class[] = "x-amz-storage-class";
+#include "api/s3/s3_error.h"
+#include "api/s3/s3_request.h"
+#include "api/s3/tagging.h"
 
-enum { SYSTEM_HEADERS = sizeof(system_headers) / sizeof(system_headers[0]), HEADERS_MAX = OBJECT_HEADERS_META_MAX + SYSTEM_HEADERS + 1 };
+static const char *const system_headers[] = {"cache-control", "content-disposition", "content-language", "content-type", "expires",
+	"x-amz-website-redirect-location"};
+static const char meta_prefix[] = "x-amz-meta-";
+
+enum { SYSTEM_HEADERS = sizeof(system_headers) / sizeof(system_headers[0]), REDIRECT_MAX_BYTES = 2048 };
+
+static const struct s3_request_refusal refusals[] = {
+	{"x-amz-grant-", NULL, "Grants in headers are not implemented."},
+	{"x-amz-server-side-encryption", NULL, "Server-side encryption is not implemented."},
+	{"x-amz-server-side-encryption-", NULL, "Server-side encryption with keys of the client or of a key service is not implemented."},
+	{"x-amz-object-lock-", NULL, "Object lock is not implemented."},
+};
 
 struct collection {
 	struct exchange *exchange;
-	struct object_header *headers;
+	struct object_header *headers; /* NULL: only counting */
 	size_t count;
-	size_t meta_count; /* may pass OBJECT_HEADERS_META_MAX, headers beyond it are not kept */
 };
+
+static bool is_meta(const struct span name)
+{
+	const size_t prefix = sizeof(meta_prefix) - 1;
+	return name.len > prefix && span_equal_nocase(span_slice(name, 0, prefix), meta_prefix);
+}
 
 static struct span lower_copy(struct arena *const arena, const struct span name)
 {
@@ -30,7 +45,6 @@ static struct span lower_copy(struct arena *const arena, const struct span name)
 
 static void add(struct collection *const collection, const struct span name, const struct span value)
 {
-	ASSERT(collection->count < HEADERS_MAX);
 	const struct span copy = arena_copy(collection->exchange->arena, value);
 	collection->headers[collection->count++] = (struct object_header){.name = name, .value = copy};
 }
@@ -44,48 +58,126 @@ static bool has(const struct collection *const collection, const struct span nam
 	return false;
 }
 
+static void count_meta(void *const taker, const struct span name, const struct span value)
+{
+	struct collection *const collection = taker;
+	(void)value;
+	if (is_meta(name))
+		collection->count++;
+}
+
 static void take_meta(void *const taker, const struct span name, const struct span value)
 {
 	struct collection *const collection = taker;
 	(void)value;
-	const size_t prefix = sizeof(meta_prefix) - 1;
-	if (name.len <= prefix || !span_equal_nocase(span_slice(name, 0, prefix), meta_prefix))
+	if (!is_meta(name))
 		return;
 	const struct span lower = lower_copy(collection->exchange->arena, name);
-	if (lower.data == NULL || has(collection, lower))
-		return;
-	if (collection->meta_count++ >= OBJECT_HEADERS_META_MAX)
-		return;
-	add(collection, lower, exchange_header(collection->exchange, (const char *)lower.data));
+	if (lower.data != NULL && !has(collection, lower))
+		add(collection, lower, exchange_header(collection->exchange, (const char *)lower.data));
 }
 
-static void take_system(struct collection *const collection)
+/* "aws-chunked" speaks of the body's framing on the way here, not of the object. */
+static void take_encoding(struct collection *const collection)
 {
-	for (size_t i = 0; i < SYSTEM_HEADERS; i++) {
-		const struct span value = exchange_header(collection->exchange, system_headers[i]);
-		if (value.len > 0)
-			add(collection, span_text(system_headers[i]), value);
+	struct span rest = exchange_header(collection->exchange, "content-encoding");
+	struct span piece;
+	struct buffer kept;
+	buffer_init(&kept, rest.len + 1);
+	while (span_split(&rest, ',', &piece)) {
+		const struct span token = span_trim(piece);
+		if (token.len == 0 || span_equal_nocase(token, "aws-chunked"))
+			continue;
+		if (kept.len > 0)
+			buffer_add_byte(&kept, ',');
+		buffer_add_span(&kept, token);
 	}
-	/* STANDARD is what S3 leaves unsaid. */
-	const struct span class = exchange_header(collection->exchange, storage_class);
-	if (class.len > 0 && !span_equal_text(class, "STANDARD"))
-		add(collection, span_text(storage_class), class);
+	if (kept.len > 0)
+		add(collection, span_text("content-encoding"), buffer_span(&kept));
+	buffer_release(&kept);
 }
 
-int object_headers_collect(struct exchange *const exchange, struct object_header **const out_headers, size_t *const out_count,
-	struct error *const err)
+static int collect(struct exchange *const exchange, struct object_facts *const out, struct error *const err)
 {
 	struct collection collection = {.exchange = exchange};
-	collection.headers = arena_take_array(exchange->arena, HEADERS_MAX, sizeof(*collection.headers));
-	if (collection.headers == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
-	exchange->ops->each_header(exchange, take_meta, &collection);
-	take_system(&collection);
-	if (collection.meta_count > OBJECT_HEADERS_META_MAX)
-		return error_set(err, ERROR_METADATA_TOO_LARGE, "The object has over %d x-amz-meta- headers.", OBJECT_HEADERS_META_MAX);
+	exchange->ops->each_header(exchange, count_meta, &collection);
+	collection.headers = arena_take_array(exchange->arena, collection.count + SYSTEM_HEADERS + 1, sizeof(*collection.headers));
+	collection.count = 0;
+	if (collection.headers != NULL) {
+		exchange->ops->each_header(exchange, take_meta, &collection);
+		take_encoding(&collection);
+		for (size_t i = 0; i < SYSTEM_HEADERS; i++) {
+			const struct span value = exchange_header(exchange, system_headers[i]);
+			if (value.len > 0)
+				add(&collection, span_text(system_headers[i]), value);
+		}
+	}
 	if (arena_overflowed(exchange->arena))
 		return error_set(err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
-	*out_headers = collection.headers;
-	*out_count = collection.count;
+	out->headers = collection.headers;
+	out->header_count = collection.count;
 	return 0;
+}
+
+static bool read_storage_class(struct exchange *const exchange, struct object_facts *const out, enum next *const out_next)
+{
+	const struct span class = span_trim(exchange_header(exchange, "x-amz-storage-class"));
+	if (class.len == 0 || storage_class_parse(class, &out->storage_class))
+		return true;
+	const struct s3_error_field fields[] = {{"StorageClassRequested", class}};
+	*out_next = s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidStorageClass",
+		.message = "The storage class you specified is not valid.", .fields = fields, .field_count = 1});
+	return false;
+}
+
+/* Objects are their account's or everyone's to read; what would let strangers write or ask for accounts of AWS is not there. */
+static bool read_acl(struct exchange *const exchange, struct object_facts *const out, enum next *const out_next)
+{
+	static const struct { const char *name; bool is_known; bool is_public; } rows[] = {{"", true, false}, {"private", true, false},
+		{"bucket-owner-full-control", true, false}, {"bucket-owner-read", true, false}, {"public-read", true, true},
+		{"public-read-write", false, false}, {"authenticated-read", false, false}, {"aws-exec-read", false, false}};
+	const struct span acl = span_trim(exchange_header(exchange, "x-amz-acl"));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!span_equal_text(acl, rows[i].name))
+			continue;
+		out->is_public = rows[i].is_public;
+		if (!rows[i].is_known)
+			*out_next = s3_error_not_implemented(exchange, "x-amz-acl", "Of the canned ACLs private and public-read are implemented.");
+		return rows[i].is_known;
+	}
+	*out_next = s3_error_argument(exchange, "x-amz-acl", acl, "This is no canned ACL.");
+	return false;
+}
+
+static bool check_redirect(struct exchange *const exchange, enum next *const out_next)
+{
+	const struct span location = exchange_header(exchange, "x-amz-website-redirect-location");
+	const char *fault = NULL;
+	if (location.len > REDIRECT_MAX_BYTES)
+		fault = "The length of website redirect location cannot exceed 2048 bytes.";
+	else if (location.len > 0 && location.data[0] != '/' && !span_equal_nocase(span_slice(location, 0, 7), "http://")
+		&& !span_equal_nocase(span_slice(location, 0, 8), "https://"))
+		fault = "The website redirect location must have a prefix of 'http://' or 'https://' or '/'.";
+	if (fault == NULL)
+		return true;
+	*out_next = s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidRedirectLocation", .message = fault});
+	return false;
+}
+
+bool object_headers_read(struct exchange *const exchange, struct object_facts *const out, enum next *const out_next)
+{
+	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
+	struct error err = {0};
+	*out = (struct object_facts){.storage_class = STORAGE_STANDARD};
+	if (refused != NULL) {
+		*out_next = s3_error_not_implemented(exchange, refused->header, refused->message);
+		return false;
+	}
+	if (!read_storage_class(exchange, out, out_next) || !read_acl(exchange, out, out_next) || !check_redirect(exchange, out_next))
+		return false;
+	if (tagging_read_header(exchange_header(exchange, "x-amz-tagging"), TAG_SET_OBJECT_MAX, exchange->arena, &out->tags, &err) == 0
+		&& collect(exchange, out, &err) == 0)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
+	return false;
 }

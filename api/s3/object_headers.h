@@ -1,13 +1,14 @@
-/* The headers of a PUT that are stored with an object and given back with it: HTTP's own and x-amz-meta-*. */
+/* What a request says of a new object beside its bytes: the headers that are stored and given back, tags, storage class, canned ACL. PutObject,
+ * CopyObject and CreateMultipartUpload say it alike. s3.md 5.1. */
 #ifndef API_S3_OBJECT_HEADERS_H
 #define API_S3_OBJECT_HEADERS_H
 
 #include "api/exchange.h"
 #include "storage/object.h"
 
-enum { OBJECT_HEADERS_META_MAX = 28 }; /* with all others they must fit into a reply */
-
-/* Collects them, names in lower case, repeats of one name joined; in the exchange's arena. metadata_too_large past the counts. */
-int object_headers_collect(struct exchange *exchange, struct object_header **out_headers, size_t *out_count, struct error *err);
+/* Reads them into the exchange's arena: names in lower case, repeats of one name joined, Content-Encoding without "aws-chunked". False and
+ * the reply set when one of them breaks a rule (InvalidStorageClass, InvalidTag, InvalidArgument, InvalidRedirectLocation) or asks for what
+ * this server does not do (NotImplemented): then nothing was done. The sizes are for object_facts_check. */
+bool object_headers_read(struct exchange *exchange, struct object_facts *out, enum next *out_next);
 
 #endif

@@ -10,6 +10,14 @@ static void add_bucket(struct exchange *const exchange, struct xml_writer *const
 	xml_writer_text(xml, "BucketName", exchange->parameters[0]);
 }
 
+static void add_version(struct exchange *const exchange, struct xml_writer *const xml)
+{
+	struct span version = {NULL, 0};
+	xml_writer_text(xml, "Key", exchange->parameters[1]);
+	exchange_query(exchange, "versionId", &version);
+	xml_writer_text(xml, "VersionId", version);
+}
+
 static void add_key(struct exchange *const exchange, struct xml_writer *const xml)
 {
 	xml_writer_text(xml, "Key", exchange->parameters[1]);
@@ -31,7 +39,11 @@ static void add_range(struct exchange *const exchange, struct xml_writer *const 
 static void add_condition(struct exchange *const exchange, struct xml_writer *const xml)
 {
 	static const struct { const char *header; const char *name; } conditions[] = {
-		{"if-match", "If-Match"}, {"if-none-match", "If-None-Match"}, {"if-unmodified-since", "If-Unmodified-Since"}};
+		{"if-match", "If-Match"}, {"if-none-match", "If-None-Match"}, {"if-unmodified-since", "If-Unmodified-Since"},
+		{"x-amz-if-match-size", "x-amz-if-match-size"}, {"x-amz-if-match-last-modified-time", "x-amz-if-match-last-modified-time"},
+		{"x-amz-copy-source-if-match", "x-amz-copy-source-If-Match"}, {"x-amz-copy-source-if-none-match", "x-amz-copy-source-If-None-Match"},
+		{"x-amz-copy-source-if-modified-since", "x-amz-copy-source-If-Modified-Since"},
+		{"x-amz-copy-source-if-unmodified-since", "x-amz-copy-source-If-Unmodified-Since"}};
 	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
 		if (exchange_header(exchange, conditions[i].header).len > 0) {
 			xml_writer_text(xml, "Condition", span_text(conditions[i].name));
@@ -85,6 +97,7 @@ static const struct { enum error_kind kind; void (*add)(struct exchange *exchang
 	{ERROR_BUCKET_NOT_EMPTY, add_bucket},
 	{ERROR_BUCKET_HAS_RUNS, add_bucket},
 	{ERROR_NO_KEY, add_key},
+	{ERROR_NO_VERSION, add_version},
 	{ERROR_RANGE, add_range},
 	{ERROR_PRECONDITION, add_condition},
 	{ERROR_BAD_DIGEST, add_expected_md5},

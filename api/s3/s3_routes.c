@@ -10,13 +10,17 @@
 #include "api/s3/create_bucket.h"
 #include "api/s3/delete_bucket.h"
 #include "api/s3/delete_object.h"
+#include "api/s3/delete_objects.h"
 #include "api/s3/get_bucket_location.h"
 #include "api/s3/get_object.h"
 #include "api/s3/head_bucket.h"
 #include "api/s3/list_buckets.h"
 #include "api/s3/list_objects.h"
+#include "api/s3/list_versions.h"
 #include "api/s3/not_implemented.h"
 #include "api/s3/object_acl.h"
+#include "api/s3/object_attributes.h"
+#include "api/s3/object_tagging.h"
 #include "api/s3/ownership_controls.h"
 #include "api/s3/public_access_block.h"
 #include "api/s3/put_object.h"
@@ -80,6 +84,9 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, BUCKET, "acl", "BucketAcl"),
 	REFUSED(METHODS_ALL, BUCKET, "analytics", "BucketAnalyticsConfiguration"),
 	REFUSED(METHODS_ALL, BUCKET, "cors", "BucketCors"),
+	/* Each key is judged by itself. */
+	{METHOD_POST, BUCKET, "delete", ACCESS_SIGNED_IN, BODY_SMALL, &face_s3, "DeleteObjects", delete_objects_begin, delete_objects_finish,
+		delete_objects_resume},
 	REFUSED(METHODS_ALL, BUCKET, "delete", "DeleteObjects"),
 	REFUSED(METHODS_ALL, BUCKET, "encryption", "BucketEncryption"),
 	REFUSED(METHODS_ALL, BUCKET, "intelligent-tiering", "BucketIntelligentTieringConfiguration"),
@@ -102,6 +109,7 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, BUCKET, "tagging", "BucketTagging"),
 	REFUSED(METHODS_ALL, BUCKET, "uploads", "ListMultipartUploads"),
 	REFUSED(METHODS_ALL, BUCKET, "versioning", "BucketVersioning"),
+	{METHOD_GET, BUCKET, "versions", ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjectVersions", list_versions_begin, NULL, NULL},
 	REFUSED(METHODS_ALL, BUCKET, "versions", "ListObjectVersions"),
 	REFUSED(METHODS_ALL, BUCKET, "website", "BucketWebsite"),
 	{METHOD_GET, BUCKET, "list-type=2", ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjectsV2", list_objects_v2_begin, NULL, NULL},
@@ -119,19 +127,25 @@ const struct route s3_routes[] = {
 	OBJECT_FIXED("legal-hold", "ObjectLegalHold"),
 	OBJECT_FIXED("retention", "ObjectRetention"),
 	REFUSED(METHODS_ALL, OBJECT, "acl", "ObjectAcl"),
+	{METHOD_GET, OBJECT, "attributes", ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObjectAttributes", object_attributes_begin, NULL, NULL},
 	REFUSED(METHODS_ALL, OBJECT, "attributes", "GetObjectAttributes"),
 	REFUSED(METHODS_ALL, OBJECT, "encryption", "UpdateObjectEncryption"),
 	REFUSED(METHODS_ALL, OBJECT, "legal-hold", "ObjectLegalHold"),
-	REFUSED(METHODS_ALL, OBJECT, "partNumber", "MultipartUpload"),
+	REFUSED(METHOD_PUT | METHOD_POST | METHOD_DELETE, OBJECT, "partNumber", "MultipartUpload"),
 	REFUSED(METHODS_ALL, OBJECT, "renameObject", "RenameObject"),
 	REFUSED(METHODS_ALL, OBJECT, "restore", "RestoreObject"),
 	REFUSED(METHODS_ALL, OBJECT, "retention", "ObjectRetention"),
 	REFUSED(METHODS_ALL, OBJECT, "select", "SelectObjectContent"),
+	{METHOD_GET, OBJECT, "tagging", ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObjectTagging", get_object_tagging_begin, NULL, NULL},
+	{METHOD_PUT, OBJECT, "tagging", ACCESS_OBJECT_WRITE, BODY_SMALL, &face_s3, "PutObjectTagging", put_object_tagging_begin,
+		put_object_tagging_finish, put_object_tagging_resume},
+	{METHOD_DELETE, OBJECT, "tagging", ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "DeleteObjectTagging", delete_object_tagging_begin, NULL,
+		delete_object_tagging_resume},
 	REFUSED(METHODS_ALL, OBJECT, "tagging", "ObjectTagging"),
 	REFUSED(METHODS_ALL, OBJECT, "torrent", "GetObjectTorrent"),
 	REFUSED(METHODS_ALL, OBJECT, "uploadId", "MultipartUpload"),
 	REFUSED(METHODS_ALL, OBJECT, "uploads", "CreateMultipartUpload"),
-	REFUSED(METHODS_ALL, OBJECT, "versionId", "Versioning"),
+	REFUSED(METHOD_PUT | METHOD_POST, OBJECT, "versionId", "Writing an object under a version's id"),
 	{METHOD_GET | METHOD_HEAD, OBJECT, NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObject", get_object_begin, NULL, NULL},
 	{METHOD_PUT, OBJECT, NULL, ACCESS_OBJECT_WRITE, BODY_STREAM, &face_s3, "PutObject", put_object_begin, put_object_finish,
 		put_object_resume},

@@ -7,7 +7,7 @@
 #include "api/router.h"
 #include "base/lock.h"
 
-enum { FAKE_HEADERS_MAX = 64 };
+enum { FAKE_HEADERS_MAX = 512 };
 
 struct fake_exchange {
 	struct exchange exchange;

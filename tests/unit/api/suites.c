@@ -23,6 +23,10 @@ Suite *test_s3_buckets_suite(void);
 Suite *test_s3_xml_tree_suite(void);
 Suite *test_s3_objects_suite(void);
 Suite *test_s3_list_suite(void);
+Suite *test_copy_source_suite(void);
+Suite *test_tagging_suite(void);
+Suite *test_delete_list_suite(void);
+Suite *test_s3_object_requests_suite(void);
 Suite *test_steps_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
@@ -49,6 +53,10 @@ unit_suite_fn *const unit_suites[] = {
 	test_s3_xml_tree_suite,
 	test_s3_objects_suite,
 	test_s3_list_suite,
+	test_copy_source_suite,
+	test_tagging_suite,
+	test_delete_list_suite,
+	test_s3_object_requests_suite,
 	test_steps_suite,
 	NULL,
 };

@@ -209,9 +209,9 @@ START_TEST(test_list_shows_ones_own)
 }
 END_TEST
 
-static const char *const markers[] = {"accelerate", "acl", "analytics", "cors", "delete", "encryption", "intelligent-tiering", "inventory",
+static const char *const markers[] = {"accelerate", "acl", "analytics", "cors", "encryption", "intelligent-tiering", "inventory",
 	"lifecycle", "logging", "metrics", "notification", "object-lock", "ownershipControls", "policy", "policyStatus", "publicAccessBlock",
-	"replication", "requestPayment", "tagging", "uploads", "versioning", "versions", "website"};
+	"replication", "requestPayment", "tagging", "uploads", "versioning", "website"};
 
 /* Above all, DELETE /bkt?policy is not DELETE /bkt, and PUT /nope?policy does not make a bucket. */
 START_TEST(test_marker_is_no_plain_request)

@@ -62,7 +62,8 @@ static const struct { const char *query; const char *found; const char *holds; }
 		"<Owner><ID>main</ID><DisplayName>main</DisplayName></Owner><StorageClass>STANDARD</StorageClass></Contents>"},
 	{"&encoding-type=url&prefix=a", "a", "<EncodingType>url</EncodingType>"},
 	{"&prefix=a", "a",
-		"<ETag>&quot;5d41402abc4b2a76b9719d911017c592&quot;</ETag><Size>5</Size><StorageClass>STANDARD</StorageClass></Contents>"},
+		"<ETag>&quot;5d41402abc4b2a76b9719d911017c592&quot;</ETag><ChecksumAlgorithm>CRC64NVME</ChecksumAlgorithm>"
+		"<ChecksumType>FULL_OBJECT</ChecksumType><Size>5</Size><StorageClass>STANDARD</StorageClass></Contents>"},
 };
 
 START_TEST(test_row)

@@ -80,9 +80,10 @@ END_TEST
 START_TEST(test_stored_headers_come_back)
 {
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("Content-Type", "text/plain", "Cache-Control", "no-cache",
-		"Content-Disposition", "attachment; filename=\"x\"", "Content-Encoding", "gzip", "Content-Language", "en", "Expires", "never",
+		"Content-Disposition", "attachment; filename=\"x\"", "Content-Encoding", "aws-chunked, gzip,aws-chunked", "x-amz-decoded-content-length", "43",
+		"Content-Language", "en", "Expires", "never",
 		"X-Amz-Meta-Mtime", "123.5", "x-amz-meta-list", "a", "X-Amz-Meta-List", "b", "x-amz-meta-empty", "", "x-amz-storage-class",
-		"STANDARD_IA", "x-amz-checksum-crc32", "AAAAAA==", "x-amz-acl", "private"), TEXT);
+		"STANDARD_IA", "x-amz-acl", "private", "x-amz-website-redirect-location", "/other"), TEXT);
 	for (int pass = 0; pass < 2; pass++) {
 		struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, pass == 0 ? METHOD_GET : METHOD_HEAD, "/bkt/k", NULL, NULL);
 		ck_assert_str_eq(fake->exchange.reply.content_type, "text/plain");
@@ -97,6 +98,9 @@ START_TEST(test_stored_headers_come_back)
 		face_fixture_assert_header(fake, "x-amz-meta-empty", "");
 		face_fixture_assert_header(fake, "x-amz-storage-class", "STANDARD_IA");
 		face_fixture_assert_header(fake, "x-amz-acl", NULL);
+		face_fixture_assert_header(fake, "x-amz-website-redirect-location", "/other");
+		face_fixture_assert_header(fake, "x-amz-version-id", NULL);
+		face_fixture_assert_header(fake, "x-amz-tagging-count", NULL);
 		fake_exchange_free(fake);
 	}
 }
@@ -330,28 +334,46 @@ START_TEST(test_metadata_limits)
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-a", value), TEXT);
 	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS("x-amz-meta-ab", value), TEXT, "<Code>MetadataTooLarge</Code>");
 
-	char names[30][32];
-	const char *headers[61] = {NULL};
-	for (size_t count = 28; count <= 29; count++) {
-		for (size_t i = 0; i < count; i++) {
-			snprintf(names[i], sizeof(names[i]), "x-amz-meta-n%zu", i);
-			headers[2 * i] = names[i];
-			headers[2 * i + 1] = "v";
-		}
-		face_fixture_expect(&fixture, count == 28 ? 200 : 400, METHOD_PUT, "/bkt/many", headers, TEXT);
+	/* As many as 2 KiB of names and values can be, in headers of 8 KiB. */
+	enum { MANY = 300 };
+	char names[MANY][32];
+	const char *headers[2 * MANY + 1] = {NULL};
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(names[i], sizeof(names[i]), "x-amz-meta-n%zu", i);
+		headers[2 * i] = names[i];
+		headers[2 * i + 1] = "v";
 	}
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/many", headers, TEXT);
 	struct fake_exchange *const fake = face_fixture_ask(&fixture, 206, METHOD_GET, "/bkt/many", HEADERS("Range", "bytes=0-0"), NULL);
-	for (size_t i = 0; i < 28; i++)
+	for (size_t i = 0; i < MANY; i++)
 		face_fixture_assert_header(fake, names[i], "v");
 	fake_exchange_free(fake);
 }
 END_TEST
 
 static const struct { const char *name; const char *value; } refused_headers[] = {
-	{"x-amz-copy-source", "/bkt/other"}, {"x-amz-write-offset-bytes", "0"}, {"x-amz-tagging", "a=b"}, {"x-amz-acl", "public-read"},
-	{"x-amz-grant-read", "id=x"}, {"x-amz-server-side-encryption", "AES256"}, {"x-amz-server-side-encryption-customer-algorithm", "AES256"},
+	{"x-amz-write-offset-bytes", "0"}, {"x-amz-acl", "public-read-write"}, {"x-amz-acl", "authenticated-read"}, {"x-amz-grant-read", "id=x"},
+	{"x-amz-server-side-encryption", "AES256"}, {"x-amz-server-side-encryption-customer-algorithm", "AES256"},
 	{"x-amz-object-lock-mode", "GOVERNANCE"},
 };
+
+static const struct { const char *name; const char *value; const char *code; } bad_headers[] = {
+	{"x-amz-storage-class", "COLD", "InvalidStorageClass"}, {"x-amz-acl", "everybody", "InvalidArgument"},
+	{"x-amz-website-redirect-location", "elsewhere", "InvalidRedirectLocation"}, {"x-amz-tagging", "a=b&a=c", "InvalidTag"},
+	{"x-amz-tagging", "a=%zz", "InvalidArgument"}, {"x-amz-tagging", "aws:a=b", "InvalidTag"},
+	{"x-amz-tagging", "1&2&3&4&5&6&7&8&9&10&11", "InvalidTag"}, {"x-amz-checksum-crc32", "rubbish", "BadDigest"},
+	{"x-amz-checksum-nonsense", "AAAA", "InvalidRequest"}, {"x-amz-sdk-checksum-algorithm", "CRC32", "InvalidRequest"},
+	{"x-amz-copy-source", "/bkt/other", "InvalidArgument"},
+};
+
+START_TEST(test_bad_header)
+{
+	char code[64];
+	snprintf(code, sizeof(code), "<Code>%s</Code>", bad_headers[_i].code);
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k", HEADERS(bad_headers[_i].name, bad_headers[_i].value), TEXT, code);
+	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/k", NULL, NULL);
+}
+END_TEST
 
 START_TEST(test_refused_header)
 {
@@ -361,7 +383,7 @@ START_TEST(test_refused_header)
 }
 END_TEST
 
-static const char *const markers[] = {"uploads", "uploadId=x", "partNumber=1", "partNumber=1&uploadId=x", "tagging", "restore", "select", "torrent", "attributes", "versionId=null", "uploads="};
+static const char *const markers[] = {"uploads", "uploadId=x", "partNumber=1&uploadId=x", "restore", "select", "torrent", "uploads="};
 
 START_TEST(test_marker_is_no_plain_request)
 {
@@ -399,10 +421,15 @@ START_TEST(test_delete)
 {
 	put_text("/bkt/k");
 	face_fixture_expect(&fixture, 412, METHOD_DELETE, "/bkt/k", HEADERS("If-Match", "\"x\""), NULL);
-	face_fixture_expect(&fixture, 501, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-if-match-size", "43"), NULL);
+	face_fixture_expect(&fixture, 412, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-if-match-size", "42"), NULL);
+	face_fixture_expect(&fixture, 400, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-if-match-size", "many"), NULL);
+	face_fixture_expect(&fixture, 412, METHOD_DELETE, "/bkt/k",
+		HEADERS("x-amz-if-match-last-modified-time", "Sun, 06 Nov 1994 08:49:37 GMT"), NULL);
+	face_fixture_expect(&fixture, 400, METHOD_DELETE, "/bkt/k?versionId=rubbish", NULL, NULL);
+	face_fixture_expect(&fixture, 501, METHOD_DELETE, "/bkt/k", HEADERS("x-amz-mfa", "1 2"), NULL);
 	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 204, METHOD_DELETE, "/bkt/k", HEADERS("If-Match", "\"" TEXT_MD5 "\""),
-		NULL);
+	struct fake_exchange *const fake = face_fixture_ask(&fixture, 204, METHOD_DELETE, "/bkt/k", HEADERS("If-Match", "\"" TEXT_MD5 "\"",
+		"x-amz-if-match-size", "43", "x-amz-bypass-governance-retention", "true"), NULL);
 	face_fixture_assert_body(fake, "");
 	fake_exchange_free(fake);
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/k", NULL, NULL);
@@ -488,6 +515,7 @@ Suite *test_s3_objects_suite(void)
 	tcase_add_test(objects, test_lengths);
 	tcase_add_test(objects, test_key_length);
 	tcase_add_test(objects, test_metadata_limits);
+	tcase_add_loop_test(objects, test_bad_header, 0, sizeof(bad_headers) / sizeof(bad_headers[0]));
 	tcase_add_loop_test(objects, test_refused_header, 0, sizeof(refused_headers) / sizeof(refused_headers[0]));
 	tcase_add_loop_test(objects, test_marker_is_no_plain_request, 0, sizeof(markers) / sizeof(markers[0]));
 	tcase_add_test(objects, test_response_overrides);

@@ -1,0 +1,16 @@
+#include "api/s3/checksum_xml.h"
+
+void checksum_xml_value(struct xml_writer *const xml, const struct checksum *const checksum, const unsigned parts)
+{
+	char text[CHECKSUM_TEXT_BYTES];
+	if (checksum->algorithm == CHECKSUM_NONE)
+		return;
+	checksum_format(checksum, parts, text);
+	xml_writer_text(xml, checksum_element(checksum->algorithm), span_text(text));
+}
+
+void checksum_xml_type(struct xml_writer *const xml, const struct checksum *const checksum)
+{
+	if (checksum->algorithm != CHECKSUM_NONE)
+		xml_writer_text(xml, "ChecksumType", span_text(checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT"));
+}

@@ -1,0 +1,13 @@
+/* A checksum as children of an XML answer. */
+#ifndef API_S3_CHECKSUM_XML_H
+#define API_S3_CHECKSUM_XML_H
+
+#include "api/s3/xml_writer.h"
+#include "base/checksum.h"
+
+/* <ChecksumCRC32>value</ChecksumCRC32> or that of another algorithm, with "-N" for a COMPOSITE of `parts`; nothing for CHECKSUM_NONE. */
+void checksum_xml_value(struct xml_writer *xml, const struct checksum *checksum, unsigned parts);
+/* <ChecksumType>. */
+void checksum_xml_type(struct xml_writer *xml, const struct checksum *checksum);
+
+#endif
