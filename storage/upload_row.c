@@ -23,17 +23,20 @@ static const char SQL_UPLOAD_FORGET_BUCKET[] = "DELETE FROM gone_buckets WHERE b
 static const char SQL_UPLOAD_ORPHAN[] =
 	"INSERT INTO gone_buckets (bucket) SELECT ?1 WHERE EXISTS (SELECT 1 FROM uploads u WHERE u.bucket = ?1 AND u.state = 0)";
 
-/* 0: the client named none. */
+enum { CHECKSUM_TYPE_BITS = 4 };
+
+/* 0: the client named none. Else as in `versions`. */
 static int64_t checksum_to_number(const struct upload_checksum *const checksum)
 {
-	return checksum->is_named ? (int64_t)checksum->algorithm | (int64_t)checksum->type << 8 : 0;
+	return checksum->is_named ? (int64_t)checksum->algorithm | (int64_t)checksum->type << CHECKSUM_TYPE_BITS : 0;
 }
 
 static struct upload_checksum checksum_of_number(const int64_t number)
 {
 	if (number == 0)
 		return (struct upload_checksum){false, CHECKSUM_CRC64NVME, CHECKSUM_FULL_OBJECT};
-	return (struct upload_checksum){true, (enum checksum_algorithm)(number & 0xFF), (enum checksum_type)(number >> 8)};
+	return (struct upload_checksum){true, (enum checksum_algorithm)(number & ((1 << CHECKSUM_TYPE_BITS) - 1)),
+		(enum checksum_type)(number >> CHECKSUM_TYPE_BITS)};
 }
 
 int upload_row_add(struct db *const db, struct upload_row *const row, struct error *const err)
