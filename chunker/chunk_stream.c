@@ -11,8 +11,9 @@ struct chunk_stream {
 	chunk_take_fn *take;
 	void *taker;
 	struct gear gear;
+	uint8_t *held; /* the start of the current chunk, pushed earlier; its rest is still to come */
 	size_t held_len;
-	uint8_t held[CHUNK_MAX_BYTES]; /* the start of the current chunk, pushed earlier; its rest is still to come */
+	size_t held_capacity; /* grows with the content: a small object does not pay for a whole chunk's memory */
 };
 
 struct chunk_stream *chunk_stream_new(chunk_take_fn *const take, void *const taker)
@@ -26,12 +27,19 @@ struct chunk_stream *chunk_stream_new(chunk_take_fn *const take, void *const tak
 
 void chunk_stream_free(struct chunk_stream *const stream)
 {
+	if (stream != NULL)
+		free(stream->held);
 	free(stream);
 }
 
 static void hold(struct chunk_stream *const stream, const struct span bytes)
 {
-	ASSERT(bytes.len <= CHUNK_MAX_BYTES - stream->held_len);
+	const size_t len = stream->held_len + bytes.len;
+	ASSERT(len <= CHUNK_MAX_BYTES);
+	if (len > stream->held_capacity) {
+		stream->held_capacity = 2 * len < CHUNK_MAX_BYTES ? 2 * len : CHUNK_MAX_BYTES;
+		stream->held = memory_grow(stream->held, stream->held_capacity, 1);
+	}
 	if (bytes.len > 0)
 		memcpy(stream->held + stream->held_len, bytes.data, bytes.len);
 	stream->held_len += bytes.len;

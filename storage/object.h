@@ -193,7 +193,7 @@ void object_put_free(struct object_put *put);
 struct object_copy;
 struct object_copy_params { /* texts are copied */
 	const struct object *source;   /* found and judged by the caller; a source removed meanwhile: no_key */
-	struct span bucket;            /* of the copy */
+	struct span bucket;            /* of the copy; start fails as object_put_open does */
 	struct span key;
 	bool replaces_headers;         /* facts.headers count; else the source's are kept */
 	bool replaces_tags;            /* facts.tags count; else the source's are kept */

@@ -23,6 +23,7 @@ struct object_copy {
 	struct arena *arena; /* the texts below and of `version` */
 	struct object source;
 	struct span bucket;
+	int64_t bucket_id; /* as it was at the start: that is what the caller was let into */
 	struct span key;
 	bool replaces_headers;
 	bool replaces_tags;
@@ -99,7 +100,12 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	struct bucket bucket;
 	struct version source;
 	struct version current;
-	if (bucket_row_settings(db, copy->bucket, &bucket, err) != 0 || find_source(copy, db, &source, err) != 0)
+	if (bucket_row_settings(db, copy->bucket, &bucket, err) != 0)
+		return -1;
+	if (bucket.id != copy->bucket_id)
+		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted while the copy was made.", (int)copy->bucket.len,
+			(const char *)copy->bucket.data);
+	if (find_source(copy, db, &source, err) != 0)
 		return -1;
 	const int found = version_find_current(db, bucket.id, copy->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;
@@ -166,12 +172,24 @@ static int copy_texts(struct object_copy *const copy, const struct object_copy_p
 	return result;
 }
 
+static int find_bucket(struct store *const store, const struct span name, int64_t *const out_id, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = bucket_row_find(db, name, out_id, err);
+	store_reader_give(store, db);
+	return result;
+}
+
 struct object_copy *object_copy_start(struct store *const store, const struct object_copy_params *const params, struct error *const err)
 {
-	if (object_facts_check(&params->facts, params->key, err) != 0)
+	int64_t bucket_id = 0;
+	if (object_facts_check(&params->facts, params->key, err) != 0 || find_bucket(store, params->bucket, &bucket_id, err) != 0)
 		return NULL;
 	struct object_copy *const copy = memory_new(sizeof(*copy));
 	copy->store = store;
+	copy->bucket_id = bucket_id;
 	copy->arena = arena_new(COPY_ARENA_BYTES);
 	copy->source = (struct object){.sequence = params->source->sequence, .size = params->source->size};
 	copy->replaces_headers = params->replaces_headers;

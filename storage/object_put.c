@@ -51,7 +51,7 @@ static int check_digests(struct object_put *const put, const struct stored_part 
 {
 	if (put->has_content_md5 && memcmp(part->md5, put->content_md5, sizeof(put->content_md5)) != 0)
 		return error_set(err, ERROR_BAD_DIGEST, "The body's MD5 differs from the declared Content-MD5.");
-	if (!put->has_expected || part->checksum.algorithm == CHECKSUM_NONE || checksum_equal(&part->checksum, &put->expected))
+	if (!put->has_expected || checksum_equal(&part->checksum, &put->expected))
 		return 0;
 	put->is_bad_checksum = true;
 	return error_set(err, ERROR_BAD_DIGEST, "The %s you specified did not match the calculated checksum.",
