@@ -91,13 +91,11 @@ static int bucket_allows(struct exchange *exchange, const struct question *quest
 	struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
-	struct span versions;
-	const bool names_versions = exchange_query(exchange, "versionId", &versions) || exchange_query(exchange, "versions", &versions);
 	const struct bucket_question asked = {
 		.bucket = bucket->id,
 		.account = principal != NULL ? principal->namespace : (struct span){NULL, 0},
 		.key = question->key,
-		.permissions = question->permission | (names_versions ? (unsigned)PERMISSION_VERSIONS : 0U),
+		.permissions = question->permission,
 		.anywhere = question->anywhere,
 	};
 	if (bucket_grant_allows(exchange->context->store, &asked, out_allows, err) != 0)
@@ -153,10 +151,12 @@ static bool may_create(const struct principal *principal, struct span bucket)
 
 static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)
 {
+	struct span value;
+	const bool names_versions = exchange_query(exchange, "versionId", &value) || exchange_query(exchange, "versions", &value);
 	const struct question question = {
 		.bucket = exchange->parameters[0],
 		.key = rule_key(exchange, rule->key),
-		.permission = rule->permission,
+		.permission = rule->permission | (names_versions ? (unsigned)PERMISSION_VERSIONS : 0U),
 		.anywhere = rule->key == KEY_ANY,
 		.shared = rule->shared,
 		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,

@@ -2,8 +2,8 @@
 
 #include "api/s3/bucket_setting.h"
 #include "api/s3/s3_error.h"
+#include "api/s3/tagging.h"
 #include "api/s3/xml_body.h"
-#include "api/s3/xml_writer.h"
 #include "storage/tag_set.h"
 
 enum { TAG_BYTES = 4 + TAG_KEY_MAX_BYTES + TAG_VALUE_MAX_BYTES, REPLY_MAX_BYTES = 1024 * 1024 };
@@ -39,42 +39,27 @@ int bucket_tagging_read(const struct xml_node *const node, const size_t most, st
 	return tag_set_check(tags, count, most, err) != 0 ? -1 : write_set(tags, count, arena, out_set, err);
 }
 
-static enum next reply_tags(struct exchange *const exchange, const struct tag *const tags, const size_t count)
-{
-	struct buffer body;
-	struct xml_writer xml;
-	buffer_init(&body, REPLY_MAX_BYTES);
-	xml_writer_begin(&xml, &body, "Tagging", true);
-	xml_writer_open(&xml, "TagSet");
-	for (size_t i = 0; i < count; i++) {
-		xml_writer_open(&xml, "Tag");
-		xml_writer_text(&xml, "Key", tags[i].key);
-		xml_writer_text(&xml, "Value", tags[i].value);
-		xml_writer_close(&xml);
-	}
-	xml_writer_end(&xml);
-	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
-}
-
 enum next get_bucket_tagging_begin(struct exchange *const exchange)
 {
 	struct error err = {0};
+	struct buffer body;
 	struct span set;
-	struct tag *tags = NULL;
-	size_t count = 0;
-	if (bucket_setting_find(exchange, BUCKET_TAGS, &set, &err) != 0 || tag_set_read(set, exchange->arena, &tags, &count, &err) != 0)
+	if (bucket_setting_find(exchange, BUCKET_TAGS, &set, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (count == 0)
+	if (set.len == 0)
 		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_NOT_FOUND, .code = "NoSuchTagSet",
 			.message = "The TagSet does not exist"});
-	return reply_tags(exchange, tags, count);
+	buffer_init(&body, REPLY_MAX_BYTES);
+	if (tagging_write_xml(set, exchange->arena, &body, &err) == 0)
+		return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+	buffer_release(&body);
+	return exchange_fail(exchange, &err);
 }
 
 static int parse_body(const struct span xml, struct arena *const arena, struct span *const out_set, struct error *const err)
 {
 	struct xml_node *root;
-	if (xml_tree_parse(xml, "Tagging", arena, &root, err) != 0
-		|| xml_tree_check(root, "TagSet", "TagSet", err) != 0)
+	if (xml_tree_parse(xml, "Tagging", arena, &root, err) != 0 || xml_tree_check(root, "TagSet", "TagSet", err) != 0)
 		return -1;
 	const struct xml_node *const set = xml_tree_child(root, "TagSet");
 	if (set == NULL)

@@ -67,7 +67,9 @@ static int check_owner(struct exchange *const exchange, const struct copy_source
 
 static int find(struct exchange *const exchange, const struct copy_source *const source, struct object *const out, struct error *const err)
 {
-	if (authorise_key(exchange, source->bucket, source->key, PERMISSION_READ, err) != 0 || check_owner(exchange, source, err) != 0)
+	const bool is_current = source->version.kind == VERSION_REF_CURRENT;
+	if (authorise_key(exchange, source->bucket, source->key, PERMISSION_READ | (is_current ? 0U : (unsigned)PERMISSION_VERSIONS), err) != 0
+		|| check_owner(exchange, source, err) != 0)
 		return -1;
 	if (object_find_version(exchange->context->store, source->bucket, source->key, &source->version, exchange->arena, out, err) != 0)
 		return -1;

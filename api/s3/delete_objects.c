@@ -42,7 +42,8 @@ static int choose(struct exchange *const exchange, struct delete_objects *const 
 	for (size_t i = 0; i < state->list.count; i++) {
 		struct object_delete_item *const item = &state->list.entries[i].item;
 		if (item->error.kind == ERROR_NONE
-			&& authorise_key(exchange, s3_request_bucket(exchange), item->key, PERMISSION_WRITE, &item->error) == 0)
+			&& authorise_key(exchange, s3_request_bucket(exchange), item->key, 
+				item->ref.kind == VERSION_REF_CURRENT ? PERMISSION_DELETE : PERMISSION_DELETE | PERMISSION_VERSIONS, &item->error) == 0)
 			state->items[state->count++] = *item;
 	}
 	return 0;

@@ -2,7 +2,7 @@
 
 #include "api/s3/acl.h"
 #include "api/s3/bucket_acl.h"
-#include "api/s3/s3_error.h"
+#include "api/s3/object_request.h"
 #include "api/s3/s3_request.h"
 #include "api/s3/xml_body.h"
 #include "storage/object.h"
@@ -19,24 +19,6 @@ static void release(struct exchange *const exchange)
 	object_change_free(state->change);
 }
 
-static bool read_ref(struct exchange *const exchange, struct version_ref *const out, enum next *const out_next)
-{
-	struct span text;
-	*out = (struct version_ref){.kind = VERSION_REF_CURRENT};
-	if (!exchange_query(exchange, "versionId", &text) || version_ref_parse(text, out))
-		return true;
-	*out_next = s3_error_argument(exchange, "versionId", text, "Invalid version id specified");
-	return false;
-}
-
-static void add_version(struct exchange *const exchange, const struct object *const object)
-{
-	char text[VERSION_TEXT_BYTES];
-	object_version_text(object, text);
-	if (object->has_id)
-		exchange_add_header(exchange, "x-amz-version-id", arena_format(exchange->arena, "%s", text));
-}
-
 enum next get_object_acl_begin(struct exchange *const exchange)
 {
 	struct store *const store = exchange->context->store;
@@ -45,17 +27,13 @@ enum next get_object_acl_begin(struct exchange *const exchange)
 	struct bucket bucket;
 	struct object object;
 	enum next next;
-	if (!read_ref(exchange, &ref, &next))
+	if (!object_request_version(exchange, &ref, &next))
 		return next;
 	if (s3_request_check_owner(exchange, &err) != 0
 		|| bucket_find(store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) != 0
-		|| object_find_version(store, bucket.name, s3_request_key(exchange), &ref, exchange->arena, &object, &err) != 0)
+		|| object_request_find(exchange, &ref, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (object.is_marker) {
-		error_set(&err, ERROR_METHOD, "A delete marker has no ACL.");
-		return exchange_fail(exchange, &err);
-	}
-	add_version(exchange, &object);
+	object_request_add_version(exchange, &object);
 	return acl_reply(exchange, bucket.owner, object.is_public);
 }
 
@@ -64,7 +42,7 @@ enum next put_object_acl_begin(struct exchange *const exchange)
 	struct error err = {0};
 	struct version_ref ref;
 	enum next next;
-	if (!read_ref(exchange, &ref, &next))
+	if (!object_request_version(exchange, &ref, &next))
 		return next;
 	if (s3_request_check_owner(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
@@ -80,7 +58,7 @@ enum next put_object_acl_finish(struct exchange *const exchange)
 	struct bucket bucket;
 	struct span xml;
 	enum next next;
-	if (!xml_body_check(exchange, &xml, &next) || !read_ref(exchange, &params.ref, &next))
+	if (!xml_body_check(exchange, &xml, &next) || !object_request_version(exchange, &params.ref, &next))
 		return next;
 	if (bucket_find(store, params.bucket, exchange->arena, &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
@@ -102,6 +80,6 @@ enum next put_object_acl_resume(struct exchange *const exchange)
 	struct object object;
 	if (object_change_outcome(state->change, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
-	add_version(exchange, &object);
+	object_request_add_version(exchange, &object);
 	return exchange_reply_empty(exchange, 200);
 }

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "api/authorise.h"
+#include "api/s3/acl.h"
+#include "api/s3/bucket_acl.h"
 #include "api/s3/s3_error.h"
 #include "api/s3/s3_request.h"
 #include "api/s3/tagging.h"
@@ -130,22 +133,16 @@ static bool read_storage_class(struct exchange *const exchange, struct object_fa
 	return false;
 }
 
-/* Objects are their account's or everyone's to read; what would let strangers write or ask for accounts of AWS is not there. */
+/* What makes an object everyone's is a matter of who may set its ACL. */
 static bool read_acl(struct exchange *const exchange, struct object_facts *const out, enum next *const out_next)
 {
-	static const struct { const char *name; bool is_known; bool is_public; } rows[] = {{"", true, false}, {"private", true, false},
-		{"bucket-owner-full-control", true, false}, {"bucket-owner-read", true, false}, {"public-read", true, true},
-		{"public-read-write", false, false}, {"authenticated-read", false, false}, {"aws-exec-read", false, false}};
-	const struct span acl = span_trim(exchange_header(exchange, "x-amz-acl"));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (!span_equal_text(acl, rows[i].name))
-			continue;
-		out->is_public = rows[i].is_public;
-		if (!rows[i].is_known)
-			*out_next = s3_error_not_implemented(exchange, "x-amz-acl", "Of the canned ACLs private and public-read are implemented.");
-		return rows[i].is_known;
-	}
-	*out_next = s3_error_argument(exchange, "x-amz-acl", acl, "This is no canned ACL.");
+	struct error err = {0};
+	bool given;
+	if (acl_headers(exchange, &given, &out->is_public, &err) == 0 && (!out->is_public
+		|| (authorise_key(exchange, s3_request_bucket(exchange), s3_request_key(exchange), PERMISSION_ADMIN, &err) == 0
+			&& bucket_acl_check_public(exchange, &err) == 0)))
+		return true;
+	*out_next = acl_fail(exchange, &err);
 	return false;
 }
 

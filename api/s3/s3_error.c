@@ -1,6 +1,7 @@
 /* Which children an error has follows from its kind: one table of small functions that read the request. */
 #include "api/s3/s3_error.h"
 
+#include "api/s3/bucket_cors.h"
 #include "api/s3/xml_writer.h"
 
 enum { ERROR_BODY_MAX_BYTES = 1024 * 1024 };
@@ -145,7 +146,7 @@ static void write_error(struct exchange *const exchange, const struct error *con
 		exchange_add_header(exchange, "x-amz-bucket-region", exchange->context->region);
 }
 
-const struct face face_s3 = {.name = "s3", .write_error = write_error};
+const struct face face_s3 = {.name = "s3", .write_error = write_error, .prepare = bucket_cors_prepare};
 
 enum next s3_error_reply(struct exchange *const exchange, const struct s3_error *const error)
 {

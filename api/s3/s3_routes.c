@@ -3,7 +3,9 @@
 #include "api/router.h"
 
 #include "api/s3/bucket_acl.h"
+#include "api/s3/bucket_cors.h"
 #include "api/s3/bucket_fixed.h"
+#include "api/s3/bucket_policy.h"
 #include "api/s3/bucket_setting.h"
 #include "api/s3/bucket_tagging.h"
 #include "api/s3/bucket_versioning.h"
@@ -56,9 +58,18 @@ const struct route s3_routes[] = {
 	{METHOD_GET, BUCKET, "location", ACCESS_BUCKET_KNOWN, BODY_NONE, &face_s3, "GetBucketLocation", get_bucket_location_begin, NULL, NULL},
 	SETTING_GET("acl", "GetBucketAcl", get_bucket_acl_begin),
 	SETTING_PUT("acl", "PutBucketAcl", put_bucket_acl_finish),
+	SETTING_GET("cors", "GetBucketCors", get_bucket_cors_begin),
+	SETTING_PUT("cors", "PutBucketCors", put_bucket_cors_finish),
+	SETTING_DELETE("cors", "DeleteBucketCors", delete_bucket_cors_begin),
+	{METHOD_OPTIONS, BUCKET, NULL, ACCESS_ANYONE, BODY_NONE, &face_s3, "Preflight", preflight_begin, NULL, NULL},
+	{METHOD_OPTIONS, OBJECT, NULL, ACCESS_ANYONE, BODY_NONE, &face_s3, "Preflight", preflight_begin, NULL, NULL},
 	SETTING_GET("ownershipControls", "GetBucketOwnershipControls", get_ownership_controls_begin),
 	SETTING_PUT("ownershipControls", "PutBucketOwnershipControls", put_ownership_controls_finish),
 	SETTING_DELETE("ownershipControls", "DeleteBucketOwnershipControls", delete_ownership_controls_begin),
+	SETTING_GET("policy", "GetBucketPolicy", get_bucket_policy_begin),
+	SETTING_PUT("policy", "PutBucketPolicy", put_bucket_policy_finish),
+	SETTING_DELETE("policy", "DeleteBucketPolicy", delete_bucket_policy_begin),
+	SETTING_GET("policyStatus", "GetBucketPolicyStatus", get_bucket_policy_status_begin),
 	SETTING_GET("publicAccessBlock", "GetPublicAccessBlock", get_public_access_block_begin),
 	SETTING_PUT("publicAccessBlock", "PutPublicAccessBlock", put_public_access_block_finish),
 	SETTING_DELETE("publicAccessBlock", "DeletePublicAccessBlock", delete_public_access_block_begin),
@@ -136,10 +147,10 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, OBJECT, "restore", "RestoreObject"),
 	REFUSED(METHODS_ALL, OBJECT, "retention", "ObjectRetention"),
 	REFUSED(METHODS_ALL, OBJECT, "select", "SelectObjectContent"),
-	{METHOD_GET, OBJECT, "tagging", ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObjectTagging", get_object_tagging_begin, NULL, NULL},
-	{METHOD_PUT, OBJECT, "tagging", ACCESS_OBJECT_WRITE, BODY_SMALL, &face_s3, "PutObjectTagging", put_object_tagging_begin,
+	{METHOD_GET, OBJECT, "tagging", ACCESS_OBJECT_TAGS_READ, BODY_NONE, &face_s3, "GetObjectTagging", get_object_tagging_begin, NULL, NULL},
+	{METHOD_PUT, OBJECT, "tagging", ACCESS_OBJECT_TAGS_WRITE, BODY_SMALL, &face_s3, "PutObjectTagging", put_object_tagging_begin,
 		put_object_tagging_finish, put_object_tagging_resume},
-	{METHOD_DELETE, OBJECT, "tagging", ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "DeleteObjectTagging", delete_object_tagging_begin, NULL,
+	{METHOD_DELETE, OBJECT, "tagging", ACCESS_OBJECT_TAGS_WRITE, BODY_NONE, &face_s3, "DeleteObjectTagging", delete_object_tagging_begin, NULL,
 		delete_object_tagging_resume},
 	REFUSED(METHODS_ALL, OBJECT, "tagging", "ObjectTagging"),
 	REFUSED(METHODS_ALL, OBJECT, "torrent", "GetObjectTorrent"),

@@ -21,6 +21,8 @@ Suite *test_authorise_suite(void);
 Suite *test_s3_acl_suite(void);
 Suite *test_s3_bucket_settings_suite(void);
 Suite *test_s3_buckets_suite(void);
+Suite *test_s3_policy_document_suite(void);
+Suite *test_s3_cors_suite(void);
 Suite *test_s3_xml_tree_suite(void);
 Suite *test_s3_objects_suite(void);
 Suite *test_s3_list_suite(void);
@@ -52,6 +54,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_s3_acl_suite,
 	test_s3_bucket_settings_suite,
 	test_s3_buckets_suite,
+	test_s3_policy_document_suite,
+	test_s3_cors_suite,
 	test_s3_xml_tree_suite,
 	test_s3_objects_suite,
 	test_s3_list_suite,

@@ -109,6 +109,71 @@ START_TEST(test_ignored_acls)
 }
 END_TEST
 
+#define POLICY(principal, action, resource) "{\"Statement\":{\"Effect\":\"Allow\",\"Principal\":" principal ",\"Action\":" action \
+	",\"Resource\":" resource "}}"
+
+static void set_policy(const char *const json)
+{
+	const char *const asker = fixture.token;
+	fixture.token = face_fixture_root_token;
+	face_fixture_expect(&fixture, 204, METHOD_PUT, "/bkt?policy", NULL, json);
+	fixture.token = asker;
+}
+
+START_TEST(test_policy)
+{
+	const char *const team = face_fixture_key(&fixture, "team", NULL);
+	const char *const other = face_fixture_key(&fixture, "other", NULL);
+	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/bkt?policy", NULL, NULL, "<Code>NoSuchBucketPolicy</Code>");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL, "<IsPublic>false</IsPublic>");
+	set_policy(POLICY("{\"AWS\":\"team\"}", "[\"s3:PutObject\",\"s3:GetObject\"]", "\"arn:aws:s3:::bkt/a/*\""));
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL, "<IsPublic>false</IsPublic>");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policy", NULL, NULL, "s3:PutObject");
+	fixture.token = team;
+	expect(200, METHOD_GET, "/bkt/a/k");
+	expect(200, METHOD_PUT, "/bkt/a/new");
+	expect(403, METHOD_DELETE, "/bkt/a/k");
+	expect(403, METHOD_GET, "/bkt/b/k");
+	expect(403, METHOD_PUT, "/bkt/b/new");
+	expect(403, METHOD_GET, "/bkt?list-type=2");
+	expect(200, METHOD_HEAD, "/bkt");
+	expect(403, METHOD_GET, "/bkt?policy");
+	fixture.token = other;
+	expect(403, METHOD_GET, "/bkt/a/k");
+	expect(403, METHOD_HEAD, "/bkt");
+	set_policy(POLICY("\"*\"", "\"s3:*\"", "[\"arn:aws:s3:::bkt\",\"arn:aws:s3:::bkt/a/*\"]"));
+	fixture.token = NULL;
+	expect(200, METHOD_GET, "/bkt/a/k");
+	expect(200, METHOD_GET, "/bkt?list-type=2");
+	expect(200, METHOD_PUT, "/bkt/a/anonymous");
+	expect(204, METHOD_DELETE, "/bkt/a/anonymous");
+	expect(403, METHOD_GET, "/bkt/b/k");
+	expect(403, METHOD_DELETE, "/bkt");
+	expect(403, METHOD_PUT, "/bkt?versioning");
+	face_fixture_expect(&fixture, 401, METHOD_POST, "/v1/runs/bkt/a", NULL, NULL);
+	fixture.token = face_fixture_root_token;
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?policyStatus", NULL, NULL, "<IsPublic>true</IsPublic>");
+	expect(204, METHOD_DELETE, "/bkt?policy");
+	expect(404, METHOD_GET, "/bkt?policy");
+	fixture.token = NULL;
+	expect(403, METHOD_GET, "/bkt/a/k");
+}
+END_TEST
+
+START_TEST(test_refused_policy_changes_nothing)
+{
+	set_policy(POLICY("\"*\"", "\"s3:GetObject\"", "\"arn:aws:s3:::bkt/*\""));
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt?policy", NULL, "{}", "<Code>MalformedPolicy</Code>");
+	face_fixture_expect_text(&fixture, 501, METHOD_PUT, "/bkt?policy", NULL,
+		POLICY("\"*\"", "\"s3:PutBucketAcl\"", "\"arn:aws:s3:::bkt\""), "<Code>NotImplemented</Code>");
+	put_as_root("/bkt?publicAccessBlock", "<PublicAccessBlockConfiguration><BlockPublicPolicy>true</BlockPublicPolicy></PublicAccessBlockConfiguration>");
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt?policy", NULL, POLICY("\"*\"", "\"s3:PutObject\"", "\"arn:aws:s3:::bkt/*\""));
+	set_policy(POLICY("{\"AWS\":\"team\"}", "\"s3:GetObject\"", "\"arn:aws:s3:::bkt/*\""));
+	fixture.token = NULL;
+	expect(403, METHOD_GET, "/bkt/a/k");
+}
+END_TEST
+
 /* What a key's grants name is all that it may do, whoever else may do more. */
 START_TEST(test_grants_stay_exact)
 {
@@ -141,13 +206,52 @@ END_TEST
 /* Older versions of a public bucket's objects are not public. */
 START_TEST(test_versions_are_not_public)
 {
-	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_GET, "/bkt/a/k?versionId=null");
-	struct error err = {0};
+	put_as_root("/bkt?versioning", "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>");
+	put_as_root("/bkt/a/k", "newer");
 	set_acl("/bkt?acl", "public-read");
-	router_match(&fake->exchange);
-	ck_assert_int_eq(authorise_key(&fake->exchange, span_text("bkt"), span_text("a/k"), PERMISSION_READ, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_NO_CREDENTIALS);
-	fake_exchange_free(fake);
+	fixture.token = NULL;
+	expect(200, METHOD_GET, "/bkt/a/k");
+	expect(403, METHOD_GET, "/bkt/a/k?versionId=null");
+	expect(403, METHOD_GET, "/bkt?versions");
+	set_policy(POLICY("\"*\"", "[\"s3:GetObjectVersion\",\"s3:ListBucketVersions\"]", "\"*\""));
+	expect(200, METHOD_GET, "/bkt/a/k?versionId=null");
+	expect(200, METHOD_GET, "/bkt?versions");
+	/* One version alone, by its own ACL. */
+	fixture.token = face_fixture_root_token;
+	expect(204, METHOD_DELETE, "/bkt?policy");
+	set_acl("/bkt/b/k?acl&versionId=null", "public-read");
+	put_as_root("/bkt/b/k", "newer");
+	set_acl("/bkt?acl", "private");
+	fixture.token = NULL;
+	expect(200, METHOD_GET, "/bkt/b/k?versionId=null");
+	expect(403, METHOD_GET, "/bkt/b/k");
+	expect(403, METHOD_GET, "/bkt/b/k?versionId=nonsense");
+}
+END_TEST
+
+/* Making something public is more than writing it; deleting in a list asks for each key, copying for its source. */
+START_TEST(test_handlers_ask_again)
+{
+	const struct grant grant = {span_text("bkt"), span_text("a/"), PERMISSION_READ | PERMISSION_WRITE};
+	const char *const writer = face_fixture_key(&fixture, "other", &grant);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/shown", HEADERS("x-amz-acl", "public-read"), "text");
+	fixture.token = writer;
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/mine", HEADERS("x-amz-acl", "public-read"), "text");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/mine", HEADERS("x-amz-acl", "private"), "text");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/a/k"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/b/k"), NULL);
+	fixture.token = NULL;
+	expect(200, METHOD_GET, "/bkt/a/shown");
+	expect(403, METHOD_GET, "/bkt/a/shown?tagging");
+	expect(403, METHOD_GET, "/bkt/a/mine");
+	set_policy(POLICY("\"*\"", "[\"s3:PutObject\",\"s3:GetObject\"]", "\"arn:aws:s3:::bkt/a/*\""));
+	expect(200, METHOD_PUT, "/bkt/a/new");
+	expect(403, METHOD_PUT, "/bkt/a/new?tagging");
+	expect(403, METHOD_GET, "/bkt/a/new?tagging");
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/new", HEADERS("x-amz-acl", "public-read"), "text");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/a/k"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/a/k?versionId=null"), NULL);
+	face_fixture_expect(&fixture, 403, METHOD_PUT, "/bkt/a/copy", HEADERS("x-amz-copy-source", "/bkt/b/k"), NULL);
 }
 END_TEST
 
@@ -174,9 +278,12 @@ Suite *test_authorise_suite(void)
 	tcase_add_test(rules, test_public_bucket);
 	tcase_add_test(rules, test_public_object);
 	tcase_add_test(rules, test_ignored_acls);
+	tcase_add_test(rules, test_policy);
+	tcase_add_test(rules, test_refused_policy_changes_nothing);
 	tcase_add_test(rules, test_grants_stay_exact);
 	tcase_add_test(rules, test_write_grant_deletes);
 	tcase_add_test(rules, test_versions_are_not_public);
+	tcase_add_test(rules, test_handlers_ask_again);
 	tcase_add_test(rules, test_absent_bucket);
 	suite_add_tcase(suite, rules);
 	return suite;
