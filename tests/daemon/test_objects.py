@@ -1,4 +1,5 @@
 """Objects over the S3 face, as any HTTP client sees them."""
+import base64
 import hashlib
 import os
 import random
@@ -118,17 +119,55 @@ class Objects(unittest.TestCase):
 
     def test_sub_resources_never_touch_the_object(self):
         self.put('plain', b'kept')
-        for query in ('acl', 'tagging', 'uploads', 'uploadId=1&partNumber=1', 'versionId=1', 'retention'):
+        for query in ('acl', 'tagging', 'uploads', 'uploadId=1&partNumber=1', 'partNumber=1', 'versionId=null', 'retention', 'restore', 'select'):
             with self.subTest(query=query):
-                self.assertIn(self.request('PUT', f'/obj/plain?{query}', b'overwritten').status, (400, 405, 501))
-        copy = self.request('PUT', '/obj/copied', headers={'x-amz-copy-source': '/obj/plain'})
-        self.assertEqual(copy.status, 501)
+                self.assertIn(self.request('PUT', f'/obj/plain?{query}', b'overwritten').status, (400, 404, 405, 501))
         self.assertEqual(self.request('GET', '/obj/plain').body, b'kept')
 
     def test_a_marker_that_cannot_be_decoded_is_no_plain_request(self):
         self.put('marked', b'kept')
         self.assertEqual(self.request('DELETE', '/obj/marked?versionId=%zz').code(), 'InvalidURI')
+        self.assertEqual(self.request('DELETE', '/obj/marked?versionId=').code(), 'InvalidArgument')
         self.assertEqual(self.request('GET', '/obj/marked').body, b'kept')
+
+    def test_as_many_headers_as_fit_come_back(self):
+        wanted = {f'x-amz-meta-{number}': f'v{number}' for number in range(80)}  # Python's client takes 100 headers
+        self.assertEqual(self.request('PUT', '/obj/many', b'x', wanted).status, 200)
+        got = self.request('GET', '/obj/many').headers
+        self.assertEqual({name: got[name] for name in wanted}, wanted)
+
+    def test_storage_class_and_redirect(self):
+        self.put('cold', b'x', x_amz_storage_class='DEEP_ARCHIVE', x_amz_website_redirect_location='/warm')
+        got = self.request('HEAD', '/obj/cold').headers
+        self.assertEqual((got['x-amz-storage-class'], got['x-amz-website-redirect-location']), ('DEEP_ARCHIVE', '/warm'))
+        self.put('cold', b'x', x_amz_storage_class='STANDARD')
+        self.assertIsNone(self.request('HEAD', '/obj/cold').headers['x-amz-storage-class'])
+        self.assertEqual(self.put('cold', b'y', x_amz_storage_class='WARM').code(), 'InvalidStorageClass')
+        self.assertEqual(self.put('cold', b'y', x_amz_website_redirect_location='there').code(), 'InvalidRedirectLocation')
+        self.assertEqual(self.put('cold', b'y', x_amz_write_offset_bytes='1').code(), 'NotImplemented')
+
+    def test_checksums_of_the_body(self):
+        hashes = [(name, base64.b64encode(hashlib.new(name, b'123456789').digest()).decode()) for name in ('md5', 'sha1', 'sha256', 'sha512')]
+        for name, value in [('crc32', 'y/Q5Jg=='), ('crc32c', '4waSgw=='), ('crc64nvme', 'rosUhgp5mIg=')] + hashes:
+            with self.subTest(checksum=name):
+                header = f'x-amz-checksum-{name}'
+                reply = self.request('PUT', '/obj/checked', b'123456789', {header: value})
+                self.assertEqual((reply.status, reply.headers[header], reply.headers['x-amz-checksum-type']), (200, value, 'FULL_OBJECT'), reply.body)
+                got = self.request('GET', '/obj/checked', headers={'x-amz-checksum-mode': 'ENABLED'})
+                self.assertEqual(got.headers[header], value)
+                self.assertIsNone(self.request('GET', '/obj/checked').headers[header])
+                self.assertIsNone(self.request('GET', '/obj/checked', headers={'x-amz-checksum-mode': 'ENABLED', 'Range': 'bytes=0-8'}).headers[header])
+                wrong = self.request('PUT', '/obj/checked', b'other', {header: value})
+                self.assertEqual((wrong.status, wrong.code()), (400, 'BadDigest'))
+                self.assertIn(f'<ExpectedDigest>{value}</ExpectedDigest><CalculatedDigest>'.encode(), wrong.body)
+        self.assertEqual(self.request('GET', '/obj/checked').body, b'123456789')
+
+    def test_part_numbers_of_a_single_put(self):
+        self.put('single', b'123456789')
+        got = self.request('GET', '/obj/single?partNumber=1')
+        self.assertEqual((got.status, got.body, got.headers['Content-Range'], got.headers['x-amz-mp-parts-count']), (206, b'123456789', 'bytes 0-8/9', None))
+        self.assertEqual(self.request('GET', '/obj/single?partNumber=2').code(), 'InvalidPart')
+        self.assertEqual(self.request('HEAD', '/obj/single?partNumber=1').headers['Content-Length'], '9')
 
     def test_connection_stays_usable_after_an_error(self):
         connection = self.daemon.connect()
