@@ -19,6 +19,13 @@ static void add_version(struct exchange *const exchange, struct xml_writer *cons
 	xml_writer_text(xml, "VersionId", version);
 }
 
+static void add_upload(struct exchange *const exchange, struct xml_writer *const xml)
+{
+	struct span id;
+	if (exchange_query(exchange, "uploadId", &id))
+		xml_writer_text(xml, "UploadId", id);
+}
+
 static void add_key(struct exchange *const exchange, struct xml_writer *const xml)
 {
 	xml_writer_text(xml, "Key", exchange->parameters[1]);
@@ -98,6 +105,7 @@ static const struct { enum error_kind kind; void (*add)(struct exchange *exchang
 	{ERROR_BUCKET_NOT_EMPTY, add_bucket},
 	{ERROR_BUCKET_HAS_RUNS, add_bucket},
 	{ERROR_NO_KEY, add_key},
+	{ERROR_NO_UPLOAD, add_upload},
 	{ERROR_NO_VERSION, add_version},
 	{ERROR_RANGE, add_range},
 	{ERROR_PRECONDITION, add_condition},

@@ -2,6 +2,7 @@
  * ever taken for a plain object or bucket operation. */
 #include "api/router.h"
 
+#include "api/s3/abort_upload.h"
 #include "api/s3/bucket_acl.h"
 #include "api/s3/bucket_cors.h"
 #include "api/s3/bucket_fixed.h"
@@ -9,7 +10,9 @@
 #include "api/s3/bucket_setting.h"
 #include "api/s3/bucket_tagging.h"
 #include "api/s3/bucket_versioning.h"
+#include "api/s3/complete_upload.h"
 #include "api/s3/create_bucket.h"
+#include "api/s3/create_upload.h"
 #include "api/s3/delete_bucket.h"
 #include "api/s3/delete_object.h"
 #include "api/s3/delete_objects.h"
@@ -18,6 +21,8 @@
 #include "api/s3/head_bucket.h"
 #include "api/s3/list_buckets.h"
 #include "api/s3/list_objects.h"
+#include "api/s3/list_parts.h"
+#include "api/s3/list_uploads.h"
 #include "api/s3/list_versions.h"
 #include "api/s3/not_implemented.h"
 #include "api/s3/object_acl.h"
@@ -26,6 +31,7 @@
 #include "api/s3/ownership_controls.h"
 #include "api/s3/public_access_block.h"
 #include "api/s3/put_object.h"
+#include "api/s3/upload_part.h"
 
 #define BUCKET "/{bucket}"
 #define OBJECT "/{bucket}/{key*}"
@@ -118,6 +124,7 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, BUCKET, "requestPayment", "BucketRequestPayment"),
 	REFUSED(METHODS_ALL, BUCKET, "session", "CreateSession"),
 	REFUSED(METHODS_ALL, BUCKET, "tagging", "BucketTagging"),
+	{METHOD_GET, BUCKET, "uploads", ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListMultipartUploads", list_uploads_begin, NULL, NULL},
 	REFUSED(METHODS_ALL, BUCKET, "uploads", "ListMultipartUploads"),
 	REFUSED(METHODS_ALL, BUCKET, "versioning", "BucketVersioning"),
 	{METHOD_GET, BUCKET, "versions", ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjectVersions", list_versions_begin, NULL, NULL},
@@ -142,6 +149,15 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, OBJECT, "attributes", "GetObjectAttributes"),
 	REFUSED(METHODS_ALL, OBJECT, "encryption", "UpdateObjectEncryption"),
 	REFUSED(METHODS_ALL, OBJECT, "legal-hold", "ObjectLegalHold"),
+	/* With an upload's id, a part number means that upload's; GetObject and HeadObject read it as a part of the object. */
+	{METHOD_PUT, OBJECT, "uploadId", ACCESS_OBJECT_WRITE, BODY_STREAM, &face_s3, "UploadPart", upload_part_begin, upload_part_finish,
+		upload_part_resume},
+	{METHOD_GET, OBJECT, "uploadId", ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "ListParts", list_parts_begin, NULL, NULL},
+	{METHOD_POST, OBJECT, "uploadId", ACCESS_OBJECT_WRITE, BODY_SMALL, &face_s3, "CompleteMultipartUpload", complete_upload_begin,
+		complete_upload_finish, complete_upload_resume},
+	{METHOD_DELETE, OBJECT, "uploadId", ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "AbortMultipartUpload", abort_upload_begin, NULL,
+		abort_upload_resume},
+	REFUSED(METHODS_ALL, OBJECT, "uploadId", "MultipartUpload"),
 	REFUSED(METHOD_PUT | METHOD_POST | METHOD_DELETE, OBJECT, "partNumber", "MultipartUpload"),
 	REFUSED(METHODS_ALL, OBJECT, "renameObject", "RenameObject"),
 	REFUSED(METHODS_ALL, OBJECT, "restore", "RestoreObject"),
@@ -154,7 +170,8 @@ const struct route s3_routes[] = {
 		delete_object_tagging_resume},
 	REFUSED(METHODS_ALL, OBJECT, "tagging", "ObjectTagging"),
 	REFUSED(METHODS_ALL, OBJECT, "torrent", "GetObjectTorrent"),
-	REFUSED(METHODS_ALL, OBJECT, "uploadId", "MultipartUpload"),
+	{METHOD_POST, OBJECT, "uploads", ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "CreateMultipartUpload", create_upload_begin, NULL,
+		create_upload_resume},
 	REFUSED(METHODS_ALL, OBJECT, "uploads", "CreateMultipartUpload"),
 	REFUSED(METHOD_PUT | METHOD_POST, OBJECT, "versionId", "Writing an object under a version's id"),
 	{METHOD_GET | METHOD_HEAD, OBJECT, NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObject", get_object_begin, NULL, NULL},

@@ -26,6 +26,7 @@ Suite *test_s3_cors_suite(void);
 Suite *test_s3_xml_tree_suite(void);
 Suite *test_s3_objects_suite(void);
 Suite *test_s3_list_suite(void);
+Suite *test_s3_uploads_suite(void);
 Suite *test_copy_source_suite(void);
 Suite *test_tagging_suite(void);
 Suite *test_delete_list_suite(void);
@@ -59,6 +60,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_s3_xml_tree_suite,
 	test_s3_objects_suite,
 	test_s3_list_suite,
+	test_s3_uploads_suite,
 	test_copy_source_suite,
 	test_tagging_suite,
 	test_delete_list_suite,
