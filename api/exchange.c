@@ -233,6 +233,11 @@ enum next exchange_fail(struct exchange *exchange, const struct error *err)
 	return NEXT_REPLY;
 }
 
+enum next exchange_fail_body(struct exchange *exchange, const struct error *err)
+{
+	return err->kind == ERROR_NONE && exchange->reply.status != 0 ? NEXT_REPLY : exchange_fail(exchange, err);
+}
+
 void exchange_error_field(struct exchange *exchange, const char *name, struct span value)
 {
 	if (exchange->error_field_count == EXCHANGE_ERROR_FIELDS_MAX || value.len > EXCHANGE_ERROR_FIELD_MAX_BYTES)

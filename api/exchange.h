@@ -124,6 +124,8 @@ enum next exchange_reply_source(struct exchange *exchange, int status, const cha
 	uint64_t length);
 /* The face's own error shape for `err`; 5xx are logged here, once, with the request id. Headers added before stay. */
 enum next exchange_fail(struct exchange *exchange, const struct error *err);
+/* For transports, when a sink failed: the same, but a handler that has set the reply itself has left the error untouched; that reply stays. */
+enum next exchange_fail_body(struct exchange *exchange, const struct error *err);
 /* Whoever fails may say more than a sentence, before exchange_fail. The value is copied; one over 16 KiB is left out. Never a secret, nor a
  * signature that would have been right. */
 void exchange_error_field(struct exchange *exchange, const char *name, struct span value);

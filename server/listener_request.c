@@ -211,7 +211,7 @@ static enum next finish_body(struct request *request)
 	struct error err = {0};
 	if (exchange->sink->finish(exchange->sink, &err) != 0) {
 		drop_sink(request);
-		return exchange_fail(exchange, &err);
+		return exchange_fail_body(exchange, &err);
 	}
 	exchange->sink = NULL;
 	return router_finish(exchange);
@@ -305,7 +305,7 @@ static enum MHD_Result take_piece(struct request *request, const char *data, siz
 		return MHD_YES;
 	}
 	drop_sink(request);
-	exchange_fail(exchange, &err);
+	exchange_fail_body(exchange, &err);
 	request->phase = PHASE_REPLY;
 	return drop_piece(request, data_size);
 }

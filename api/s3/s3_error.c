@@ -126,7 +126,7 @@ static struct span print(struct exchange *const exchange, const struct s3_error 
 	xml_writer_text(&xml, "Code", span_text(error->code));
 	xml_writer_text(&xml, "Message", span_text(error->message));
 	for (size_t i = 0; i < sizeof(children) / sizeof(children[0]); i++) {
-		if (children[i].kind == error->kind)
+		if (children[i].kind == error->kind && exchange->error_field_count == 0) /* who failed knew better what to say */
 			children[i].add(exchange, &xml);
 	}
 	for (size_t i = 0; i < exchange->error_field_count; i++)

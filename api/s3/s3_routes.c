@@ -30,6 +30,7 @@
 #include "api/s3/object_tagging.h"
 #include "api/s3/ownership_controls.h"
 #include "api/s3/public_access_block.h"
+#include "api/s3/post_object.h"
 #include "api/s3/put_object.h"
 #include "api/s3/upload_part.h"
 
@@ -137,7 +138,9 @@ const struct route s3_routes[] = {
 	{METHOD_DELETE, BUCKET, NULL, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_s3, "DeleteBucket", delete_bucket_begin, NULL,
 		delete_bucket_resume},
 	{METHOD_GET, BUCKET, NULL, ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjects", list_objects_begin, NULL, NULL},
-	REFUSED(METHOD_POST, BUCKET, NULL, "PostObject"),
+	/* Who asks stands in the form: the handler judges. */
+	{METHOD_POST, BUCKET, NULL, ACCESS_ANYONE, BODY_STREAM, &face_s3, "PostObject", post_object_begin, post_object_finish,
+		post_object_resume},
 
 	{METHOD_GET, OBJECT, "acl", ACCESS_OBJECT_ADMIN, BODY_NONE, &face_s3, "GetObjectAcl", get_object_acl_begin, NULL, NULL},
 	{METHOD_PUT, OBJECT, "acl", ACCESS_OBJECT_ADMIN, BODY_SMALL, &face_s3, "PutObjectAcl", put_object_acl_begin, put_object_acl_finish,

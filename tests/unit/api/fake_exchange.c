@@ -134,7 +134,7 @@ static bool send_piece(struct fake_exchange *fake, struct span piece)
 	if (result == SINK_TAKEN)
 		return true;
 	drop_sink(exchange);
-	exchange_fail(exchange, &err);
+	exchange_fail_body(exchange, &err);
 	return false;
 }
 
@@ -155,7 +155,7 @@ static enum next take_body(struct fake_exchange *fake, const struct route *route
 		return NEXT_REPLY;
 	if (exchange->sink->finish(exchange->sink, &err) != 0) {
 		drop_sink(exchange);
-		return exchange_fail(exchange, &err);
+		return exchange_fail_body(exchange, &err);
 	}
 	exchange->sink = NULL;
 	return route->finish(exchange);

@@ -20,6 +20,8 @@ Suite *test_s3_xml_reader_suite(void);
 Suite *test_authorise_suite(void);
 Suite *test_s3_acl_suite(void);
 Suite *test_s3_bucket_settings_suite(void);
+Suite *test_s3_form_data_suite(void);
+Suite *test_s3_post_policy_suite(void);
 Suite *test_s3_buckets_suite(void);
 Suite *test_s3_policy_document_suite(void);
 Suite *test_s3_cors_suite(void);
@@ -54,6 +56,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_authorise_suite,
 	test_s3_acl_suite,
 	test_s3_bucket_settings_suite,
+	test_s3_form_data_suite,
+	test_s3_post_policy_suite,
 	test_s3_buckets_suite,
 	test_s3_policy_document_suite,
 	test_s3_cors_suite,

@@ -233,7 +233,7 @@ END_TEST
 
 START_TEST(test_other_requests)
 {
-	face_fixture_expect(&fixture, 501, METHOD_POST, "/bkt", NULL, NULL);
+	face_fixture_expect(&fixture, 412, METHOD_POST, "/bkt", NULL, NULL); /* not a form */
 	face_fixture_expect(&fixture, 405, METHOD_POST, "/", NULL, "Action=AssumeRole");
 	face_fixture_expect(&fixture, 501, METHOD_PUT, "/bkt?location", NULL, NULL);
 }
