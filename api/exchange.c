@@ -22,27 +22,37 @@ static bool decode_component(struct exchange *exchange, struct span text, struct
 	return good;
 }
 
-typedef bool equal_fn(struct span a, const char *text);
-
-/* Names hardly ever need decoding, and the router asks for many. */
-static bool is_named(struct exchange *exchange, struct span key, const char *name, equal_fn *equal)
-{
-	struct span decoded;
-	if (span_find(key, '%') < 0 && span_find(key, '+') < 0)
-		return equal(key, name);
-	return decode_component(exchange, key, &decoded) && equal(decoded, name);
-}
-
-static bool find_query(struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
+/* The router asks for many names: the query is taken apart once. */
+static void read_query(struct exchange *exchange)
 {
 	struct span rest = exchange->query;
 	struct span pair;
-	while (span_split(&rest, '&', &pair)) {
+	size_t most = 1;
+	for (size_t i = 0; i < rest.len; i++)
+		most += rest.data[i] == '&';
+	exchange->query_parameters = arena_take_array(exchange->arena, most, sizeof *exchange->query_parameters);
+	while (exchange->query_parameters != NULL && span_split(&rest, '&', &pair)) {
 		const ptrdiff_t equals = span_find(pair, '=');
-		const struct span key = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
-		const struct span value = equals < 0 ? span_slice(pair, pair.len, 0) : span_slice(pair, (size_t)equals + 1, pair.len);
-		if (pair.len > 0 && is_named(exchange, key, name, equal))
-			return decode_component(exchange, value, out_value);
+		struct query_parameter *const out = &exchange->query_parameters[exchange->query_parameter_count];
+		out->name = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
+		out->value = equals < 0 ? span_slice(pair, pair.len, 0) : span_slice(pair, (size_t)equals + 1, pair.len);
+		const bool is_plain = span_find(out->name, '%') < 0 && span_find(out->name, '+') < 0;
+		if (pair.len > 0 && (is_plain || decode_component(exchange, out->name, &out->name)))
+			exchange->query_parameter_count++;
+	}
+}
+
+typedef bool equal_fn(struct span a, const char *text);
+
+static bool find_query(struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
+{
+	if (exchange->query_parameters == NULL && exchange->query.len > 0)
+		read_query(exchange);
+	for (size_t i = 0; i < exchange->query_parameter_count; i++) {
+		const struct span value = exchange->query_parameters[i].value;
+		if (!equal(exchange->query_parameters[i].name, name))
+			continue;
+		return decode_component(exchange, value, out_value);
 	}
 	return false;
 }

@@ -71,6 +71,11 @@ struct exchange {
 	struct span target;                /* as sent: path and query, still encoded */
 	struct span path;                  /* as sent, still encoded */
 	struct span query;                 /* as sent, without '?' */
+	struct query_parameter {                /* of the query, once somebody asked for one */
+		struct span name;              /* decoded; a pair whose name cannot be is left out */
+		struct span value;             /* as sent */
+	} *query_parameters;
+	size_t query_parameter_count;
 	bool has_length;
 	uint64_t length;                   /* Content-Length, when has_length */
 	bool chunked;                      /* Transfer-Encoding: chunked */

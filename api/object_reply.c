@@ -5,7 +5,10 @@
 
 #include "api/conditional.h"
 
-enum { FIND_TRIES = 4 }; /* each further try means that the key was overwritten in the microseconds since the last */
+enum {
+	SMALL_BYTES = 32 * 1024,
+	FIND_TRIES = 4 /* each further try means that the key was overwritten in the microseconds since the last */
+};
 
 static const char default_content_type[] = "binary/octet-stream"; /* what S3 says when the writer said nothing */
 
@@ -143,6 +146,47 @@ static enum next reply_head(struct exchange *const exchange, const int status, c
 	return next;
 }
 
+/* What is to be sent: few bytes lie in memory before the head goes out, so that both take one send, and a damaged record gets an answer
+ * instead of a broken connection. */
+struct reply_bytes {
+	struct body_source *source; /* NULL: `small` */
+	struct span small;
+};
+
+static int read_whole(struct body_source *const source, uint8_t *const into, const size_t len, struct error *const err)
+{
+	for (size_t at = 0; at < len;) {
+		const ptrdiff_t got = source->read(source, into + at, len - at, err);
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			return error_set(err, ERROR_CORRUPT, "The object's bytes ended before its length.");
+		at += (size_t)got;
+	}
+	return 0;
+}
+
+static int open_bytes(struct exchange *const exchange, const struct object *const object, const struct byte_range *const range,
+	struct reply_bytes *const out, struct error *const err)
+{
+	*out = (struct reply_bytes){.source = NULL};
+	if (exchange->method == METHOD_HEAD || range->length == 0)
+		return 0;
+	out->source = object_open(exchange->context->store, object, range->first, range->length, err);
+	if (out->source == NULL)
+		return -1;
+	if (range->length > SMALL_BYTES)
+		return 0;
+	struct body_source *const source = out->source;
+	uint8_t *const bytes = arena_take(exchange->arena, (size_t)range->length);
+	out->source = NULL;
+	out->small = span_of(bytes, (size_t)range->length);
+	const int result = bytes == NULL ? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
+		: read_whole(source, bytes, (size_t)range->length, err);
+	source->close(source);
+	return result;
+}
+
 /* True when the version's bytes are gone and another look may find its successor. */
 static bool serve(struct exchange *const exchange, const struct object *const object, const struct object_reply_params *const params,
 	enum next *const out_next, struct error *const err)
@@ -165,21 +209,18 @@ static bool serve(struct exchange *const exchange, const struct object *const ob
 		return false;
 	}
 
-	struct body_source *source = NULL;
-	if (exchange->method != METHOD_HEAD && range.length > 0) {
-		source = object_open(exchange->context->store, object, range.first, range.length, err);
-		if (source == NULL)
-			return true;
-	}
+	struct reply_bytes bytes;
+	if (open_bytes(exchange, object, &range, &bytes, err) != 0)
+		return true;
 	const int status = range.kind == BYTE_RANGE_PART ? 206 : 200;
 	const char *const type = content_type(exchange, object, params);
 	add_headers(exchange, object, params, &range);
-	if (source != NULL)
-		*out_next = exchange_reply_source(exchange, status, type, source, range.length);
+	if (bytes.source != NULL)
+		*out_next = exchange_reply_source(exchange, status, type, bytes.source, range.length);
 	else if (exchange->method == METHOD_HEAD)
 		*out_next = reply_head(exchange, status, type, range.length);
 	else
-		*out_next = exchange_reply_body(exchange, status, type, (struct span){0});
+		*out_next = exchange_reply_body(exchange, status, type, bytes.small);
 	return false;
 }
 

@@ -9,7 +9,7 @@
 #include "api/identify.h"
 #include "base/encode.h"
 
-enum { PARAMETERS_MAX = 4 };
+enum { PARAMETERS_MAX = 4, ROUTE_MARKER_BYTES = 64 };
 
 struct family {
 	const char *first; /* path segment; NULL: everything else */
@@ -101,18 +101,20 @@ static bool match_segments(struct span pattern, struct span path, struct match *
 /* "name" must be present; "name=value" must have that value. */
 static bool match_query(struct exchange *exchange, const char *marker)
 {
+	char name[ROUTE_MARKER_BYTES];
+	struct span value;
 	if (marker == NULL)
 		return true;
 	if (exchange->query.len == 0)
 		return false;
-	const struct span text = span_text(marker);
-	const ptrdiff_t equals = span_find(text, '=');
-	const struct span name = equals < 0 ? text : span_slice(text, 0, (size_t)equals);
-	char *const name_text = arena_text(exchange->arena, name);
-	struct span value;
-	if (name_text == NULL || !exchange_query(exchange, name_text, &value))
-		return false;
-	return equals < 0 || span_equal(value, span_slice(text, (size_t)equals + 1, text.len));
+	const char *const equals = strchr(marker, '=');
+	if (equals == NULL)
+		return exchange_query(exchange, marker, &value);
+	const size_t len = (size_t)(equals - marker);
+	ASSERT(len < sizeof name);
+	memcpy(name, marker, len);
+	name[len] = '\0';
+	return exchange_query(exchange, name, &value) && span_equal_text(value, equals + 1);
 }
 
 void router_match(struct exchange *exchange)
@@ -125,9 +127,14 @@ void router_match(struct exchange *exchange)
 	if (path.len == 0 || path.data[0] != '/')
 		return;
 	const struct span below = span_slice(path, 1, path.len);
+	struct match match;
+	const char *pattern = NULL; /* the one that `match` and `matches` are about: many rows in a row have the same */
+	bool matches = false;
 	for (const struct route *route = family->routes; route->pattern != NULL; route++) {
-		struct match match;
-		if (!match_segments(span_text(route->pattern + 1), below, &match))
+		if (route->pattern != pattern)
+			matches = match_segments(span_text(route->pattern + 1), below, &match);
+		pattern = route->pattern;
+		if (!matches)
 			continue;
 		exchange->allowed_methods |= route->methods;
 		if ((route->methods & (int)exchange->method) == 0 || !match_query(exchange, route->query))

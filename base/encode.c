@@ -120,18 +120,25 @@ void encode_percent(const struct span bytes, const bool keep_slash, struct buffe
 		buffer_add(out, bytes.data + plain_from, bytes.len - plain_from);
 }
 
+/* Runs of plain bytes are added whole. */
 bool decode_percent(const struct span text, const bool plus_is_space, struct buffer *const out)
 {
+	size_t plain_from = 0;
 	for (size_t i = 0; i < text.len; i++) {
 		uint8_t byte = text.data[i];
-		if (byte == '+' && plus_is_space)
+		const size_t at = i;
+		if (byte != '%' && (byte != '+' || !plus_is_space))
+			continue;
+		if (byte == '%' && !decode_hex(span_slice(text, i + 1, 2), &byte, 1))
+			return false;
+		if (byte == '+' && text.data[at] == '+')
 			byte = ' ';
-		if (byte == '%') {
-			if (!decode_hex(span_slice(text, i + 1, 2), &byte, 1))
-				return false;
-			i += 2;
-		}
+		buffer_add(out, text.data + plain_from, at - plain_from);
 		buffer_add_byte(out, byte);
+		i += text.data[at] == '%' ? 2 : 0;
+		plain_from = i + 1;
 	}
+	if (plain_from < text.len)
+		buffer_add(out, text.data + plain_from, text.len - plain_from);
 	return true;
 }
