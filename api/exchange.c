@@ -206,15 +206,15 @@ enum next exchange_reply_body(struct exchange *exchange, int status, const char 
 enum next exchange_reply_buffer(struct exchange *exchange, int status, const char *content_type, struct buffer *body)
 {
 	struct error err = {0};
-	struct span copy = {NULL, 0};
-	const size_t len = body->len;
-	if (buffer_check(body, "the reply", &err) == 0)
-		copy = arena_copy(exchange->arena, buffer_span(body));
-	buffer_release(body);
-	if (err.kind == ERROR_NONE && copy.len == len)
-		return exchange_reply_body(exchange, status, content_type, copy);
-	error_set(&err, ERROR_NO_MEMORY, "the reply does not fit the memory of a request");
-	return exchange_fail(exchange, &err);
+	if (buffer_check(body, "the reply", &err) != 0) {
+		buffer_release(body);
+		error_set(&err, ERROR_NO_MEMORY, "the reply does not fit the memory of a request");
+		return exchange_fail(exchange, &err);
+	}
+	buffer_release(&exchange->reply.bytes);
+	exchange->reply.bytes = *body;
+	*body = (struct buffer){0};
+	return exchange_reply_body(exchange, status, content_type, buffer_span(&exchange->reply.bytes));
 }
 
 enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type, struct body_source *source,

@@ -14,6 +14,7 @@
 #include "api/context.h"
 #include "api/error_map.h"
 #include "base/arena.h"
+#include "base/buffer.h"
 #include "base/checksum.h"
 #include "base/stream.h"
 
@@ -53,7 +54,8 @@ struct error_field { /* a detail of a failure beside its sentence: on the S3 fac
 struct reply {
 	int status;
 	const char *content_type;      /* NULL: none */
-	struct span body;              /* arena or static; when source is NULL */
+	struct span body;              /* arena, static or `bytes`; when source is NULL */
+	struct buffer bytes;           /* what exchange_reply_buffer took over; the transport releases it when the exchange ends */
 	struct body_source *source;    /* streamed body; the transport closes it */
 	uint64_t length;               /* of the streamed body, or what HEAD and 304 announce */
 	bool length_known;             /* HEAD without body, 304: announce `length` */
@@ -123,7 +125,7 @@ struct span exchange_body(const struct exchange *exchange);
 void exchange_add_header(struct exchange *exchange, const char *name, const char *value);
 enum next exchange_reply_empty(struct exchange *exchange, int status);
 enum next exchange_reply_body(struct exchange *exchange, int status, const char *content_type, struct span body);
-/* Takes over a buffer's bytes: copied into the arena; the buffer is released. */
+/* Takes over a buffer's bytes; the buffer is empty behind it. One that has failed gives 503: the reply does not fit its memory. */
 enum next exchange_reply_buffer(struct exchange *exchange, int status, const char *content_type, struct buffer *body);
 enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type, struct body_source *source,
 	uint64_t length);

@@ -393,6 +393,7 @@ void request_end(struct request *request, bool whole)
 		exchange->release(exchange);
 	count_request(request);
 	log_request(request, whole);
+	buffer_release(&exchange->reply.bytes);
 	arena_free(exchange->arena);
 	free(request->target);
 	free(request);

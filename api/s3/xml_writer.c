@@ -24,7 +24,8 @@ static const char *escape_of(const uint8_t byte)
 
 static uint8_t *put(uint8_t *const at, const char *const text, const size_t len)
 {
-	memcpy(at, text, len);
+	if (len > 0)
+		memcpy(at, text, len);
 	return at + len;
 }
 
@@ -40,14 +41,33 @@ static uint8_t *put_reference(uint8_t *at, const uint8_t byte)
 }
 
 /* Carriage return, tab and line feed are escaped too: a parser would normalise them. */
+static const bool is_special[256] = {
+	['&'] = true, ['<'] = true, ['>'] = true, ['"'] = true, ['\''] = true, [0x7f] = true,
+	[0x00] = true, [0x01] = true, [0x02] = true, [0x03] = true, [0x04] = true, [0x05] = true, [0x06] = true, [0x07] = true,
+	[0x08] = true, [0x09] = true, [0x0a] = true, [0x0b] = true, [0x0c] = true, [0x0d] = true, [0x0e] = true, [0x0f] = true,
+	[0x10] = true, [0x11] = true, [0x12] = true, [0x13] = true, [0x14] = true, [0x15] = true, [0x16] = true, [0x17] = true,
+	[0x18] = true, [0x19] = true, [0x1a] = true, [0x1b] = true, [0x1c] = true, [0x1d] = true, [0x1e] = true, [0x1f] = true,
+};
+
+static bool needs_escapes(const struct span text)
+{
+	bool any = false;
+	for (size_t i = 0; i < text.len; i++)
+		any |= is_special[text.data[i]];
+	return any;
+}
+
+/* Nearly every text goes out as it is. */
 static uint8_t *put_escaped(uint8_t *at, const struct span text)
 {
+	if (!needs_escapes(text))
+		return put(at, (const char *)text.data, text.len);
 	for (size_t i = 0; i < text.len; i++) {
 		const uint8_t byte = text.data[i];
 		const char *const escape = escape_of(byte);
 		if (escape != NULL)
 			at = put(at, escape, strlen(escape));
-		else if (byte < 0x20 || byte == 0x7f)
+		else if (is_special[byte])
 			at = put_reference(at, byte);
 		else
 			*at++ = byte;
@@ -162,9 +182,14 @@ void xml_writer_bool(struct xml_writer *const writer, const char *const name, co
 
 void xml_writer_time(struct xml_writer *const writer, const char *const name, const int64_t wall_ms)
 {
+	enum { ISO_BYTES = sizeof("1994-11-06T08:49:37.000Z") - 1 };
 	char text[CLOCK_TEXT_BYTES];
+	const size_t name_len = strlen(name);
+	uint8_t *const at = begin_element(writer, name, name_len, ISO_BYTES);
+	if (at == NULL)
+		return;
 	clock_format_iso(wall_ms, text);
-	xml_writer_text(writer, name, span_text(text));
+	end_element(writer, name, name_len, put(at, text, ISO_BYTES));
 }
 
 void xml_writer_etag(struct xml_writer *const writer, const char *const name, const char *const etag)

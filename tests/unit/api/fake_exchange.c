@@ -101,6 +101,7 @@ void fake_exchange_free(struct fake_exchange *fake)
 		exchange->reply.source->close(exchange->reply.source);
 	if (exchange->release != NULL)
 		exchange->release(exchange);
+	buffer_release(&exchange->reply.bytes);
 	arena_free(exchange->arena);
 	buffer_release(&fake->body);
 	lock_condition_release(&fake->condition);
