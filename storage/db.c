@@ -41,6 +41,7 @@ static const char SQL_SAVEPOINT_ROLLBACK[] = "ROLLBACK TO step";
 static const char SQL_GET_VERSION[] = "PRAGMA user_version";
 static const char SQL_GET_APPLICATION[] = "PRAGMA application_id";
 static const char SQL_GET_PAGE_SIZE[] = "PRAGMA page_size";
+static const char SQL_GET_DATA_VERSION[] = "PRAGMA data_version";
 static const char SQL_GET_PAGES[] = "PRAGMA page_count";
 static const char SQL_GET_FREE_PAGES[] = "PRAGMA freelist_count";
 
@@ -422,6 +423,11 @@ int db_checkpoint_restart(struct db *const db, struct error *const err)
 int db_checkpoint_truncate(struct db *const db, struct error *const err)
 {
 	return restart(db, SQLITE_CHECKPOINT_TRUNCATE, err);
+}
+
+int db_data_version(struct db *const db, int64_t *const out_version, struct error *const err)
+{
+	return read_number(db, SQL_GET_DATA_VERSION, out_version, err);
 }
 
 int db_pages(struct db *const db, int64_t *const out_pages, struct error *const err)

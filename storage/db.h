@@ -64,6 +64,8 @@ int64_t db_changes(struct db *db);
 int db_checkpoint_passive(struct db *db, struct error *err);
 int db_checkpoint_restart(struct db *db, struct error *err);
 uint64_t db_wal_bytes(const struct db *db); /* in use in the WAL after this connection's last commit */
+/* A number that changes when another connection commits. */
+int db_data_version(struct db *db, int64_t *out_version, struct error *err);
 /* Everything into the file, and the log cut to nothing; waits a moment for readers and the writer, then leaves it for another time (0). */
 int db_checkpoint_truncate(struct db *db, struct error *err);
 int db_free_pages(struct db *db, int64_t *out_pages, struct error *err);

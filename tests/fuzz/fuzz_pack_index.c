@@ -1,12 +1,12 @@
-/* Packs and pack indexes as a damaged or hostile disk may hold them. The first byte chooses: an index, a xorb footer, or a whole pack walked
- * from its end. Checksums are put right first, or the rest would never be looked at. */
+/* Packs and pack indexes as a damaged or hostile disk may hold them. The first byte chooses: an index, a xorb footer, a whole pack walked
+ * from its end, or the table of a compacted pack. Checksums are put right first, or the rest would never be looked at. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/xxh3.h"
 #include "storage/little_endian.h"
-#include "storage/pack_index.h"
+#include "storage/pack_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,6 +54,34 @@ static void try_index(uint8_t *const bytes, const size_t size)
 	ASSERT(index != NULL || err.kind == ERROR_CORRUPT || err.kind == ERROR_UNSUPPORTED);
 	if (index != NULL)
 		check_index(index);
+	pack_index_free(index);
+}
+
+/* What was accepted lies in order, each chunk in a xorb, and comes back the same. */
+static void check_table(const struct pack_index *const index, const struct span bytes)
+{
+	struct buffer again;
+	uint64_t end = PACK_HEADER_BYTES;
+	for (uint32_t i = 0; i < index->count; i++) {
+		const uint32_t number = pack_index_number(index, i);
+		ASSERT(number < PACK_MAX_CHUNKS && pack_index_find(index, number) == &index->entries[i] && index->entries[i].offset == end);
+		end += PACK_RECORD_HEADER_BYTES + (uint64_t)index->entries[i].stored;
+	}
+	ASSERT(end + bytes.len == index->length);
+	buffer_init(&again, INDEX_BYTES);
+	pack_table_encode(index, &again);
+	ASSERT(again.len == bytes.len);
+	buffer_release(&again);
+}
+
+static void try_table(uint8_t *const bytes, const size_t size)
+{
+	struct error err = {0};
+	put_checksum(bytes, size);
+	struct pack_index *const index = pack_table_decode(span_of(bytes, size), &pack, &pack, &err);
+	ASSERT(index != NULL || err.kind == ERROR_CORRUPT);
+	if (index != NULL)
+		check_table(index, span_of(bytes, size));
 	pack_index_free(index);
 }
 
@@ -109,7 +137,7 @@ static void try_pack(uint8_t *const bytes, const size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {
-	static void (*const tries[])(uint8_t *bytes, size_t size) = {try_index, try_footer, try_pack};
+	static void (*const tries[])(uint8_t *bytes, size_t size) = {try_index, try_footer, try_pack, try_table};
 	if (size < 2)
 		return 0;
 	uint8_t *const bytes = memory_new(size - 1);

@@ -13,6 +13,7 @@ Suite *test_store_suite(void);
 Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
 Suite *test_gc_suite(void);
+Suite *test_gc_kill_suite(void);
 Suite *test_tag_set_suite(void);
 Suite *test_step_digest_suite(void);
 Suite *test_object_put_suite(void);
@@ -59,6 +60,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_store_kill_suite,
 	test_object_suite,
 	test_gc_suite,
+	test_gc_kill_suite,
 	test_tag_set_suite,
 	test_step_digest_suite,
 	test_object_put_suite,

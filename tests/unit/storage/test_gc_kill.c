@@ -1,0 +1,238 @@
+/* gc is killed, or an operation of it fails, at its n-th write, sync, rename, unlink or open below packs; n grows until it comes through.
+ * Each time nothing may be lost, after the next start nothing may be left over, and the next round must end where an unharmed one does. */
+#include "tests/unit/unit.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "storage/gc.h"
+#include "tests/unit/storage/store_fixture.h"
+
+enum { KEYS = 24, KEPT_STEP = 6, SMALL = 20000, LARGE = 500000, ROUNDS_MAX = 200 };
+enum { ALL_KINDS = FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK | FILE_FAULT_OPEN };
+
+static struct store_fixture fixture;
+static char *template; /* a folder */
+
+static void put(const char *const key, const size_t size, const uint64_t seed)
+{
+	struct error err = {0};
+	uint8_t *const bytes = fixture_noise(size, seed);
+	ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, size), &err) == 0, "%s", err.text);
+	free(bytes);
+}
+
+static void expect(const char *const key, const size_t size, const uint64_t seed, const int round)
+{
+	uint8_t *const bytes = fixture_noise(size, seed);
+	ck_assert_msg(fixture_holds(&fixture, "bucket", key, span_of(bytes, size)), "round %d: %s", round, key);
+	free(bytes);
+}
+
+static void key_name(char name[16], const unsigned number)
+{
+	snprintf(name, 16, "k%u", number);
+}
+
+/* One pack that is dead, one that lives, one of which little lives. */
+static void prepare(void)
+{
+	struct error err = {0};
+	char name[16];
+	memset(&fixture, 0, sizeof fixture);
+	store_fixture_open(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
+	put("dead", LARGE, 1000);
+	put("alive", LARGE, 1001);
+	for (unsigned i = 0; i < KEYS; i++) {
+		key_name(name, i);
+		put(name, SMALL, i);
+	}
+	for (unsigned i = 0; i < KEYS; i++) {
+		key_name(name, i);
+		if (i % KEPT_STEP != 0)
+			ck_assert_int_eq(fixture_delete(fixture.store, "bucket", name, NULL, &err), 0);
+	}
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "dead", NULL, &err), 0);
+	store_fixture_reopen(&fixture); /* seals the shared pack */
+	store_close(fixture.store);
+	fixture.store = NULL;
+	template = fixture.folder;
+	fixture.folder = NULL;
+}
+
+/* A fresh copy of what was prepared, not opened. */
+static void take_copy(void)
+{
+	char command[2400];
+	fixture.folder = unit_scratch_make();
+	snprintf(command, sizeof command, "cp -a %s/. %s", template, fixture.folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void open_copy(const struct file_ops *const files)
+{
+	struct error err = {0};
+	fixture.files = files;
+	const struct store_options options = {.folder = fixture.folder, .files = files, .clock = &fixture.clock.source,
+		.pack_max_bytes = 1024 * 1024};
+	fixture.store = store_open(&options, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+}
+
+static void finish_copy(void)
+{
+	store_close(fixture.store);
+	unit_scratch_remove(fixture.folder);
+}
+
+static void finish(void)
+{
+	arena_free(fixture.arena);
+	unit_scratch_remove(template);
+}
+
+static void expect_all(const int round)
+{
+	expect("alive", LARGE, 1001, round);
+	for (unsigned i = 0; i < KEYS; i += KEPT_STEP) {
+		char name[16];
+		key_name(name, i);
+		expect(name, SMALL, i, round);
+	}
+}
+
+static int64_t count_files(const char *const pattern)
+{
+	char command[1200];
+	long long count = -1;
+	snprintf(command, sizeof command, "find %s/packs -type f -name '%s' | wc -l", fixture.folder, pattern);
+	FILE *const pipe = popen(command, "r");
+	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &count) == 1);
+	pclose(pipe);
+	return count;
+}
+
+/* After a start: each pack has its file and nothing else lies there; then a round gives everything back. */
+static void expect_recovered(const int round)
+{
+	struct error err = {0};
+	struct gc_request request = {0};
+	const int64_t rows = fixture_count(fixture.store, "SELECT COUNT(*) FROM packs");
+	ck_assert_int_eq(count_files("*.pack"), rows);
+	ck_assert_int_eq(count_files("*.tmp-*"), 0);
+	ck_assert_int_le(count_files("*"), 2 * rows);
+	expect_all(round);
+	ck_assert_msg(gc_run(store_gc(fixture.store), &request, &err) == 0, "round %d: %s", round, err.text);
+	ck_assert_int_eq(count_files("*.pack"), 2);
+	ck_assert_int_eq(count_files("*"), 4);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT SUM(length < 200000) FROM packs"), 1);
+	expect_all(round);
+	store_fixture_reopen(&fixture);
+	ck_assert_int_eq(count_files("*"), 4);
+	expect_all(round);
+}
+
+static int work(const int countdown)
+{
+	struct error err = {0};
+	struct gc_request request = {0};
+	struct file_faults faults;
+	file_faults_init(&faults, ALL_KINDS, countdown, 0);
+	faults.kill = true;
+	const struct store_options options = {.folder = fixture.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024};
+	struct store *const store = store_open(&options, &err);
+	if (store == NULL)
+		return 1;
+	if (gc_run(store_gc(store), &request, &err) != 0)
+		return 2;
+	store_close(store);
+	return 0;
+}
+
+/* True when the child came through alive. */
+static bool run_child(const int countdown)
+{
+	int status = 0;
+	const pid_t child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0)
+		_exit(work(countdown));
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	const bool alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	ck_assert_msg(alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "ended with status %x", status);
+	return alive;
+}
+
+START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
+{
+	bool alive = false;
+	int round = 0;
+	prepare();
+	for (; round < ROUNDS_MAX && !alive; round++) {
+		take_copy();
+		alive = run_child(round);
+		open_copy(NULL);
+		expect_recovered(round);
+		finish_copy();
+	}
+	finish();
+	ck_assert(alive);
+	ck_assert_int_gt(round, 10); /* it was killed in the midst of things */
+}
+END_TEST
+
+static const struct {
+	int kinds;
+	int failure;
+	bool sticky;
+} failures[] = {
+	{ALL_KINDS, EIO, false}, {ALL_KINDS, EIO, true}, {FILE_FAULT_WRITE | FILE_FAULT_SYNC, ENOSPC, true}, {FILE_FAULT_UNLINK, EIO, true},
+};
+
+START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
+{
+	bool clean = false;
+	int round = 0;
+	prepare();
+	for (; round < ROUNDS_MAX && !clean; round++) {
+		struct error err = {0};
+		struct gc_request request = {0};
+		struct file_faults faults;
+		file_faults_init(&faults, 0, 0, failures[_i].failure);
+		take_copy();
+		open_copy(&faults.ops);
+		faults.countdown = round;
+		faults.sticky = failures[_i].sticky;
+		faults.kinds = failures[_i].kinds;
+		gc_run(store_gc(fixture.store), &request, &err); /* what fails is logged, and tried again another time */
+		clean = faults.countdown >= 0;
+		faults.kinds = 0;
+		expect_all(round);
+		store_close(fixture.store);
+		open_copy(NULL);
+		expect_recovered(round);
+		finish_copy();
+	}
+	finish();
+	ck_assert(clean);
+	ck_assert_int_gt(round, 3);
+}
+END_TEST
+
+Suite *test_gc_kill_suite(void);
+Suite *test_gc_kill_suite(void)
+{
+	Suite *const suite = suite_create("gc_kill");
+	TCase *const tests = tcase_create("gc_kill");
+	tcase_set_timeout(tests, 300);
+	tcase_add_test(tests, a_kill_anywhere_loses_and_leaves_nothing);
+	tcase_add_loop_test(tests, a_failure_anywhere_loses_and_leaves_nothing, 0, sizeof failures / sizeof *failures);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
