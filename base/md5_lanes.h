@@ -18,6 +18,9 @@ struct md5_lane {
 /* Takes the blocks of each lane into its state. `lanes` is used up. At most MD5_LANES. */
 void md5_lanes_advance(struct md5_lane *lanes, size_t count);
 
+/* From so many lanes on, this machine takes them together: fewer are done one after the other, each as fast as alone. */
+size_t md5_lanes_worth(void);
+
 /* The instruction sets this machine has for it, best first, and the same by one of them: for tests and benches. */
 size_t md5_lanes_ways(void);
 void md5_lanes_advance_by(size_t way, struct md5_lane *lanes, size_t count);

@@ -53,6 +53,7 @@ void ingest_free(struct ingest *const ingest)
 	lock_enter(&ingest->lock);
 	atomic_store(&ingest->abandoned, true);
 	lock_leave(&ingest->lock);
+	ingest_digest_hurry(ingest);
 	ingest_unreference(ingest);
 }
 

@@ -41,12 +41,7 @@ void ingest_digest_init(struct ingest *const ingest)
 void ingest_digest_release(struct ingest *const ingest)
 {
 	ASSERT(ingest->blocks_out == 0);
-	free(ingest->block);
-	while (ingest->spare != NULL) {
-		struct ingest_block *const block = ingest->spare;
-		ingest->spare = block->next;
-		free(block);
-	}
+	ingest_spares_give_block(ingest->store->spares, ingest->block);
 	xxh3_stream_free(ingest->xxh3);
 	md5_stream_free(ingest->md5.md5);
 	for (size_t i = 0; i < INGEST_CHECKSUMS; i++) {
@@ -70,9 +65,8 @@ static bool has_dear_checksum(const struct ingest *const ingest)
 static void digest_block_done(struct ingest_block *const block)
 {
 	struct ingest *const ingest = block->ingest;
+	ingest_spares_give_block(ingest->store->spares, block);
 	lock_enter(&ingest->lock);
-	block->next = ingest->spare;
-	ingest->spare = block;
 	ingest->blocks_out--;
 	ingest_offer_room(ingest);
 	lock_leave(&ingest->lock);
@@ -105,13 +99,7 @@ static void digest_run(struct helper_job *const job)
 
 static struct ingest_block *digest_new_block(struct ingest *const ingest)
 {
-	lock_enter(&ingest->lock);
-	struct ingest_block *block = ingest->spare;
-	if (block != NULL)
-		ingest->spare = block->next;
-	lock_leave(&ingest->lock);
-	if (block == NULL)
-		block = memory_new(sizeof *block);
+	struct ingest_block *const block = ingest_spares_take_block(ingest->store->spares);
 	block->job.run = digest_run;
 	block->md5_job.done = digest_md5_done;
 	block->ingest = ingest;
@@ -171,6 +159,12 @@ static void digest_conclude_run(struct helper_job *const job)
 	ingest_job_ends(ingest);
 }
 
+void ingest_digest_hurry(struct ingest *const ingest)
+{
+	if (ingest->md5.md5 != NULL)
+		md5_pool_end(ingest->store->md5_pool, ingest->store->helpers, &ingest->md5);
+}
+
 void ingest_digest_end(struct ingest *const ingest)
 {
 	if (ingest->size <= INGEST_SMALL_BYTES) {
@@ -179,6 +173,7 @@ void ingest_digest_end(struct ingest *const ingest)
 	}
 	if (ingest->block != NULL)
 		digest_submit_block(ingest);
+	ingest_digest_hurry(ingest);
 	ingest->conclude.run = digest_conclude_run;
 	ingest_job_begins(ingest);
 	helpers_submit(ingest->store->helpers, &ingest->digest_lane, &ingest->conclude);

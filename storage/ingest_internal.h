@@ -9,12 +9,13 @@
 #include "chunker/chunk_stream.h"
 #include "storage/dedup.h"
 #include "storage/ingest.h"
+#include "storage/ingest_spares.h"
 #include "storage/part_builder.h"
 
 enum {
-	INGEST_BLOCK_BYTES = 1024 * 1024,
-	INGEST_BLOCKS_MAX = 8,  /* blocks that wait for the digest helpers; then writes have to wait */
-	INGEST_BLOCKS_ROOM = 4, /* at so many the writer is called back */
+	INGEST_BLOCK_BYTES = 256 * 1024,
+	INGEST_BLOCKS_MAX = 32,  /* blocks that wait for the digest helpers; then writes have to wait */
+	INGEST_BLOCKS_ROOM = 16, /* at so many the writer is called back */
 	INGEST_DRAINS_MAX = 4,  /* the same for records that wait to be written, a good MiB each */
 	INGEST_DRAINS_ROOM = 2
 };
@@ -92,8 +93,6 @@ struct ingest {
 	bool wants_room;
 	unsigned blocks_out;
 	unsigned drains_out;
-	struct ingest_block *spare;
-	struct ingest_drain *spare_drain;
 	bool failed;
 	struct error error;
 };
@@ -126,6 +125,8 @@ void ingest_digest_release(struct ingest *ingest);
 void ingest_digest_add(struct ingest *ingest, struct span bytes);
 /* All bytes were added: computes the part's file hash, at once for a small stream, else on a helper. */
 void ingest_digest_end(struct ingest *ingest);
+/* No more bytes come, perhaps because the owner goes: blocks do not wait for those of other streams any more. */
+void ingest_digest_hurry(struct ingest *ingest);
 /* When all jobs have ended: the digests of the part. */
 void ingest_digest_results(struct ingest *ingest);
 

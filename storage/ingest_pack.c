@@ -61,10 +61,8 @@ static void drain_run(struct helper_job *const job)
 		ingest_job_begins(ingest);
 		helpers_submit(ingest->store->helpers, &ingest->sync_lane, &drain->pack->job);
 	}
-	buffer_reset(&drain->bytes);
+	ingest_spares_give_drain(ingest->store->spares, drain);
 	lock_enter(&ingest->lock);
-	drain->next = ingest->spare_drain;
-	ingest->spare_drain = drain;
 	ingest->drains_out--;
 	ingest_offer_room(ingest);
 	lock_leave(&ingest->lock);
@@ -74,15 +72,9 @@ static void drain_run(struct helper_job *const job)
 static struct ingest_drain *drain_new(struct ingest *const ingest)
 {
 	lock_enter(&ingest->lock);
-	struct ingest_drain *drain = ingest->spare_drain;
-	if (drain != NULL)
-		ingest->spare_drain = drain->next;
 	ingest->drains_out++;
 	lock_leave(&ingest->lock);
-	if (drain == NULL) {
-		drain = memory_new(sizeof *drain);
-		xorb_builder_init_bytes(&drain->bytes);
-	}
+	struct ingest_drain *const drain = ingest_spares_take_drain(ingest->store->spares);
 	drain->job.run = drain_run;
 	drain->ingest = ingest;
 	return drain;
@@ -158,10 +150,4 @@ void ingest_pack_release(struct ingest *const ingest, const bool keep)
 	if (!keep)
 		pack_drop_records(ingest); /* invariant 4 */
 	free(ingest->records);
-	while (ingest->spare_drain != NULL) {
-		struct ingest_drain *const drain = ingest->spare_drain;
-		ingest->spare_drain = drain->next;
-		buffer_release(&drain->bytes);
-		free(drain);
-	}
 }

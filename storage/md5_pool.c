@@ -1,4 +1,4 @@
-/* A queue of streams with blocks that no helper is at, and a few batches: jobs that take from its front until it is empty. A stream is out
+/* A queue of streams with blocks that no helper is at, and a few batches: jobs that take from its front while that is due. A stream is out
  * of the queue while one of its blocks is being digested, which keeps its blocks in order. */
 #include "storage/md5_pool.h"
 
@@ -22,10 +22,25 @@ struct md5_pool {
 	struct lock lock; /* guards all below and the streams' queues */
 	struct md5_pool_stream *first;
 	struct md5_pool_stream *last;
+	size_t open;    /* streams that have begun and not ended */
 	size_t waiting; /* streams in the queue */
+	size_t urgent;  /* of these */
 	size_t running; /* batches */
+	size_t worth;   /* streams that pay side by side */
 	struct md5_batch batches[BATCHES];
 };
+
+/* So few streams that each has a helper of its own. */
+static bool pool_is_quiet(const struct md5_pool *const pool)
+{
+	return pool->open < pool->worth && pool->waiting < pool->worth;
+}
+
+static bool pool_is_due(const struct md5_pool *const pool)
+{
+	return pool->waiting > 0 &&
+		(pool_is_quiet(pool) || pool->urgent > 0 || pool->waiting >= MD5_LANES || 4 * pool->waiting >= 3 * pool->open);
+}
 
 static void pool_enqueue(struct md5_pool *const pool, struct md5_pool_stream *const stream)
 {
@@ -37,6 +52,8 @@ static void pool_enqueue(struct md5_pool *const pool, struct md5_pool_stream *co
 		pool->first = stream;
 	pool->last = stream;
 	pool->waiting++;
+	stream->is_urgent = stream->has_ended || stream->jobs >= MD5_POOL_PATIENCE;
+	pool->urgent += stream->is_urgent;
 }
 
 static struct md5_pool_stream *pool_dequeue(struct md5_pool *const pool)
@@ -47,6 +64,8 @@ static struct md5_pool_stream *pool_dequeue(struct md5_pool *const pool)
 	if (pool->first == NULL)
 		pool->last = NULL;
 	pool->waiting--;
+	pool->urgent -= stream->is_urgent;
+	stream->is_urgent = false;
 	return stream;
 }
 
@@ -59,26 +78,28 @@ struct taken {
 static void pool_take(struct md5_pool *const pool, struct taken *const taken)
 {
 	lock_enter(&pool->lock);
-	for (taken->count = 0; taken->count < MD5_LANES && pool->first != NULL; taken->count++) {
+	const size_t most = pool_is_quiet(pool) ? 1 : MD5_LANES; /* quiet: the next one is another helper's */
+	for (taken->count = 0; taken->count < most && pool->first != NULL; taken->count++) {
 		struct md5_pool_stream *const stream = pool_dequeue(pool);
 		struct md5_pool_job *const job = stream->first;
 		stream->first = job->next;
 		if (stream->first == NULL)
 			stream->last = NULL;
-		stream->taken = true;
+		stream->jobs--;
+		stream->is_taken = true;
 		taken->streams[taken->count] = stream;
 		taken->jobs[taken->count] = job;
 	}
 	lock_leave(&pool->lock);
 }
 
-/* Streams with more blocks queue up again. No stream is touched once its job was told, which may be its end. */
+/* Streams with more blocks queue up again. No stream is touched once its job is done, which may be its end. */
 static void pool_give_back(struct md5_pool *const pool, const struct taken *const taken)
 {
 	lock_enter(&pool->lock);
 	for (size_t i = 0; i < taken->count; i++) {
 		struct md5_pool_stream *const stream = taken->streams[i];
-		stream->taken = false;
+		stream->is_taken = false;
 		if (stream->first != NULL)
 			pool_enqueue(pool, stream);
 	}
@@ -98,7 +119,7 @@ static void batch_digest(const struct taken *const taken)
 	md5_streams_add(streams, bytes, taken->count);
 }
 
-/* One round; another behind the helpers' other work when streams wait. */
+/* One round; another behind the helpers' other work when that is due. */
 static void batch_run(struct helper_job *const job)
 {
 	struct md5_batch *const batch = (struct md5_batch *)job;
@@ -108,7 +129,7 @@ static void batch_run(struct helper_job *const job)
 	batch_digest(&taken);
 	pool_give_back(pool, &taken);
 	lock_enter(&pool->lock);
-	const bool goes_on = pool->waiting > 0;
+	const bool goes_on = pool_is_due(pool);
 	if (!goes_on) {
 		batch->is_running = false;
 		pool->running--;
@@ -122,6 +143,7 @@ struct md5_pool *md5_pool_new(void)
 {
 	struct md5_pool *const pool = memory_new(sizeof *pool);
 	lock_init(&pool->lock, LOCK_MD5_POOL);
+	pool->worth = md5_lanes_worth();
 	for (size_t i = 0; i < BATCHES; i++) {
 		pool->batches[i].job.run = batch_run;
 		pool->batches[i].pool = pool;
@@ -133,7 +155,7 @@ void md5_pool_free(struct md5_pool *const pool)
 {
 	if (pool == NULL)
 		return;
-	ASSERT(pool->first == NULL && pool->running == 0);
+	ASSERT(pool->first == NULL && pool->running == 0 && pool->open == 0);
 	lock_release(&pool->lock);
 	free(pool);
 }
@@ -142,7 +164,8 @@ void md5_pool_free(struct md5_pool *const pool)
 static struct md5_batch *pool_start_batch(struct md5_pool *const pool, struct helpers *const helpers)
 {
 	lock_assert_held(&pool->lock);
-	if (pool->waiting == 0 || (pool->running > 0 && pool->waiting < MD5_LANES) || pool->running == BATCHES)
+	const bool may_join = pool->waiting >= MD5_LANES || (pool_is_quiet(pool) && pool->running < pool->worth);
+	if (!pool_is_due(pool) || pool->running == BATCHES || (pool->running > 0 && !may_join))
 		return NULL;
 	struct md5_batch *batch = pool->batches;
 	while (batch->is_running)
@@ -153,21 +176,51 @@ static struct md5_batch *pool_start_batch(struct md5_pool *const pool, struct he
 	return batch;
 }
 
+static void pool_hurry(struct md5_pool *const pool, struct md5_pool_stream *const queued)
+{
+	pool->urgent += !queued->is_urgent;
+	queued->is_urgent = true;
+}
+
+/* Leaves the lock. */
+static void pool_changed(struct md5_pool *const pool, struct helpers *const helpers)
+{
+	struct md5_batch *const batch = pool_start_batch(pool, helpers);
+	lock_leave(&pool->lock);
+	if (batch != NULL)
+		helpers_submit(helpers, &batch->lane, &batch->job);
+}
+
 void md5_pool_submit(struct md5_pool *const pool, struct helpers *const helpers, struct md5_pool_stream *const stream,
 	struct md5_pool_job *const job)
 {
 	job->next = NULL;
 	lock_enter(&pool->lock);
-	const bool is_queued = stream->first != NULL;
-	if (is_queued)
+	const bool is_queued = stream->first != NULL && !stream->is_taken;
+	if (stream->first != NULL)
 		stream->last->next = job;
 	else
 		stream->first = job;
 	stream->last = job;
-	if (!is_queued && !stream->taken)
+	stream->jobs++;
+	if (!stream->is_open && !stream->has_ended) {
+		stream->is_open = true;
+		pool->open++;
+	}
+	if (!is_queued && !stream->is_taken)
 		pool_enqueue(pool, stream);
-	struct md5_batch *const batch = pool_start_batch(pool, helpers);
-	lock_leave(&pool->lock);
-	if (batch != NULL)
-		helpers_submit(helpers, &batch->lane, &batch->job);
+	else if (is_queued && stream->jobs >= MD5_POOL_PATIENCE)
+		pool_hurry(pool, stream);
+	pool_changed(pool, helpers);
+}
+
+void md5_pool_end(struct md5_pool *const pool, struct helpers *const helpers, struct md5_pool_stream *const stream)
+{
+	lock_enter(&pool->lock);
+	pool->open -= stream->is_open;
+	stream->is_open = false;
+	stream->has_ended = true;
+	if (stream->first != NULL && !stream->is_taken)
+		pool_hurry(pool, stream);
+	pool_changed(pool, helpers);
 }

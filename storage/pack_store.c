@@ -21,6 +21,7 @@ struct pack_store *pack_store_open(const struct pack_store_options *const option
 	store->chunk_index = options->chunk_index;
 	store->helpers = options->helpers;
 	store->md5_pool = md5_pool_new();
+	store->spares = ingest_spares_new();
 	store->metrics = options->metrics;
 	store->log = options->log;
 	store->clock = options->clock != NULL ? options->clock : clock_system();
@@ -53,6 +54,7 @@ void pack_store_close(struct pack_store *const store)
 	}
 	pack_cache_free(store->cache);
 	md5_pool_free(store->md5_pool);
+	ingest_spares_free(store->spares);
 	lock_release(&store->lock);
 	store->backend->ops->free(store->backend);
 	free(store);

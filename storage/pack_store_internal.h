@@ -5,6 +5,7 @@
 
 #include "base/lock.h"
 #include "storage/chunk_map.h"
+#include "storage/ingest_spares.h"
 #include "storage/md5_pool.h"
 #include "storage/pack_cache.h"
 #include "storage/pack_store.h"
@@ -51,6 +52,7 @@ struct pack_store {
 	struct chunk_index *chunk_index;
 	struct helpers *helpers;
 	struct md5_pool *md5_pool;
+	struct ingest_spares *spares;
 	struct metrics *metrics;
 	struct log *log;
 	const struct clock_source *clock;

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
 
-enum { BUILDER_FIRST_ENTRIES = 8 };
+enum { BUILDER_FIRST_ENTRIES = 8, BUILDER_GROWING_BYTES = 256 * 1024 };
 
 void xorb_builder_init(struct xorb_builder *const builder)
 {
@@ -74,13 +74,21 @@ static struct pack_entry *builder_next_entry(struct xorb_builder *const builder)
 	return &builder->entries[builder->count];
 }
 
+/* Past some size the buffer gets its last one at once: to double it each time would copy it each time. */
+static uint8_t *builder_reserve(struct buffer *const bytes, const size_t len)
+{
+	if (bytes->len + len > BUILDER_GROWING_BYTES && bytes->len + len < XORB_DRAIN_BYTES)
+		buffer_reserve(bytes, XORB_DRAIN_BYTES + CHUNK_MAX_BYTES - bytes->len);
+	return buffer_reserve(bytes, len);
+}
+
 int xorb_builder_add(struct xorb_builder *const builder, struct codec_context *const codec, const struct chunk_id *const id,
 	const struct span content, struct error *const err)
 {
 	ASSERT(content.len >= 1 && content.len <= CHUNK_MAX_BYTES && builder->count < XORB_MAX_CHUNKS);
 	const enum codec wanted = codec_choose(codec, content);
 	const size_t room = wanted == CODEC_RAW || codec_bound(content.len) < content.len ? content.len : codec_bound(content.len);
-	uint8_t *const at = buffer_reserve(&builder->bytes, PACK_RECORD_HEADER_BYTES + room);
+	uint8_t *const at = builder_reserve(&builder->bytes, PACK_RECORD_HEADER_BYTES + room);
 	if (at == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "a chunk of %zu bytes does not fit into the write buffer", content.len);
 	struct pack_entry *const entry = builder_next_entry(builder);

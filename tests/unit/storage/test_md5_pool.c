@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/lock.h"
 #include "base/memory.h"
@@ -56,6 +57,8 @@ static void submit(struct fixture *const fixture, const size_t i, const size_t l
 
 static void fixture_close(struct fixture *const fixture)
 {
+	for (size_t i = 0; i < STREAMS; i++)
+		md5_pool_end(fixture->pool, fixture->helpers, &fixture->streams[i]);
 	helpers_stop(fixture->helpers);
 	ck_assert_int_eq(atomic_load(&fixture->left), 0);
 	for (size_t i = 0; i < STREAMS; i++) {
@@ -117,6 +120,44 @@ START_TEST(writers_submit_side_by_side)
 }
 END_TEST
 
+static void wait_for_done(struct fixture *const fixture)
+{
+	while (atomic_load(&fixture->left) > 0)
+		usleep(200);
+}
+
+/* A lone stream is served at once. Of many, some may be left waiting for others, but no stream for long while it goes on. */
+START_TEST(blocks_of_a_lone_or_busy_stream_do_not_wait)
+{
+	struct fixture *const fixture = memory_new(sizeof *fixture);
+	fixture_open(fixture, 2);
+	submit(fixture, 0, 5000);
+	wait_for_done(fixture);
+	for (size_t i = 0; i < 12; i++)
+		submit(fixture, i, 700);
+	for (size_t i = 0; i < MD5_POOL_PATIENCE; i++)
+		submit(fixture, 7, 64);
+	while (atomic_load(&fixture->left) >= MD5_POOL_PATIENCE)
+		usleep(200);
+	fixture_close(fixture);
+}
+END_TEST
+
+START_TEST(ended_streams_do_not_wait)
+{
+	struct fixture *const fixture = memory_new(sizeof *fixture);
+	fixture_open(fixture, 2);
+	for (size_t i = 0; i < 12; i++)
+		submit(fixture, i, 700);
+	for (size_t i = 0; i < 12; i++)
+		md5_pool_end(fixture->pool, fixture->helpers, &fixture->streams[i]);
+	wait_for_done(fixture);
+	submit(fixture, 3, 100); /* late */
+	wait_for_done(fixture);
+	fixture_close(fixture);
+}
+END_TEST
+
 START_TEST(a_pool_without_work_ends)
 {
 	md5_pool_free(md5_pool_new());
@@ -131,6 +172,8 @@ Suite *test_md5_pool_suite(void)
 	TCase *const tcase = tcase_create("md5_pool");
 	tcase_add_loop_test(tcase, every_stream_gets_its_blocks_in_order, 0, 2);
 	tcase_add_test(tcase, writers_submit_side_by_side);
+	tcase_add_test(tcase, blocks_of_a_lone_or_busy_stream_do_not_wait);
+	tcase_add_test(tcase, ended_streams_do_not_wait);
 	tcase_add_test(tcase, a_pool_without_work_ends);
 	suite_add_tcase(suite, tcase);
 	return suite;
