@@ -23,6 +23,7 @@ Suite *test_object_delete_suite(void);
 Suite *test_object_copy_suite(void);
 Suite *test_part_map_suite(void);
 Suite *test_upload_suite(void);
+Suite *test_upload_kill_suite(void);
 Suite *test_version_suite(void);
 Suite *test_helpers_suite(void);
 Suite *test_md5_pool_suite(void);
@@ -70,6 +71,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_object_copy_suite,
 	test_part_map_suite,
 	test_upload_suite,
+	test_upload_kill_suite,
 	test_version_suite,
 	NULL,
 };
