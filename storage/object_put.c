@@ -8,12 +8,10 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "storage/bucket_row.h"
-#include "storage/committer.h"
 #include "storage/header_blob.h"
-#include "storage/ingest.h"
 #include "storage/object_internal.h"
-#include "storage/pack_row.h"
 #include "storage/part.h"
+#include "storage/put_body.h"
 
 enum { PUT_ARENA_BYTES = 128 * 1024, FAST_ETAG_HASH_BYTES = 16 };
 
@@ -27,12 +25,7 @@ struct object_put {
 	struct object_facts facts;
 	struct object_conditions conditions;
 	bool fast_etag;
-	bool has_content_md5;
-	uint8_t content_md5[16];
-	bool has_expected;
-	struct checksum expected;
-	bool is_bad_checksum;
-	struct ingest *ingest;
+	struct put_body body;
 	struct buffer header_blob;
 	struct version version; /* as committed */
 	void (*room)(void *owner);
@@ -47,34 +40,12 @@ static void settle(struct object_put *const put)
 	put->done(put->owner);
 }
 
-static int check_digests(struct object_put *const put, const struct stored_part *const part, struct error *const err)
-{
-	if (put->has_content_md5 && memcmp(part->md5, put->content_md5, sizeof(put->content_md5)) != 0)
-		return error_set(err, ERROR_BAD_DIGEST, "The body's MD5 differs from the declared Content-MD5.");
-	if (!put->has_expected || checksum_equal(&part->checksum, &put->expected))
-		return 0;
-	put->is_bad_checksum = true;
-	return error_set(err, ERROR_BAD_DIGEST, "The %s you specified did not match the calculated checksum.",
-		checksum_name(put->expected.algorithm));
-}
-
 static int place(struct change *const change, struct error *const err)
 {
 	struct object_put *const put = (struct object_put *)change;
-	if (ingest_place(put->ingest, err) != 0)
+	if (put_body_place(&put->body, err) != 0)
 		return -1;
-	const struct stored_part *const part = ingest_part(put->ingest);
-	ASSERT(part->has_md5 || (put->fast_etag && !put->has_content_md5));
-	return check_digests(put, part, err);
-}
-
-static int record_packs(const struct object_put *const put, struct db *const db, struct error *const err)
-{
-	const struct pack_record *records = NULL;
-	const size_t count = ingest_packs(put->ingest, &records);
-	for (size_t i = 0; i < count; i++)
-		if (pack_row_record(db, &records[i], err) != 0)
-			return -1;
+	ASSERT(ingest_part(put->body.ingest)->has_md5 || (put->fast_etag && !put->body.has_md5));
 	return 0;
 }
 
@@ -91,7 +62,7 @@ static void write_etag(const struct object_put *const put, const struct stored_p
 
 static void fill_version(struct object_put *const put)
 {
-	const struct stored_part *const part = ingest_part(put->ingest);
+	const struct stored_part *const part = ingest_part(put->body.ingest);
 	struct version *const version = &put->version;
 	*version = (struct version){
 		.bucket = put->bucket_id,
@@ -116,7 +87,7 @@ static void fill_version(struct object_put *const put)
 static int push_version(struct object_put *const put, struct db *const db, const enum bucket_versioning versioning,
 	const struct version *const current, struct error *const err)
 {
-	const struct stored_part *const part = ingest_part(put->ingest);
+	const struct stored_part *const part = ingest_part(put->body.ingest);
 	struct version *const version = &put->version;
 	fill_version(put);
 	if (part->is_inline)
@@ -140,7 +111,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 			(const char *)put->bucket.data);
 	const int found = version_find_current(db, bucket.id, put->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;
-	if (found < 0 || object_conditions_check_current(&put->conditions, under, err) != 0 || record_packs(put, db, err) != 0)
+	if (found < 0 || object_conditions_check_current(&put->conditions, under, err) != 0 || put_body_record(&put->body, db, err) != 0)
 		return -1;
 	return push_version(put, db, bucket.versioning, under, err);
 }
@@ -151,17 +122,14 @@ static void committed(struct change *const change)
 	put->failed = change->failed;
 	if (put->failed)
 		put->error = change->error;
-	else
-		ingest_committed(put->ingest);
-	if (change->in_doubt)
-		ingest_in_doubt(put->ingest);
+	put_body_settle(&put->body, change);
 	settle(put);
 }
 
 static void ingest_is_done(void *const owner)
 {
 	struct object_put *const put = owner;
-	put->failed = ingest_outcome(put->ingest, &put->error) != 0;
+	put->failed = ingest_outcome(put->body.ingest, &put->error) != 0;
 	if (put->failed) {
 		settle(put);
 		return;
@@ -195,8 +163,8 @@ static int copy_params(struct object_put *const put, const struct object_put_par
 	put->bucket = arena_copy(put->arena, params->bucket);
 	put->key = arena_copy(put->arena, params->key);
 	put->conditions = object_conditions_copy(&params->conditions, put->arena);
-	put->has_content_md5 = params->has_content_md5;
-	memcpy(put->content_md5, params->content_md5, sizeof(put->content_md5));
+	put->body.has_md5 = params->has_content_md5;
+	memcpy(put->body.md5, params->content_md5, sizeof(put->body.md5));
 	put->room = params->room;
 	put->done = params->done;
 	put->owner = params->owner;
@@ -225,7 +193,7 @@ struct object_put *object_put_open(struct store *const store, const struct objec
 		.done = ingest_is_done,
 		.owner = put,
 	};
-	if (copy_params(put, params, err) == 0 && (put->ingest = ingest_open(&options, err)) != NULL)
+	if (copy_params(put, params, err) == 0 && (put->body.ingest = ingest_open(&options, err)) != NULL)
 		return put;
 	object_put_free(put);
 	return NULL;
@@ -233,18 +201,17 @@ struct object_put *object_put_open(struct store *const store, const struct objec
 
 enum sink_result object_put_write(struct object_put *const put, const struct span bytes, struct error *const err)
 {
-	return ingest_write(put->ingest, bytes, err);
+	return ingest_write(put->body.ingest, bytes, err);
 }
 
 void object_put_expect(struct object_put *const put, const struct checksum *const checksum)
 {
-	put->has_expected = true;
-	put->expected = *checksum;
+	put->body.expected = *checksum;
 }
 
 void object_put_finish(struct object_put *const put)
 {
-	ingest_finish(put->ingest); /* `put` may be gone when this returns */
+	ingest_finish(put->body.ingest); /* `put` may be gone when this returns */
 }
 
 int object_put_outcome(struct object_put *const put, struct object *const out, struct error *const err)
@@ -258,10 +225,10 @@ int object_put_outcome(struct object_put *const put, struct object *const out, s
 
 bool object_put_bad_checksum(const struct object_put *const put, struct checksum *const out_expected, struct checksum *const out_actual)
 {
-	if (!put->is_bad_checksum)
+	if (!put->body.is_bad)
 		return false;
-	*out_expected = put->expected;
-	*out_actual = ingest_part(put->ingest)->checksum;
+	*out_expected = put->body.expected;
+	*out_actual = put->body.actual;
 	return true;
 }
 
@@ -269,8 +236,7 @@ void object_put_free(struct object_put *const put)
 {
 	if (put == NULL)
 		return;
-	if (put->ingest != NULL)
-		ingest_free(put->ingest);
+	ingest_free(put->body.ingest);
 	buffer_release(&put->header_blob);
 	arena_free(put->arena);
 	free(put);

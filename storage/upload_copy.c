@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "storage/helpers.h"
 #include "storage/store_internal.h"
-#include "storage/upload_body.h"
+#include "storage/put_body.h"
 #include "storage/upload_cut.h"
 #include "storage/upload_internal.h"
 
@@ -17,7 +17,7 @@ enum { COPY_BLOCK_BYTES = 256 * 1024, COPY_SLICE_BYTES = 8 * 1024 * 1024, COPY_E
 struct copy_edge { /* bytes [from, to) of the copy, stored anew */
 	uint64_t from;
 	uint64_t to;
-	struct upload_body body; /* without ingest: there is no such edge */
+	struct put_body body; /* without ingest: there is no such edge */
 };
 
 struct upload_copy {
@@ -52,7 +52,7 @@ static int place(struct change *const change, struct error *const err)
 {
 	struct upload_copy *const copy = (struct upload_copy *)change;
 	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (copy->edges[i].body.ingest != NULL && upload_body_place(&copy->edges[i].body, err) != 0)
+		if (copy->edges[i].body.ingest != NULL && put_body_place(&copy->edges[i].body, err) != 0)
 			return -1;
 	return 0;
 }
@@ -93,7 +93,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (upload_call_find_open(&copy->call, db, NULL, NULL, &upload, err) != 0)
 		return -1;
 	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (copy->edges[i].body.ingest != NULL && upload_body_record(&copy->edges[i].body, db, err) != 0)
+		if (copy->edges[i].body.ingest != NULL && put_body_record(&copy->edges[i].body, db, err) != 0)
 			return -1;
 	join_segments(copy);
 	upload_set_describe(&copy->stored, copy->number, store_clock(store)->wall_ms(store_clock(store)), &copy->row);
@@ -107,7 +107,7 @@ static void committed(struct change *const change)
 	struct upload_copy *const copy = (struct upload_copy *)change;
 	for (size_t i = 0; i < COPY_EDGES; i++)
 		if (copy->edges[i].body.ingest != NULL)
-			upload_body_settle(&copy->edges[i].body, change);
+			put_body_settle(&copy->edges[i].body, change);
 	if (change->in_doubt)
 		copy->held_count = 0; /* its rows may come back: the packs stay referred to until the process ends */
 	upload_call_take_change(&copy->call);

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "storage/upload_body.h"
+#include "storage/put_body.h"
 #include "storage/upload_internal.h"
 
 struct upload_put {
 	struct upload_call call; /* first */
 	uint32_t number;
-	struct upload_body body;
+	struct put_body body;
 	enum checksum_algorithm algorithm; /* the upload's */
 	enum checksum_algorithm declared;  /* CHECKSUM_NONE: the client declares nothing */
 	struct upload_set_part row;        /* as committed */
@@ -19,7 +19,7 @@ struct upload_put {
 static int place(struct change *const change, struct error *const err)
 {
 	struct upload_put *const put = (struct upload_put *)change;
-	return upload_body_place(&put->body, err);
+	return put_body_place(&put->body, err);
 }
 
 static int apply(struct change *const change, struct db *const db, struct error *const err)
@@ -28,7 +28,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	struct store *const store = put->call.store;
 	const struct stored_part *const stored = ingest_part(put->body.ingest);
 	struct upload_row upload;
-	if (upload_call_find_open(&put->call, db, NULL, NULL, &upload, err) != 0 || upload_body_record(&put->body, db, err) != 0)
+	if (upload_call_find_open(&put->call, db, NULL, NULL, &upload, err) != 0 || put_body_record(&put->body, db, err) != 0)
 		return -1;
 	upload_set_describe(stored, put->number, store_clock(store)->wall_ms(store_clock(store)), &put->row);
 	if (upload_set_put(db, upload.part_set, stored, &put->row, err) != 0)
@@ -39,7 +39,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 static void committed(struct change *const change)
 {
 	struct upload_put *const put = (struct upload_put *)change;
-	upload_body_settle(&put->body, change);
+	put_body_settle(&put->body, change);
 	upload_call_take_change(&put->call);
 	upload_call_settle(&put->call);
 }

@@ -1,11 +1,12 @@
-/* Bytes of one part on their way in: an ingest, and what the client declared of them. A copied part has up to two. Internal to storage. */
-#ifndef STORAGE_UPLOAD_BODY_H
-#define STORAGE_UPLOAD_BODY_H
+/* The bytes of an object or of a part on their way in: an ingest, and what the client declared of them. A copied part has up to two. Internal
+ * to storage. */
+#ifndef STORAGE_PUT_BODY_H
+#define STORAGE_PUT_BODY_H
 
 #include "storage/committer.h"
 #include "storage/ingest.h"
 
-struct upload_body {
+struct put_body {
 	struct ingest *ingest;
 	bool has_md5;             /* declared */
 	uint8_t md5[16];
@@ -14,10 +15,10 @@ struct upload_body {
 	struct checksum actual;
 };
 /* On the committer: the bytes are in their place and are those that were declared; else bad_digest. */
-int upload_body_place(struct upload_body *body, struct error *err);
+int put_body_place(struct put_body *body, struct error *err);
 /* In the change: the packs that the bytes went to. */
-int upload_body_record(const struct upload_body *body, struct db *db, struct error *err);
+int put_body_record(const struct put_body *body, struct db *db, struct error *err);
 /* After the change. */
-void upload_body_settle(struct upload_body *body, const struct change *change);
+void put_body_settle(struct put_body *body, const struct change *change);
 
 #endif

@@ -1,4 +1,4 @@
-#include "storage/upload_body.h"
+#include "storage/put_body.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ static const struct checksum *find_checksum(const struct stored_part *const part
 	return part->checksum.algorithm == algorithm ? &part->checksum : &part->declared;
 }
 
-static int check_digests(struct upload_body *const body, const struct stored_part *const part, struct error *const err)
+static int check_digests(struct put_body *const body, const struct stored_part *const part, struct error *const err)
 {
 	if (body->has_md5 && memcmp(part->md5, body->md5, sizeof(body->md5)) != 0)
 		return error_set(err, ERROR_BAD_DIGEST, "The body's MD5 differs from the declared Content-MD5.");
@@ -25,14 +25,14 @@ static int check_digests(struct upload_body *const body, const struct stored_par
 		checksum_name(body->expected.algorithm));
 }
 
-int upload_body_place(struct upload_body *const body, struct error *const err)
+int put_body_place(struct put_body *const body, struct error *const err)
 {
 	if (ingest_place(body->ingest, err) != 0)
 		return -1;
 	return check_digests(body, ingest_part(body->ingest), err);
 }
 
-int upload_body_record(const struct upload_body *const body, struct db *const db, struct error *const err)
+int put_body_record(const struct put_body *const body, struct db *const db, struct error *const err)
 {
 	const struct pack_record *records = NULL;
 	const size_t count = ingest_packs(body->ingest, &records);
@@ -42,7 +42,7 @@ int upload_body_record(const struct upload_body *const body, struct db *const db
 	return 0;
 }
 
-void upload_body_settle(struct upload_body *const body, const struct change *const change)
+void put_body_settle(struct put_body *const body, const struct change *const change)
 {
 	if (!change->failed)
 		ingest_committed(body->ingest);
