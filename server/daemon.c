@@ -109,6 +109,8 @@ static int open_store(struct daemon *daemon, struct error *err)
 	const struct store_options options = {
 		.folder = daemon->folder.path, .metrics = daemon->metrics, .log = daemon->log,
 		.helper_threads = (unsigned)daemon->configuration->helpers, .fast_etags = fast_etags,
+		.lifecycle_day_ms = (int64_t)daemon->configuration->lifecycle_day * 1000,
+		.lifecycle_interval_ms = (int64_t)daemon->configuration->lifecycle_interval * 1000,
 		.gc = {
 			.interval_s = (unsigned)daemon->configuration->gc_interval,
 			.bytes_per_second = daemon->configuration->gc_rate * 1024 * 1024,

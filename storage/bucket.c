@@ -6,6 +6,7 @@
 #include "storage/account_row.h"
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
+#include "storage/lifecycle_cache.h"
 #include "storage/run_row.h"
 #include "storage/upload_row.h"
 #include "storage/version.h"
@@ -137,9 +138,23 @@ static int apply_delete(struct change *const base, struct db *const db, struct e
 	return bucket_row_remove(db, id, err);
 }
 
+/* Before `done`: whoever hears of the change finds the rules in force. */
+static void tell_lifecycle(const struct bucket_change *const change)
+{
+	static const struct span none = {NULL, 0};
+	struct lifecycle_cache *const cache = store_lifecycle_cache(change->store);
+	if (change->change.apply == apply_delete)
+		lifecycle_cache_set(cache, change->name, none);
+	for (size_t i = 0; i < change->edit.document_count; i++)
+		if (change->edit.documents[i].kind == BUCKET_LIFECYCLE)
+			lifecycle_cache_set(cache, change->name, change->edit.documents[i].bytes);
+}
+
 static void committed(struct change *const base)
 {
 	struct bucket_change *const change = (struct bucket_change *)base;
+	if (!change->change.failed)
+		tell_lifecycle(change);
 	change->done(change->owner);
 }
 

@@ -8,6 +8,7 @@ static const char SQL_BUCKET_LIST[] =
 	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account"
 	" WHERE b.name > ?1 AND b.name >= ?2 AND (?3 = 1 OR a.namespace = ?4) ORDER BY b.name LIMIT ?5";
 static const char SQL_BUCKET_ADD[] = "INSERT INTO buckets (name, account, created_ms) VALUES (?1, ?2, ?3)";
+static const char SQL_BUCKET_VERSIONING[] = "SELECT versioning FROM buckets WHERE id = ?1";
 static const char SQL_BUCKET_SET_VERSIONING[] = "UPDATE buckets SET versioning = ?2 WHERE id = ?1";
 static const char SQL_BUCKET_SET_ETAG_POLICY[] = "UPDATE buckets SET etag_policy = ?2 WHERE id = ?1";
 static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
@@ -118,6 +119,21 @@ int bucket_row_add(struct db *const db, const struct span name, const int64_t ac
 	db_bind_i64(statement, 2, account);
 	db_bind_i64(statement, 3, now_ms);
 	return db_execute(statement, err);
+}
+
+int bucket_row_versioning(struct db *const db, const int64_t id, enum bucket_versioning *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_VERSIONING, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out = (enum bucket_versioning)db_column_i64(statement, 0);
+	db_reset(statement);
+	if (got == 0)
+		return error_set(err, ERROR_NO_BUCKET, "The bucket does not exist any more.");
+	return got == 1 ? 0 : -1;
 }
 
 static int set_number(struct db *const db, const char *const sql, const int64_t id, const int64_t value, struct error *const err)

@@ -19,6 +19,7 @@ struct bucket_row_scan {
 int bucket_row_list(struct db *db, const struct bucket_row_scan *scan, struct arena *arena, struct bucket **out, size_t *out_count,
 	struct error *err);
 int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now_ms, struct error *err);
+int bucket_row_versioning(struct db *db, int64_t id, enum bucket_versioning *out, struct error *err); /* no_bucket */
 int bucket_row_set_versioning(struct db *db, int64_t id, enum bucket_versioning versioning, struct error *err);
 int bucket_row_set_etag_policy(struct db *db, int64_t id, enum etag_policy policy, struct error *err);
 int bucket_row_remove(struct db *db, int64_t id, struct error *err);

@@ -12,11 +12,13 @@
 #include "storage/checkpointer.h"
 #include "storage/committer.h"
 #include "storage/pack_row.h"
+#include "storage/lifecycle_cache.h"
+#include "storage/lifecycle_worker.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
 #include "storage/sweeper.h"
 
-enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4 };
+enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000 };
 
 struct reader_out { /* a connection that somebody has */
 	struct db *db;
@@ -36,6 +38,8 @@ struct store {
 	struct committer *committer;
 	struct checkpointer *checkpointer;
 	struct sweeper *sweeper;
+	struct lifecycle_cache *lifecycle_cache;
+	struct lifecycle_worker *lifecycle_worker;
 	struct pack_touches *touches;
 	struct gc *gc;
 	struct step_watch *watch;
@@ -140,7 +144,7 @@ static int open_catalog(struct store *const store, struct error *const err)
 	struct db *const db = catalog_open(store->catalog_path, err);
 	if (db == NULL)
 		return -1;
-	if (recover(store, db, err) != 0) {
+	if (recover(store, db, err) != 0 || lifecycle_cache_load(store->lifecycle_cache, db, err) != 0) {
 		db_close(db);
 		return -1;
 	}
@@ -159,12 +163,16 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->metrics = options->metrics;
 	store->log = options->log;
 	store->fast_etags = options->fast_etags;
+	const int64_t day_ms = options->lifecycle_day_ms > 0 ? options->lifecycle_day_ms : DAY_MS;
+	store->lifecycle_cache = lifecycle_cache_new(day_ms);
 	if (file_make_folder(options->folder, 0700, err) == 0) {
 		store->helpers = helpers_start(options->helper_threads != 0 ? options->helper_threads : HELPER_THREADS);
 		if (open_packs(store, options, err) == 0 && open_catalog(store, err) == 0 &&
 		    (store->checkpointer = checkpointer_start(store->catalog_path, err)) != NULL) {
 			store->watch = step_watch_start(store->clock);
 			store->sweeper = sweeper_start(store);
+			store->lifecycle_worker = lifecycle_worker_start(store,
+				options->lifecycle_interval_ms > 0 ? options->lifecycle_interval_ms : LIFECYCLE_INTERVAL_MS, day_ms);
 			store->gc = gc_start(store, &options->gc);
 			return store;
 		}
@@ -178,6 +186,7 @@ void store_close(struct store *const store)
 	if (store == NULL)
 		return;
 	gc_stop(store->gc);
+	lifecycle_worker_stop(store->lifecycle_worker);
 	sweeper_stop(store->sweeper);
 	checkpointer_stop(store->checkpointer);
 	for (size_t i = 0; i < store->reader_count; i++)
@@ -189,6 +198,7 @@ void store_close(struct store *const store)
 		pack_store_close(store->packs);
 	if (store->chunk_index != NULL)
 		chunk_index_close(store->chunk_index);
+	lifecycle_cache_free(store->lifecycle_cache);
 	pack_touches_free(store->touches);
 	ASSERT(store->readers_out_count == 0);
 	free(store->readers_out);
@@ -250,6 +260,11 @@ const struct clock_source *store_clock(const struct store *const store)
 bool store_fast_etags(const struct store *const store)
 {
 	return store->fast_etags;
+}
+
+struct lifecycle_cache *store_lifecycle_cache(struct store *const store)
+{
+	return store->lifecycle_cache;
 }
 
 struct metrics *store_metrics(const struct store *const store)

@@ -23,6 +23,8 @@ struct store_options {
 	uint64_t pack_max_bytes;             /* 0: 64 MiB */
 	bool fast_etags;                     /* policy of buckets that have none of their own (bucket.h) */
 	bool memory_packs;                   /* tests: packs in memory */
+	int64_t lifecycle_day_ms;            /* what counts as a day in lifecycle rules; 0: 24 hours */
+	int64_t lifecycle_interval_ms;       /* between two walks of the lifecycle worker; 0: an hour */
 	struct gc_options gc;                /* zeros: gc works only when asked to */
 };
 /* A folder with packs and without a catalog is refused (corrupt). */
@@ -37,6 +39,7 @@ struct step_watch *store_step_watch(struct store *store);
 struct gc *store_gc(struct store *store);
 const struct clock_source *store_clock(const struct store *store);
 bool store_fast_etags(const struct store *store);
+struct lifecycle_cache *store_lifecycle_cache(struct store *store);
 
 /* A reading connection of the catalog, for the time of a few statements; always give it back. NULL with the error set. */
 struct db *store_reader_take(struct store *store, struct error *err);

@@ -3,6 +3,7 @@
 #include "api/s3/copy_object.h"
 
 #include "api/object_reply.h"
+#include "api/s3/bucket_lifecycle.h"
 #include "api/s3/checksum_headers.h"
 #include "api/s3/checksum_xml.h"
 #include "api/s3/copy_source.h"
@@ -194,5 +195,6 @@ enum next copy_object_resume(struct exchange *const exchange)
 		return exchange_fail(exchange, &err);
 	copy_source_add_version(exchange, &state->source);
 	object_request_add_version(exchange, &object);
+	bucket_lifecycle_add_expiration(exchange, &object);
 	return reply(exchange, &object);
 }

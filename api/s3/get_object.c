@@ -1,6 +1,7 @@
 #include "api/s3/get_object.h"
 
 #include "api/object_reply.h"
+#include "api/s3/bucket_lifecycle.h"
 #include "api/s3/checksum_headers.h"
 #include "api/s3/object_request.h"
 #include "api/s3/s3_error.h"
@@ -115,6 +116,7 @@ static void add_headers(struct exchange *const exchange, const struct object *co
 {
 	const struct get_object *const state = exchange->state;
 	const unsigned tags = tag_set_count(object->tags);
+	bucket_lifecycle_add_expiration(exchange, object);
 	if (tags > 0)
 		exchange_add_header(exchange, "x-amz-tagging-count", arena_format(exchange->arena, "%u", tags));
 	if (object->storage_class != STORAGE_STANDARD)

@@ -5,6 +5,7 @@
 #include "api/s3/put_object.h"
 
 #include "api/object_reply.h"
+#include "api/s3/bucket_lifecycle.h"
 #include "api/s3/checksum_headers.h"
 #include "api/s3/copy_object.h"
 #include "api/s3/object_headers.h"
@@ -149,6 +150,7 @@ enum next put_object_resume(struct exchange *const exchange)
 		return reply_failed(exchange, state, &err);
 	object_reply_add_identity(exchange, &object);
 	object_request_add_version(exchange, &object);
+	bucket_lifecycle_add_expiration(exchange, &object);
 	checksum_headers_add(exchange, &object.checksum, 0);
 	checksum_headers_add_type(exchange, &object.checksum);
 	return exchange_reply_empty(exchange, 200);

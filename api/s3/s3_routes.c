@@ -6,6 +6,7 @@
 #include "api/s3/bucket_acl.h"
 #include "api/s3/bucket_cors.h"
 #include "api/s3/bucket_fixed.h"
+#include "api/s3/bucket_lifecycle.h"
 #include "api/s3/bucket_policy.h"
 #include "api/s3/bucket_setting.h"
 #include "api/s3/bucket_tagging.h"
@@ -70,6 +71,9 @@ const struct route s3_routes[] = {
 	SETTING_DELETE("cors", "DeleteBucketCors", delete_bucket_cors_begin),
 	{METHOD_OPTIONS, BUCKET, NULL, ACCESS_ANYONE, BODY_NONE, &face_s3, "Preflight", preflight_begin, NULL, NULL},
 	{METHOD_OPTIONS, OBJECT, NULL, ACCESS_ANYONE, BODY_NONE, &face_s3, "Preflight", preflight_begin, NULL, NULL},
+	SETTING_GET("lifecycle", "GetBucketLifecycleConfiguration", get_bucket_lifecycle_begin),
+	SETTING_PUT("lifecycle", "PutBucketLifecycleConfiguration", put_bucket_lifecycle_finish),
+	SETTING_DELETE("lifecycle", "DeleteBucketLifecycle", delete_bucket_lifecycle_begin),
 	SETTING_GET("ownershipControls", "GetBucketOwnershipControls", get_ownership_controls_begin),
 	SETTING_PUT("ownershipControls", "PutBucketOwnershipControls", put_ownership_controls_finish),
 	SETTING_DELETE("ownershipControls", "DeleteBucketOwnershipControls", delete_ownership_controls_begin),
