@@ -10,7 +10,7 @@ import urllib.parse
 
 TEST, ENDPOINT, FOLDER = sys.argv[1:]
 URL = urllib.parse.urlsplit(ENDPOINT)
-CA = os.environ.get('AWS_CA_BUNDLE')
+CA = os.environ.get('AWS_CA_BUNDLE') or os.environ.get('SSL_CERT_FILE')
 KEY, SECRET, REGION = os.environ['AWS_ACCESS_KEY_ID'], os.environ['AWS_SECRET_ACCESS_KEY'], os.environ['AWS_DEFAULT_REGION']
 DATA = open(os.path.join(FOLDER, 'data.bin'), 'rb').read()
 

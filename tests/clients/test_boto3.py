@@ -522,7 +522,7 @@ class Boto3Checksums(Boto3Case):
 import boto3, os, sys
 s3 = boto3.client('s3', endpoint_url=sys.argv[1], verify=sys.argv[2] or None)
 data = os.urandom(300_000)
-for algorithm in ('CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256', 'SHA512', 'MD5', 'XXHASH64', 'XXHASH3', 'XXHASH128'):
+for algorithm in ('CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256', 'SHA512', 'XXHASH64', 'XXHASH3', 'XXHASH128'):
     sent = s3.put_object(Bucket='boto3', Key='crt', Body=data, ChecksumAlgorithm=algorithm)['Checksum' + algorithm]
     got = s3.get_object(Bucket='boto3', Key='crt')
     assert got['Checksum' + algorithm] == sent, algorithm
@@ -531,7 +531,7 @@ for algorithm in ('CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256', 'SHA512', 'M
 '''
         done = self.run_program(importable_python(), '-c', script, self.endpoint, self.daemon.ca if self.tls else '',
                                 PYTHONPATH=os.pathsep.join([CRT, os.path.dirname(os.path.dirname(boto3.__file__))]))
-        self.assertEqual(len(done.stdout.split()), 10, done.stdout)
+        self.assertEqual(len(done.stdout.split()), 9, done.stdout)
 
 
 def importable_python():
@@ -566,7 +566,6 @@ class Boto3Objects(Boto3Case):
             self.assertSame(got['Body'].read(), data)
             if key == 'copy':
                 self.assertEqual((got['Metadata'], got['ContentType']), ({'kept': 'yes'}, 'text/x-kept'))
-        self.assertCalled('CopyObject', 'UploadPartCopy')
         self.s3.copy_object(Bucket=self.bucket, Key='copy', CopySource={'Bucket': self.bucket, 'Key': 'copy'}, MetadataDirective='REPLACE', Metadata={'new': '1'})
         self.assertEqual(self.s3.head_object(Bucket=self.bucket, Key='copy')['Metadata'], {'new': '1'})
         self.refused(400, 'InvalidRequest', self.s3.copy_object, Bucket=self.bucket, Key='copy', CopySource={'Bucket': self.bucket, 'Key': 'copy'})

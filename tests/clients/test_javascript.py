@@ -16,6 +16,7 @@ MISSING = 'Node.js or its packages are not installed (setup/clients)'
 
 
 class NodeCase(ClientCase):
+    ca_variable = 'NODE_EXTRA_CA_CERTS'
     script = None
 
     @classmethod
@@ -38,7 +39,7 @@ class JavascriptSdk(NodeCase):
 
     def test_objects(self):
         self.node('objects')
-        self.assertCalled('PutObject', 'CopyObject', 'GetObject')
+        self.assertCalled('PutObject', 'GetObject')
 
     def test_streams(self):
         self.node('streams')
@@ -71,7 +72,7 @@ class MinioJs(NodeCase):
 
     def test_objects(self):
         self.node('objects')
-        self.assertCalled('PutObject', 'CopyObject', 'GetObject')
+        self.assertCalled('PutObject', 'GetObject')
 
     def test_files(self):
         self.node('files')
@@ -85,7 +86,7 @@ class MinioJs(NodeCase):
 
     def test_buckets(self):
         self.node('buckets')
-        self.assertCalled('BucketVersioning' if self.called('BucketVersioning') else 'PutBucketVersioning')
+        self.assertCalled('PutBucketVersioning')
 
 
 if __name__ == '__main__':

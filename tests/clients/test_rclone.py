@@ -1,6 +1,6 @@
 """rclone with provider Other: Debian's version and the current one.
 
-Settings: a remote's provider, keys, endpoint and region; the CA by --ca-cert, which is rclone's way to name one. Exception: --s3-upload-cutoff and
+Settings: a remote's provider, keys, endpoint and region; the CA in SSL_CERT_FILE. Exception: --s3-upload-cutoff and
 --s3-chunk-size in the multipart test, whose defaults (200 MiB) would make it slow; --transfers is left as it is.
 """
 import os
@@ -14,6 +14,7 @@ CURRENT = installed('rclone')
 
 class RcloneCase(ClientCase):
     agent = '^rclone/'
+    ca_variable = 'SSL_CERT_FILE'
     program = None
 
     @classmethod
@@ -30,8 +31,7 @@ region = {REGION}
 
     @classmethod
     def rclone(cls, *arguments, check=True, data=None):
-        ca = ['--ca-cert', cls.daemon.ca] if cls.tls else []
-        return cls.run_program(cls.program, *ca, *arguments, check=check, data=data)
+        return cls.run_program(cls.program, *arguments, check=check, data=data)
 
 
 class RcloneTests:
@@ -76,7 +76,6 @@ class RcloneTests:
         self.rclone('copyto', 'remote:rclone/large.bin', path + '.back')
         self.assertSame(read(path + '.back'), data)
         self.rclone('copyto', *small_parts, 'remote:rclone/large.bin', 'remote:rclone/large.copy')
-        self.assertTrue(self.called('CopyObject') or self.called('UploadPartCopy'))
         self.rclone('copyto', 'remote:rclone/large.copy', path + '.copy')
         self.assertSame(read(path + '.copy'), data)
         reply = self.daemon.request('HEAD', '/rclone/large.bin')
@@ -86,7 +85,6 @@ class RcloneTests:
         source = self.plant('move')
         self.rclone('copy', source, 'remote:rclone/move')
         self.rclone('move', 'remote:rclone/move', 'remote:rclone/moved')
-        self.assertCalled('CopyObject')
         self.assertEqual(self.rclone('lsf', '-R', '--files-only', 'remote:rclone/move', check=False).stdout, '')
         self.rclone('check', source, 'remote:rclone/moved')
         self.assertIn('2001-09-09', self.rclone('lsl', 'remote:rclone/moved').stdout)
@@ -97,8 +95,8 @@ class RcloneTests:
         self.rclone('copyto', 'remote:rclone/stream', self.path('stream'))
         self.assertSame(read(self.path('stream')), data)
         self.assertEqual(md5(data), self.rclone('md5sum', 'remote:rclone/stream').stdout.split()[0])
-        piece = self.run_program(self.program, *(['--ca-cert', self.daemon.ca] if self.tls else []), 'cat', '--offset', '5', '--count', '0', 'remote:rclone/stream')
-        self.assertEqual(piece.stdout, '')
+        self.rclone('rcat', 'remote:rclone/text', data=b'0123456789')
+        self.assertEqual(self.rclone('cat', '--offset', '5', '--count', '3', 'remote:rclone/text').stdout, '567')
 
     def test_sizes_and_removal(self):
         self.rclone('copy', self.plant('purge'), 'remote:rclone-purge/x')

@@ -11,11 +11,11 @@ RESTIC = program('/usr/bin/restic', 'restic')
 @both_schemes
 class Restic(ClientCase):
     agent = '^MinIO '
+    ca_variable = 'SSL_CERT_FILE'
 
     @classmethod
     def restic(cls, *arguments, check=True):
-        ca = ['--cacert', cls.daemon.ca] if cls.tls else []
-        return cls.run_program(RESTIC, *ca, '-r', f's3:{cls.endpoint}/restic/repository', *arguments, check=check, RESTIC_PASSWORD='test')
+        return cls.run_program(RESTIC, '-r', f's3:{cls.endpoint}/restic/repository', *arguments, check=check, RESTIC_PASSWORD='test')
 
     def test_backup_check_restore_prune(self):
         source = self.path('source')

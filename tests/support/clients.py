@@ -95,6 +95,7 @@ class ClientCase(unittest.TestCase):
     tls = True
     agent = None       # a regular expression that the client's User-Agent matches; None: it sends none, and its key tells its requests
     arguments = ()     # further ones for deltabucketd
+    ca_variable = 'AWS_CA_BUNDLE'  # how environment() names the CA's file
     keys = None        # id and secret of a key of the default account, made for the class
 
     @classmethod
@@ -154,12 +155,11 @@ class ClientCase(unittest.TestCase):
 
     @classmethod
     def environment(cls, **more):
-        """For a client's process: a home of its own, the keys, the region and the CA by every name that clients know."""
+        """For a client's process: a home of its own, the keys, the region and the CA."""
         every = {'PATH': os.environ['PATH'], 'HOME': cls.folder, 'LANG': 'C.UTF-8', 'TMPDIR': cls.folder, 'AWS_ACCESS_KEY_ID': cls.keys[0],
                  'AWS_SECRET_ACCESS_KEY': cls.keys[1], 'AWS_DEFAULT_REGION': REGION, 'AWS_REGION': REGION}
         if cls.tls:
-            for name in ('AWS_CA_BUNDLE', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'NODE_EXTRA_CA_CERTS', 'CURL_CA_BUNDLE'):
-                every[name] = cls.daemon.ca
+            every[cls.ca_variable] = cls.daemon.ca
         every.update(more)
         return every
 
