@@ -1,50 +1,15 @@
 /* One table of small nodes. A node with an index or an open file stands in the list of the recently used; trimming walks that list from its
  * old end and takes what is neither pinned nor needed. What is taken is freed and closed after the lock is left. */
-#include "storage/pack_cache.h"
+#include "storage/pack_cache_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
 #include "storage/little_endian.h"
 #include "storage/pack_table.h"
 
-enum { CACHE_FIRST_BUCKETS = 64, CACHE_TRIM_BATCH = 16 };
-
-struct pack {
-	struct pack *chained;  /* in its bucket */
-	struct pack *newer;    /* in the list of the recently used */
-	struct pack *older;
-	struct pack_id id;
-	struct pack_id file;   /* names the file */
-	uint64_t length;
-	unsigned references;
-	unsigned reads[2];     /* by turn */
-	unsigned turn;
-	unsigned pins;
-	bool known;            /* exists; otherwise the node only carries holds or pins */
-	bool retiring;
-	bool replaced;         /* in no bucket any more: lives for its pins, another node has its place */
-	bool listed;
-	enum pack_cache_mode mode;
-	struct pack_index *index;
-	size_t index_bytes;    /* as counted in the cache's sum */
-	struct backend_file *opened;
-};
-
-struct pack_cache {
-	struct backend *backend;
-	struct pack_cache_limits limits;
-	struct lock lock;
-	struct pack **buckets;
-	size_t bucket_count;
-	size_t pack_count;
-	struct pack *newest;
-	struct pack *oldest;
-	size_t index_bytes;
-	unsigned open_files;
-};
+enum { CACHE_FIRST_BUCKETS = 64 };
 
 struct pack_cache *pack_cache_new(struct backend *const backend, const struct pack_cache_limits *const limits)
 {
@@ -80,7 +45,7 @@ void pack_cache_free(struct pack_cache *const cache)
 }
 
 /* Ids are random, so any of their bytes make a bucket. */
-static struct pack **cache_link(const struct pack_cache *const cache, const struct pack_id *const id)
+struct pack **pack_cache_link(const struct pack_cache *const cache, const struct pack_id *const id)
 {
 	struct pack **link = &cache->buckets[little_endian_get(id->bytes, 8) & (cache->bucket_count - 1)];
 	while (*link != NULL && !pack_id_equal(&(*link)->id, id))
@@ -99,14 +64,14 @@ static void cache_grow(struct pack_cache *const cache)
 			struct pack *const pack = old[i];
 			old[i] = pack->chained;
 			pack->chained = NULL;
-			*cache_link(cache, &pack->id) = pack;
+			*pack_cache_link(cache, &pack->id) = pack;
 		}
 	free(old);
 }
 
-static struct pack *cache_find_or_add(struct pack_cache *const cache, const struct pack_id *const id)
+struct pack *pack_cache_find_or_add(struct pack_cache *const cache, const struct pack_id *const id)
 {
-	struct pack *const found = *cache_link(cache, id);
+	struct pack *const found = *pack_cache_link(cache, id);
 	if (found != NULL)
 		return found;
 	if (cache->pack_count >= cache->bucket_count)
@@ -114,7 +79,7 @@ static struct pack *cache_find_or_add(struct pack_cache *const cache, const stru
 	struct pack *const pack = memory_new(sizeof *pack);
 	pack->id = *id;
 	pack->file = *id;
-	*cache_link(cache, id) = pack;
+	*pack_cache_link(cache, id) = pack;
 	cache->pack_count++;
 	return pack;
 }
@@ -147,13 +112,6 @@ static void cache_count_index(struct pack_cache *const cache, struct pack *const
 	pack->index_bytes = pack->index != NULL ? pack_index_memory(pack->index) : 0;
 	cache->index_bytes += pack->index_bytes;
 }
-
-/* What left the cache under the lock, to be let go of without it. */
-struct cache_garbage {
-	struct pack_index *indexes[CACHE_TRIM_BATCH];
-	struct backend_file *files[CACHE_TRIM_BATCH];
-	size_t count;
-};
 
 static void cache_drop_index(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
 {
@@ -189,13 +147,8 @@ static void cache_trim(struct pack_cache *const cache, struct cache_garbage *con
 	}
 }
 
-static bool pack_is_held(const struct pack *const pack)
-{
-	return pack->references > 0 || pack->reads[0] > 0 || pack->reads[1] > 0;
-}
-
 /* Frees the node once nobody knows, holds or pins it. */
-static void cache_forget_if_idle(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
+void pack_cache_forget_if_idle(struct pack_cache *const cache, struct pack *const pack, struct cache_garbage *const garbage)
 {
 	if (pack->known || pack_is_held(pack) || pack->pins > 0 || garbage->count == CACHE_TRIM_BATCH)
 		return;
@@ -204,13 +157,13 @@ static void cache_forget_if_idle(struct pack_cache *const cache, struct pack *co
 	garbage->count++;
 	cache_unlist(cache, pack);
 	if (!pack->replaced) {
-		*cache_link(cache, &pack->id) = pack->chained;
+		*pack_cache_link(cache, &pack->id) = pack->chained;
 		cache->pack_count--;
 	}
 	free(pack);
 }
 
-static void cache_leave(struct pack_cache *const cache, struct cache_garbage *const garbage)
+void pack_cache_leave(struct pack_cache *const cache, struct cache_garbage *const garbage)
 {
 	cache_trim(cache, garbage);
 	lock_leave(&cache->lock);
@@ -227,7 +180,7 @@ void pack_cache_add(struct pack_cache *const cache, const struct pack_id *const 
 	ASSERT(index != NULL || mode == PACK_CACHE_SAVED);
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
-	struct pack *const pack = cache_find_or_add(cache, id);
+	struct pack *const pack = pack_cache_find_or_add(cache, id);
 	ASSERT(!pack->known && pack->index == NULL);
 	pack->known = true;
 	pack->length = length;
@@ -235,23 +188,23 @@ void pack_cache_add(struct pack_cache *const cache, const struct pack_id *const 
 	pack->index = index;
 	cache_count_index(cache, pack);
 	cache_touch(cache, pack);
-	cache_leave(cache, &garbage);
+	pack_cache_leave(cache, &garbage);
 }
 
 void pack_cache_set_mode(struct pack_cache *const cache, const struct pack_id *const id, const enum pack_cache_mode mode)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
+	struct pack *const pack = *pack_cache_link(cache, id);
 	if (pack != NULL)
 		pack->mode = mode;
-	cache_leave(cache, &garbage);
+	pack_cache_leave(cache, &garbage);
 }
 
 enum pack_cache_mode pack_cache_mode(struct pack_cache *const cache, const struct pack_id *const id)
 {
 	lock_enter(&cache->lock);
-	const struct pack *const pack = *cache_link(cache, id);
+	const struct pack *const pack = *pack_cache_link(cache, id);
 	const enum pack_cache_mode mode = pack != NULL ? pack->mode : PACK_CACHE_SAVED;
 	lock_leave(&cache->lock);
 	return mode;
@@ -260,7 +213,7 @@ enum pack_cache_mode pack_cache_mode(struct pack_cache *const cache, const struc
 void pack_cache_add_record(struct pack_cache *const cache, const struct pack_record *const record)
 {
 	lock_enter(&cache->lock);
-	struct pack *const pack = cache_find_or_add(cache, &record->id);
+	struct pack *const pack = pack_cache_find_or_add(cache, &record->id);
 	ASSERT(!pack->known && pack->index == NULL);
 	pack->known = true;
 	pack->file = *pack_record_file(record);
@@ -273,22 +226,22 @@ void pack_cache_remove(struct pack_cache *const cache, const struct pack_id *con
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
+	struct pack *const pack = *pack_cache_link(cache, id);
 	if (out_file != NULL)
 		*out_file = pack != NULL ? pack->file : *id;
 	if (pack != NULL) {
 		pack->known = false;
 		pack->mode = PACK_CACHE_SAVED;
-		cache_forget_if_idle(cache, pack, &garbage);
+		pack_cache_forget_if_idle(cache, pack, &garbage);
 	}
-	cache_leave(cache, &garbage);
+	pack_cache_leave(cache, &garbage);
 }
 
 void pack_cache_replace(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
-	struct pack **const link = cache_link(cache, id);
+	struct pack **const link = pack_cache_link(cache, id);
 	struct pack *const old = *link;
 	ASSERT(old != NULL && old->known && old->mode == PACK_CACHE_SAVED);
 	struct pack *const pack = memory_new(sizeof *pack);
@@ -300,14 +253,14 @@ void pack_cache_replace(struct pack_cache *const cache, const struct pack_id *co
 	old->known = false;
 	old->replaced = true;
 	old->references = old->reads[0] = old->reads[1] = 0;
-	cache_forget_if_idle(cache, old, &garbage);
-	cache_leave(cache, &garbage);
+	pack_cache_forget_if_idle(cache, old, &garbage);
+	pack_cache_leave(cache, &garbage);
 }
 
 bool pack_cache_knows(struct pack_cache *const cache, const struct pack_id *const id)
 {
 	lock_enter(&cache->lock);
-	const struct pack *const pack = *cache_link(cache, id);
+	const struct pack *const pack = *pack_cache_link(cache, id);
 	const bool known = pack != NULL && pack->known;
 	lock_leave(&cache->lock);
 	return known;
@@ -324,103 +277,6 @@ size_t pack_cache_list(struct pack_cache *const cache, struct pack_id **const ou
 				(*out_packs)[count++] = pack->id;
 	lock_leave(&cache->lock);
 	return count;
-}
-
-bool pack_cache_refer(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
-	const bool granted = pack != NULL && pack->known && !pack->retiring;
-	if (granted)
-		pack->references++;
-	lock_leave(&cache->lock);
-	return granted;
-}
-
-void pack_cache_refer_again(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	lock_enter(&cache->lock);
-	cache_find_or_add(cache, id)->references++;
-	lock_leave(&cache->lock);
-}
-
-void pack_cache_unrefer(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	struct cache_garbage garbage = {0};
-	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
-	ASSERT(pack != NULL && pack->references > 0); /* invariant 5 */
-	pack->references--;
-	cache_forget_if_idle(cache, pack, &garbage);
-	cache_leave(cache, &garbage);
-}
-
-bool pack_cache_is_referred(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	lock_enter(&cache->lock);
-	const struct pack *const pack = *cache_link(cache, id);
-	const bool referred = pack != NULL && pack->references > 0;
-	lock_leave(&cache->lock);
-	return referred;
-}
-
-void pack_cache_retire(struct pack_cache *const cache, const struct pack_id *const id, const bool is_retiring)
-{
-	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
-	if (pack != NULL)
-		pack->retiring = is_retiring;
-	lock_leave(&cache->lock);
-}
-
-unsigned pack_cache_hold(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	lock_enter(&cache->lock);
-	struct pack *const pack = cache_find_or_add(cache, id);
-	const unsigned turn = pack->turn;
-	pack->reads[turn]++;
-	lock_leave(&cache->lock);
-	return turn;
-}
-
-void pack_cache_unhold(struct pack_cache *const cache, const struct pack_id *const id, const unsigned turn)
-{
-	struct cache_garbage garbage = {0};
-	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
-	ASSERT(turn < 2 && pack != NULL && pack->reads[turn] > 0); /* invariant 5 */
-	pack->reads[turn]--;
-	cache_forget_if_idle(cache, pack, &garbage);
-	cache_leave(cache, &garbage);
-}
-
-bool pack_cache_turn(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
-	const bool can_turn = pack == NULL || pack->reads[!pack->turn] == 0;
-	if (can_turn && pack != NULL)
-		pack->turn = !pack->turn;
-	lock_leave(&cache->lock);
-	return can_turn;
-}
-
-bool pack_cache_is_read_from_before(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	lock_enter(&cache->lock);
-	const struct pack *const pack = *cache_link(cache, id);
-	const bool is_read = pack != NULL && pack->reads[!pack->turn] > 0;
-	lock_leave(&cache->lock);
-	return is_read;
-}
-
-bool pack_cache_is_held(struct pack_cache *const cache, const struct pack_id *const id)
-{
-	lock_enter(&cache->lock);
-	const struct pack *const pack = *cache_link(cache, id);
-	const bool held = pack != NULL && pack_is_held(pack);
-	lock_leave(&cache->lock);
-	return held;
 }
 
 static int cache_load_index(struct pack_cache *const cache, struct pack *const pack, const uint64_t length, struct error *const err)
@@ -479,7 +335,7 @@ static struct pack *cache_try_pin(struct pack_cache *const cache, const struct p
 {
 	*out_replaced = false;
 	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
+	struct pack *const pack = *pack_cache_link(cache, id);
 	if (pack == NULL || !pack->known) {
 		lock_leave(&cache->lock);
 		cache_unknown(id, err);
@@ -517,8 +373,8 @@ void pack_cache_unpin(struct pack_cache *const cache, struct pack *const pack)
 	lock_enter(&cache->lock);
 	ASSERT(pack->pins > 0);
 	pack->pins--;
-	cache_forget_if_idle(cache, pack, &garbage);
-	cache_leave(cache, &garbage);
+	pack_cache_forget_if_idle(cache, pack, &garbage);
+	pack_cache_leave(cache, &garbage);
 }
 
 struct backend_file *pack_file(const struct pack *const pack)
@@ -564,7 +420,7 @@ void pack_cache_extend(struct pack_cache *const cache, const struct pack_id *con
 	const struct pack_entry *const entries, const uint32_t count, uint32_t *const out_first, uint64_t *const out_length)
 {
 	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
+	struct pack *const pack = *pack_cache_link(cache, id);
 	ASSERT(pack != NULL && pack->known && pack->mode == PACK_CACHE_GROWING);
 	*out_first = pack->index->count;
 	pack_index_add_xorb(pack->index, xorb, entries, count);
@@ -577,7 +433,7 @@ void pack_cache_extend(struct pack_cache *const cache, const struct pack_id *con
 void pack_cache_cut(struct pack_cache *const cache, const struct pack_id *const id, const uint32_t chunks)
 {
 	lock_enter(&cache->lock);
-	struct pack *const pack = *cache_link(cache, id);
+	struct pack *const pack = *pack_cache_link(cache, id);
 	ASSERT(pack != NULL && pack->known && pack->mode == PACK_CACHE_GROWING);
 	pack_index_cut(pack->index, chunks);
 	pack->length = pack->index->length;

@@ -14,6 +14,7 @@ Suite *test_step_watch_suite(void);
 Suite *test_store_suite(void);
 Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
+Suite *test_pack_touches_suite(void);
 Suite *test_gc_suite(void);
 Suite *test_gc_kill_suite(void);
 Suite *test_tag_set_suite(void);
@@ -64,6 +65,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_store_suite,
 	test_store_kill_suite,
 	test_object_suite,
+	test_pack_touches_suite,
 	test_gc_suite,
 	test_gc_kill_suite,
 	test_tag_set_suite,

@@ -12,7 +12,9 @@
 #include "base/memory.h"
 #include "storage/db.h"
 #include "storage/pack_store_internal.h"
+#include "storage/part.h"
 #include "storage/store_internal.h"
+#include "storage/version.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -393,6 +395,59 @@ START_TEST(nothing_is_found_in_a_condemned_pack)
 }
 END_TEST
 
+/* As UploadPartCopy does: its rows come from a snapshot that is older than gc's. */
+START_TEST(rows_that_are_copied_keep_their_chunks)
+{
+	struct error err = {0};
+	struct round round;
+	put_many(MANY, 100);
+	store_fixture_reopen(&fixture);
+	const struct object object = find("many3");
+	struct db *const db = store_reader_take(fixture.store, &err);
+	struct part_range range = {.length = object.size};
+	struct version version;
+	ck_assert_int_eq(db_snapshot_begin(db, &err), 0);
+	ck_assert_int_eq(version_find_sequence(db, object.sequence, NULL, &version, &err), 1);
+	ck_assert_int_eq(part_set_load(db, version.part_set, version.contents, &range, &err), 0);
+	delete_many_but(8);
+	round_start(&round);
+	rest(300); /* gc has taken its view, in which the source is gone */
+	const struct pack_id pack = range.segments[0].pack;
+	ck_assert(!pack_store_refer(store_packs(fixture.store), &pack));
+	pack_store_refer_again(store_packs(fixture.store), &pack);
+	db_snapshot_end(db);
+	store_reader_give(fixture.store, db);
+	rest(300);
+	ck_assert(!atomic_load(&round.is_done));
+	uint8_t into[CHUNK_MAX_BYTES];
+	size_t len;
+	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack, range.segments[0].first, NULL, into, &len, &err), 0);
+	pack_store_unrefer(store_packs(fixture.store), &pack);
+	ck_assert_uint_eq(round_end(&round)->packs_compacted, 1);
+	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &pack, range.segments[0].first, NULL, into, &len, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	free(range.segments);
+	expect_many(0, MANY, 8, 100);
+}
+END_TEST
+
+START_TEST(an_idle_log_is_cut)
+{
+	for (unsigned i = 0; i < 600; i++) {
+		char key[16];
+		snprintf(key, sizeof key, "k%u", i);
+		put(key, 1000, i);
+	}
+	int64_t size = shell_number("stat -c %s catalog.db-wal");
+	ck_assert_int_gt(size, 1024 * 1024);
+	for (int i = 0; i < 100 && size > 0; i++) {
+		rest(100);
+		size = shell_number("stat -c %s catalog.db-wal");
+	}
+	ck_assert_int_eq(size, 0);
+}
+END_TEST
+
 START_TEST(a_condemned_pack_is_removed_after_the_next_start)
 {
 	put("a", LARGE, 1);
@@ -721,6 +776,8 @@ Suite *test_gc_suite(void)
 	tcase_add_test(one, a_connection_that_is_out_may_yet_hold);
 	tcase_add_test(one, an_upload_that_found_chunks_keeps_their_pack);
 	tcase_add_test(one, nothing_is_found_in_a_condemned_pack);
+	tcase_add_test(one, rows_that_are_copied_keep_their_chunks);
+	tcase_add_test(one, an_idle_log_is_cut);
 	tcase_add_test(one, a_condemned_pack_is_removed_after_the_next_start);
 	tcase_add_test(one, promised_packs_stay);
 	tcase_add_test(one, the_store_gives_space_back_by_itself);

@@ -244,6 +244,32 @@ START_TEST(a_stale_index_entry_is_ignored)
 }
 END_TEST
 
+/* A commit that broke off may come back at the next start, and its rows with it. */
+START_TEST(packs_that_a_commit_in_doubt_may_name_stay_held)
+{
+	struct pack_fixture fixture;
+	struct error err = {0};
+	pack_fixture_open(&fixture, PACK_FIXTURE_MEMORY, 0);
+	enum { LEN = 1000000 };
+	uint8_t *const bytes = fixture_bytes(FIXTURE_RANDOM, 1, LEN);
+	struct stored_stream stream;
+	pack_fixture_put(&fixture, span_of(bytes, LEN), 0, &stream);
+	pack_fixture_settle(&fixture);
+	struct pack_writer_end end;
+	pack_writer_end_init(&end);
+	struct ingest *const ingest = pack_fixture_ingest(&fixture, &end, true);
+	ck_assert_int_eq(pack_fixture_write(ingest, &end, span_of(bytes, LEN), 1, &err), 0);
+	ingest_in_doubt(ingest);
+	ingest_free(ingest);
+	pack_fixture_settle(&fixture);
+	ck_assert(pack_store_is_held(fixture.store, &stream.segments[0].pack));
+	pack_writer_end_release(&end);
+	stored_stream_release(&stream);
+	free(bytes);
+	pack_fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(a_pack_found_is_held_until_free)
 {
 	struct pack_fixture fixture;
@@ -528,6 +554,7 @@ Suite *test_ingest_suite(void)
 	tcase_add_loop_test(tcase, repeats_within_a_stream_are_stored_once, 0, PACK_FIXTURE_KINDS);
 	tcase_add_test(tcase, a_long_run_of_zeros_has_bounded_segments);
 	tcase_add_loop_test(tcase, a_stale_index_entry_is_ignored, 0, PACK_FIXTURE_KINDS);
+	tcase_add_test(tcase, packs_that_a_commit_in_doubt_may_name_stay_held);
 	tcase_add_loop_test(tcase, a_pack_found_is_held_until_free, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, an_aborted_ingest_leaves_no_files, 0, 4);
 	tcase_add_test(tcase, a_write_waits_for_slow_digests);
