@@ -1,8 +1,10 @@
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/keyring.h"
+#include "api/signing_key.h"
 #include "base/memory.h"
 
 static const uint8_t master_key[32] = {1, 2, 3};
@@ -112,6 +114,34 @@ START_TEST(unknown_and_revoked_keys_are_not_found)
 	ck_assert(span_equal_text(before->key_id, made.id)); /* a request that had it finishes with it */
 	ck_assert_int_eq(keyring_revoke(house.keyring, span_text(made.id), &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	close_house(&house);
+}
+END_TEST
+
+/* The second key lies before the first in the sorted set then, or behind it: what is kept for one place must not serve the other. */
+START_TEST(signing_keys_are_those_of_the_key_through_all_changes)
+{
+	static const char *const ids[] = {"MMMM", "AAAA", "ZZZZ"};
+	struct house house;
+	uint8_t key[32];
+	uint8_t expected[32];
+	struct error err = {0};
+	open_house(&house);
+	for (size_t i = 0; i < 3; i++) {
+		char secret[32];
+		snprintf(secret, sizeof secret, "secret-%zu", i);
+		add(&house, &(struct keyring_new_key){.namespace = "team", .id = ids[i], .secret = secret});
+		for (size_t j = 0; j <= i; j++) {
+			snprintf(secret, sizeof secret, "secret-%zu", j);
+			signing_key_derive(span_text(secret), span_text("20260202"), span_text("here"), expected);
+			const struct principal *const found = keyring_find_signing_key(house.keyring, span_text(ids[j]), span_text("20260202"),
+				span_text("here"), house.arena, key);
+			ck_assert(found != NULL && span_equal_text(found->key_id, ids[j]));
+			ck_assert_mem_eq(key, expected, sizeof key);
+		}
+	}
+	ck_assert_int_eq(keyring_revoke(house.keyring, span_text("MMMM"), &err), 0);
+	ck_assert_ptr_null(keyring_find_signing_key(house.keyring, span_text("MMMM"), span_text("20260202"), span_text("here"), house.arena, key));
 	close_house(&house);
 }
 END_TEST
@@ -266,6 +296,7 @@ Suite *test_keyring_suite(void)
 	tcase_add_test(tcase, a_new_key_is_found_by_id_and_token_at_once_and_after_reopening);
 	tcase_add_test(tcase, made_keys_are_all_different_and_long);
 	tcase_add_test(tcase, unknown_and_revoked_keys_are_not_found);
+	tcase_add_test(tcase, signing_keys_are_those_of_the_key_through_all_changes);
 	tcase_add_test(tcase, another_master_key_opens_nothing);
 	tcase_add_loop_test(tcase, texts_that_would_not_work_are_refused, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_test(tcase, an_id_can_be_given_once);
