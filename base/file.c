@@ -154,13 +154,14 @@ int file_read_all(const char *const path, struct buffer *const out, struct error
 	return result;
 }
 
-static int write_new(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)
+static int write_new(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, const bool durable,
+	struct error *const err)
 {
 	const int fd = ops->open(ops, path, O_WRONLY | O_CREAT | O_EXCL, mode);
 	if (fd < 0)
 		return error_set_errno(err, "cannot create %s", path);
 	int result = file_write_at(ops, fd, bytes, 0, path, err);
-	if (result == 0)
+	if (result == 0 && durable)
 		result = file_sync(ops, fd, path, err);
 	if (close(fd) != 0 && result == 0)
 		result = error_set_errno(err, "cannot close %s", path);
@@ -179,7 +180,8 @@ static int folder_of(const char *const path, char out[PATH_MAX], struct error *c
 	return 0;
 }
 
-int file_publish(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)
+static int file_replace(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode,
+	const bool durable, struct error *const err)
 {
 	uint8_t unique[8];
 	char suffix[2 * sizeof unique + 1];
@@ -191,12 +193,22 @@ int file_publish(const struct file_ops *const ops, const char *const path, const
 		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path, PATH_MAX - 1);
 	if (folder_of(path, folder, err) != 0)
 		return -1;
-	int result = write_new(ops, temp, bytes, mode, err);
+	int result = write_new(ops, temp, bytes, mode, durable, err);
 	if (result == 0 && ops->rename(ops, temp, path) != 0)
 		result = error_set_errno(err, "cannot rename %s to %s", temp, path);
 	if (result != 0)
 		ops->unlink(ops, temp);
-	return result == 0 ? file_sync_folder(ops, folder, err) : -1;
+	return result == 0 && durable ? file_sync_folder(ops, folder, err) : result;
+}
+
+int file_publish(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)
+{
+	return file_replace(ops, path, bytes, mode, true, err);
+}
+
+int file_place(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)
+{
+	return file_replace(ops, path, bytes, mode, false, err);
 }
 
 bool file_exists(const char *const path)

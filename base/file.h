@@ -33,6 +33,8 @@ int file_sync_folder(const struct file_ops *ops, const char *folder, struct erro
 int file_read_all(const char *path, struct buffer *out, struct error *err);
 /* temp in the same folder, write, fsync, rename, fsync folder: the path holds the old bytes or the new ones, never a mix. */
 int file_publish(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode, struct error *err);
+/* The same without the syncs, for files that are checked when read and can be made anew: after a power cut the path may hold anything. */
+int file_place(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode, struct error *err);
 int file_make_folder(const char *path, mode_t mode, struct error *err); /* exists already: 0; makes parents too */
 bool file_exists(const char *path);
 int file_size(const char *path, uint64_t *out_size, struct error *err);

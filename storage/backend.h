@@ -27,8 +27,10 @@ struct backend_ops {
 	int (*truncate)(struct backend_file *file, uint64_t length, struct error *err);
 	int (*size)(struct backend_file *file, uint64_t *out_size, struct error *err);
 	void (*close)(struct backend_file *file);
-	/* Whole small files (pack indexes): durable when it returns. */
+	/* Whole small files: durable when it returns. */
 	int (*put)(struct backend *backend, const char *name, struct span bytes, struct error *err);
+	/* The same for what is checked when read and can be made anew (pack indexes): after a power cut anything may stand there. */
+	int (*put_derived)(struct backend *backend, const char *name, struct span bytes, struct error *err);
 	int (*get)(struct backend *backend, const char *name, struct buffer *out, struct error *err);
 	int (*remove)(struct backend *backend, const char *name, struct error *err); /* absent: 0 */
 	/* Calls `take` for every name with the file's size; order is free. `take` may remove. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/encode.h"
 #include "base/memory.h"
 
 enum { FOLDER_PATH_BYTES = 4096, FOLDER_PREFIX = 2, FOLDER_PARTS_MAX = 64 };
@@ -19,6 +20,7 @@ struct backend_folder {
 	struct backend base;
 	const struct file_ops *files;
 	char *folder;
+	atomic_bool parents_synced[256]; /* the name of the folder xx is durable */
 };
 struct folder_file {
 	struct backend_file base;
@@ -130,6 +132,21 @@ static int folder_read(struct backend_file *const base, const struct iovec *cons
 	return 0;
 }
 
+/* Whoever made the parent may not have synced its name yet, or may have failed to: so everybody does, until it was done once. */
+static int folder_sync_parent(const struct backend_file *const base, const char *const parent, struct error *const err)
+{
+	struct backend_folder *const folder = (struct backend_folder *)base->backend;
+	uint8_t number; /* names are hex */
+	const bool is_known = decode_hex(span_text(parent + strlen(parent) - FOLDER_PREFIX), &number, 1);
+	if (is_known && atomic_load(&folder->parents_synced[number]))
+		return 0;
+	if (file_sync_folder(folder->files, folder->folder, err) != 0)
+		return -1;
+	if (is_known)
+		atomic_store(&folder->parents_synced[number], true);
+	return 0;
+}
+
 static int folder_sync(struct backend_file *const base, struct error *const err)
 {
 	struct folder_file *const file = (struct folder_file *)base;
@@ -140,10 +157,7 @@ static int folder_sync(struct backend_file *const base, struct error *const err)
 	char parent[FOLDER_PATH_BYTES];
 	snprintf(parent, sizeof parent, "%s", file->path);
 	folder_cut_to_parent(parent);
-	if (file_sync_folder(folder_files(base), parent, err) != 0)
-		return -1;
-	/* Whoever made the parent may not have synced its name yet, or may have failed to. */
-	if (file_sync_folder(folder_files(base), ((const struct backend_folder *)base->backend)->folder, err) != 0)
+	if (file_sync_folder(folder_files(base), parent, err) != 0 || folder_sync_parent(base, parent, err) != 0)
 		return -1;
 	atomic_store(&file->name_synced, true);
 	return 0;
@@ -173,13 +187,24 @@ static void folder_close(struct backend_file *const base)
 	free(file);
 }
 
-static int folder_put(struct backend *const backend, const char *const name, const struct span bytes, struct error *const err)
+static int folder_put_by(struct backend *const backend, const char *const name, const struct span bytes,
+	int (*const write)(const struct file_ops *, const char *, struct span, mode_t, struct error *), struct error *const err)
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
 	char path[FOLDER_PATH_BYTES];
 	if (folder_path(folder, name, path, err) != 0 || folder_make_parent(path, err) != 0)
 		return -1;
-	return file_publish(folder->files, path, bytes, 0600, err);
+	return write(folder->files, path, bytes, 0600, err);
+}
+
+static int folder_put(struct backend *const backend, const char *const name, const struct span bytes, struct error *const err)
+{
+	return folder_put_by(backend, name, bytes, file_publish, err);
+}
+
+static int folder_put_derived(struct backend *const backend, const char *const name, const struct span bytes, struct error *const err)
+{
+	return folder_put_by(backend, name, bytes, file_place, err);
 }
 
 static int folder_get(struct backend *const backend, const char *const name, struct buffer *const out, struct error *const err)
@@ -260,6 +285,7 @@ static const struct backend_ops folder_ops = {
 	.size = folder_size,
 	.close = folder_close,
 	.put = folder_put,
+	.put_derived = folder_put_derived,
 	.get = folder_get,
 	.remove = folder_remove,
 	.list = folder_list,

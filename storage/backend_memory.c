@@ -250,6 +250,7 @@ static const struct backend_ops memory_ops = {
 	.size = memory_size,
 	.close = memory_close,
 	.put = memory_put,
+	.put_derived = memory_put,
 	.get = memory_get,
 	.remove = memory_remove,
 	.list = memory_list,

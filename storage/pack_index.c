@@ -348,7 +348,7 @@ int pack_index_save(const struct pack_index *const index, struct backend *const 
 	pack_index_encode(index, &bytes);
 	char name[PACK_NAME_BYTES];
 	pack_format_name(&index->pack, PACK_FILE_INDEX, name);
-	const int result = buffer_check(&bytes, name, err) != 0 ? -1 : backend->ops->put(backend, name, buffer_span(&bytes), err);
+	const int result = buffer_check(&bytes, name, err) != 0 ? -1 : backend->ops->put_derived(backend, name, buffer_span(&bytes), err);
 	buffer_release(&bytes);
 	return result;
 }
