@@ -46,6 +46,20 @@ class Bucket:
     def copy(self, source, key, **headers):
         return self.ask('PUT', key, headers={'x-amz-copy-source': source, **{name.replace('_', '-'): value for name, value in headers.items()}})
 
+    def upload(self, key, pieces, **headers):
+        """A completed multipart object of these parts; gives the reply of the completion."""
+        named = {name.replace('_', '-'): value for name, value in headers.items()}
+        upload = tree(self.ask('POST', key, query='uploads', headers=named)).findtext('UploadId')
+        rows = ''
+        for number, piece in enumerate(pieces, 1):
+            part = self.ask('PUT', key, piece, query={'partNumber': number, 'uploadId': upload})
+            assert part.status == 200, part.body
+            crc32 = part.headers['x-amz-checksum-crc32']
+            rows += (f'<Part><PartNumber>{number}</PartNumber><ETag>{escape(part.headers["ETag"])}</ETag>'
+                     + (f'<ChecksumCRC32>{crc32}</ChecksumCRC32>' if crc32 else '') + '</Part>')
+        body = f'<CompleteMultipartUpload>{rows}</CompleteMultipartUpload>'
+        return self.ask('POST', key, body, query={'uploadId': upload})
+
     def set_versioning(self, status):
         reply = self.ask('PUT', query='versioning', body=f'<VersioningConfiguration><Status>{status}</Status></VersioningConfiguration>')
         assert reply.status == 200, reply.body
