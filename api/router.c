@@ -117,34 +117,48 @@ static bool match_query(struct exchange *exchange, const char *marker)
 	return exchange_query(exchange, name, &value) && span_equal_text(value, equals + 1);
 }
 
+/* Without looking at the path: most rows are of other methods, or of sub-resources that the query does not name. */
+static bool may_match(const struct exchange *exchange, const struct route *route)
+{
+	return (route->methods & (int)exchange->method) != 0 && (route->query == NULL || exchange->query.len > 0);
+}
+
+static const struct route *find_route(struct exchange *exchange, const struct route *routes, struct span path, struct match *match)
+{
+	for (const struct route *route = routes; route->pattern != NULL; route++)
+		if (may_match(exchange, route) && match_segments(span_text(route->pattern + 1), path, match) && match_query(exchange, route->query))
+			return route;
+	return NULL;
+}
+
+static int find_allowed(const struct route *routes, struct span path)
+{
+	struct match match;
+	int methods = 0;
+	for (const struct route *route = routes; route->pattern != NULL; route++)
+		if (match_segments(span_text(route->pattern + 1), path, &match))
+			methods |= route->methods;
+	return methods;
+}
+
 void router_match(struct exchange *exchange)
 {
 	bool is_virtual;
+	struct match match;
 	const struct span path = routed_path(exchange, &is_virtual);
 	const struct family *const family = find_family(path, is_virtual);
-	exchange->resource = path;
 	exchange->face = family->face;
 	if (path.len == 0 || path.data[0] != '/')
 		return;
 	const struct span below = span_slice(path, 1, path.len);
-	struct match match;
-	const char *pattern = NULL; /* the one that `match` and `matches` are about: many rows in a row have the same */
-	bool matches = false;
-	for (const struct route *route = family->routes; route->pattern != NULL; route++) {
-		if (route->pattern != pattern)
-			matches = match_segments(span_text(route->pattern + 1), below, &match);
-		pattern = route->pattern;
-		if (!matches)
-			continue;
-		exchange->allowed_methods |= route->methods;
-		if ((route->methods & (int)exchange->method) == 0 || !match_query(exchange, route->query))
-			continue;
-		exchange->route = route;
-		exchange->face = route->face;
-		memcpy(exchange->parameters, match.parameters, match.count * sizeof match.parameters[0]);
-		exchange->parameter_count = match.count;
+	exchange->route = find_route(exchange, family->routes, below, &match);
+	if (exchange->route == NULL) {
+		exchange->allowed_methods = find_allowed(family->routes, below);
 		return;
 	}
+	exchange->face = exchange->route->face;
+	memcpy(exchange->parameters, match.parameters, match.count * sizeof match.parameters[0]);
+	exchange->parameter_count = match.count;
 }
 
 static int decode_parameters(struct exchange *exchange, struct error *err)
