@@ -244,6 +244,7 @@ class Boto3Presigned(Boto3Case):
                 self.assertEqual((part.status, part.body), (206, data[5:10]))
                 self.assertEqual(self.fetch('HEAD', s3.generate_presigned_url('head_object', Params=where)).status, 200)
                 self.assertEqual(self.fetch('DELETE', s3.generate_presigned_url('delete_object', Params=where)).status, 204)
+                self.refused(404, '404', self.s3.head_object, **where)
 
     def test_other_use_is_refused(self):
         self.put('guarded', b'data')

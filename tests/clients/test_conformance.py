@@ -141,6 +141,7 @@ class Buckets(ConformanceCase):
             self.check(f'{name} removed', self.raw('DELETE', f'/{name}'), 204)
         for name in bad:
             self.check(name, self.raw('PUT', f'/{name}'), 400, 'InvalidBucketName')
+        self.assertEqual([entry['Name'] for entry in self.s3.list_buckets()['Buckets']], list(self.buckets))
 
     def test_bucket_rows(self):
         self.put('k')
@@ -199,7 +200,7 @@ class Buckets(ConformanceCase):
         tags = lambda *names: {'Tagging': {'TagSet': [{'Key': name, 'Value': 'v'} for name in names]}}
         self.rows('put_bucket_tagging', (
             ('good', tags('a', 'b'), 200, None), ('fifty', tags(*(f't{number}' for number in range(50))), 200, None),
-            ('fifty-one', tags(*(f't{number}' for number in range(51))), 400, 'BadRequest'),
+            ('fifty-one', tags(*(f't{number}' for number in range(51))), 400, 'InvalidTag'),
             ('twice', tags('a', 'a'), 400, 'InvalidTag'), ('long key', tags('k' * 129), 400, 'InvalidTag'),
             ('long value', {'Tagging': {'TagSet': [{'Key': 'k', 'Value': 'v' * 257}]}}, 400, 'InvalidTag')), Bucket='conf')
         cors = lambda origins, methods=('GET',): {'CORSConfiguration': {'CORSRules': [{'AllowedMethods': list(methods), 'AllowedOrigins': list(origins)}]}}
@@ -292,6 +293,7 @@ class Listings(ConformanceCase):
         self.assertEqual(self.ask('list_objects', Bucket='tree', Marker='boo/bar')['Marker'], 'boo/bar')
 
     def test_encoding(self):
+        self.assertIn('line\nfeed', self.listed('odd')[0])
         raw = self.raw('GET', '/odd?encoding-type=url').reply.body
         self.assertIn(b'<Key>line%0Afeed</Key>', raw)
         self.assertIn(b'<Key>p%25q</Key>', raw)
@@ -562,11 +564,11 @@ class Multipart(ConformanceCase):
             self.assertSame(got['Body'].read(), b''.join(pieces))
             digests = b''.join(hashlib.md5(piece).digest() for piece in pieces)
             self.assertEqual(got['ETag'], f'"{md5(digests)}-{len(pieces)}"')
-            for number, piece in enumerate(pieces, 1):
-                part = self.ask('get_object', Bucket='conf', Key='layout', PartNumber=number)
+            for number, piece in enumerate(pieces):
+                part = self.ask('get_object', Bucket='conf', Key='layout', PartNumber=3 * number + 1)
                 self.assertEqual((part.status, part['PartsCount'], part['ContentLength']), (206, len(pieces), len(piece)))
                 self.assertSame(part['Body'].read(), piece)
-            self.check('beyond the parts', self.ask('get_object', Bucket='conf', Key='layout', PartNumber=len(pieces) + 1), 400, 'InvalidPart')
+            self.check('beyond the parts', self.ask('get_object', Bucket='conf', Key='layout', PartNumber=3 * len(pieces) + 1), 400, 'InvalidPart')
 
     def test_copied_parts(self):
         self.put('source', content(6 * MIB))
