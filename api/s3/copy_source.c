@@ -26,12 +26,13 @@ static bool cut_version(struct span *const text, struct copy_source *const out)
 	return version_ref_parse(version, &out->version);
 }
 
+/* '+' is a space here, as in a query and unlike in a path: clients that mean a plus send %2B. */
 static struct span decode(struct arena *const arena, const struct span text)
 {
 	struct buffer decoded;
 	struct span out = {NULL, 0};
 	buffer_init(&decoded, text.len + 1);
-	if (decode_percent(text, false, &decoded) && span_is_utf8(buffer_span(&decoded)) && span_find(buffer_span(&decoded), 0) < 0)
+	if (decode_percent(text, true, &decoded) && span_is_utf8(buffer_span(&decoded)) && span_find(buffer_span(&decoded), 0) < 0)
 		out = arena_copy(arena, buffer_span(&decoded));
 	buffer_release(&decoded);
 	return out;

@@ -12,8 +12,8 @@ struct copy_source {
 	struct version_ref version;
 	bool has_version;
 };
-/* x-amz-copy-source: [/]bucket/key[?versionId=v], percent-encoded once. The version is cut from the text as sent, then the rest is decoded and
- * split at its first '/', so that a key may hold any of these characters. invalid. */
+/* x-amz-copy-source: [/]bucket/key[?versionId=v], percent-encoded once, a space also as '+'. The version is cut from the text as sent, then
+ * the rest is decoded and split at its first '/', so that a key may hold any of these characters. invalid. */
 int copy_source_parse(struct span text, struct arena *arena, struct copy_source *out, struct error *err);
 /* Parses the header, judges the caller (PERMISSION_READ, and PERMISSION_VERSIONS with a version) and x-amz-source-expected-bucket-owner, finds the version, judges
  * x-amz-copy-source-if-*. False and the reply set otherwise: 412 where a read would say 304; 400 for a version that is a delete marker. */

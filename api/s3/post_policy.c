@@ -135,6 +135,12 @@ static bool is_exempt(struct span name)
 	return span_equal_nocase(span_slice(name, 0, 9), "x-ignore-");
 }
 
+/* Some clients send the bucket as a field too. It says nothing that the path does not say. */
+static bool repeats_bucket(const struct judgement *judgement, const struct post_field *field)
+{
+	return span_equal_nocase(field->name, "bucket") && span_equal(field->value, judgement->bucket);
+}
+
 static int check_coverage(const struct judgement *judgement, struct error *err)
 {
 	const struct post_form *const form = judgement->form;
@@ -142,7 +148,7 @@ static int check_coverage(const struct judgement *judgement, struct error *err)
 		return error_set(err, ERROR_DENIED, "Invalid according to Policy: no condition names the bucket.");
 	for (size_t i = 0; i < form->count; i++) {
 		const struct span name = form->fields[i].name;
-		if (!judgement->is_covered[i] && !is_exempt(name))
+		if (!judgement->is_covered[i] && !is_exempt(name) && !repeats_bucket(judgement, &form->fields[i]))
 			return error_set(err, ERROR_DENIED, "Invalid according to Policy: Extra input fields: %.*s.",
 				(int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES), (const char *)name.data);
 	}

@@ -47,7 +47,7 @@ def arrow():
     info = s3.get_file_info('arrow/dir/data.bin')
     assert (info.type, info.size) == (fs.FileType.File, len(DATA)), info
     with s3.open_input_stream('arrow/dir/data.bin') as source:
-        assert source.metadata()[b'Content-Type'] == b'text/x-test', source.metadata()
+        assert source.metadata()['Content-Type'] == b'text/x-test', source.metadata()
         same(source.read(), DATA)
     with s3.open_input_file('arrow/dir/data.bin') as source:
         source.seek(123_456)
@@ -75,7 +75,7 @@ def fsspec():
     import s3fs
     s3 = s3fs.S3FileSystem(endpoint_url=ENDPOINT)
     s3.mkdir('fsspec')
-    with s3.open('fsspec/dir/data.bin', 'wb') as out:
+    with s3.open('fsspec/dir/data.bin', 'wb', block_size=8 << 20) as out:
         for at in range(0, len(DATA), 1_000_003):
             out.write(DATA[at:at + 1_000_003])
     assert s3.info('fsspec/dir/data.bin')['size'] == len(DATA)

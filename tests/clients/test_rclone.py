@@ -94,7 +94,6 @@ class RcloneTests:
         self.rclone('rcat', 'remote:rclone/stream', data=data)
         self.rclone('copyto', 'remote:rclone/stream', self.path('stream'))
         self.assertSame(read(self.path('stream')), data)
-        self.assertEqual(md5(data), self.rclone('md5sum', 'remote:rclone/stream').stdout.split()[0])
         self.rclone('rcat', 'remote:rclone/text', data=b'0123456789')
         self.assertEqual(self.rclone('cat', '--offset', '5', '--count', '3', 'remote:rclone/text').stdout, '567')
 

@@ -116,6 +116,22 @@ START_TEST(text_that_is_no_base64)
 }
 END_TEST
 
+START_TEST(the_bucket_may_be_a_field_too)
+{
+	static const struct { const char *value; enum error_kind error; } fields[] = {{"bkt", ERROR_NONE}, {"other", ERROR_DENIED}};
+	for (size_t i = 0; i < 2; i++) {
+		struct desk desk;
+		struct post_policy policy;
+		struct error err = {0};
+		open_desk(&desk);
+		ck_assert_int_eq(post_form_add(&desk.form, desk.arena, span_text("bucket"), span_text(fields[i].value), &err), 0);
+		check(&desk, "{" IN_TIME ", \"conditions\": [" ALL "]}", &policy, &err);
+		ck_assert_int_eq(err.kind, fields[i].error);
+		arena_free(desk.arena);
+	}
+}
+END_TEST
+
 START_TEST(a_field_comes_once)
 {
 	struct desk desk;
@@ -136,6 +152,7 @@ Suite *test_s3_post_policy_suite(void)
 	tcase_add_loop_test(tcase, a_policy_is_good_or_refused, 0, sizeof policies / sizeof policies[0]);
 	tcase_add_test(tcase, ranges_narrow_each_other);
 	tcase_add_test(tcase, text_that_is_no_base64);
+	tcase_add_test(tcase, the_bucket_may_be_a_field_too);
 	tcase_add_test(tcase, a_field_comes_once);
 	suite_add_tcase(suite, tcase);
 	return suite;
