@@ -155,7 +155,7 @@ void xml_writer_percent(struct xml_writer *const writer, const char *const name,
 	add_tag(writer->out, "</", name);
 }
 
-static uint8_t *put_u64(uint8_t *const at, const uint64_t value)
+uint8_t *xml_writer_put_u64(uint8_t *const at, const uint64_t value)
 {
 	char digits[U64_DIGITS];
 	size_t first = sizeof(digits);
@@ -172,7 +172,7 @@ void xml_writer_u64(struct xml_writer *const writer, const char *const name, con
 	const size_t name_len = strlen(name);
 	uint8_t *const at = begin_element(writer, name, name_len, U64_DIGITS);
 	if (at != NULL)
-		end_element(writer, name, name_len, put_u64(at, value));
+		end_element(writer, name, name_len, xml_writer_put_u64(at, value));
 }
 
 void xml_writer_bool(struct xml_writer *const writer, const char *const name, const bool value)
@@ -204,6 +204,16 @@ void xml_writer_etag(struct xml_writer *const writer, const char *const name, co
 	at = put_escaped(at, text);
 	at = put(at, quote, sizeof(quote) - 1);
 	end_element(writer, name, name_len, at);
+}
+
+uint8_t *xml_writer_room(struct xml_writer *const writer, const size_t bytes)
+{
+	return buffer_reserve(writer->out, bytes);
+}
+
+void xml_writer_advance(struct xml_writer *const writer, const uint8_t *const end)
+{
+	buffer_commit(writer->out, (size_t)(end - (writer->out->data + writer->out->len)));
 }
 
 void xml_writer_content(struct xml_writer *const writer, const struct span text)

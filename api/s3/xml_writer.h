@@ -26,6 +26,12 @@ void xml_writer_percent(struct xml_writer *writer, const char *name, struct span
 void xml_writer_u64(struct xml_writer *writer, const char *name, uint64_t value);
 void xml_writer_bool(struct xml_writer *writer, const char *name, bool value);
 void xml_writer_time(struct xml_writer *writer, const char *name, int64_t wall_ms); /* 2026-01-02T03:04:05.000Z */
+/* For rows that a page has by the thousand: room for `bytes` of finished XML (NULL when the buffer is full), of which those up to `end` become
+ * part of the answer. */
+uint8_t *xml_writer_room(struct xml_writer *writer, size_t bytes);
+void xml_writer_advance(struct xml_writer *writer, const uint8_t *end);
+/* Stores the digits of a number, 20 at most, and gives their end. */
+uint8_t *xml_writer_put_u64(uint8_t *at, uint64_t value);
 /* Character data inside the element that is open. */
 void xml_writer_content(struct xml_writer *writer, struct span text);
 void xml_writer_etag(struct xml_writer *writer, const char *name, const char *etag); /* adds the quotes */
