@@ -111,7 +111,7 @@ START_TEST(test_version_ids_of_a_plain_bucket)
 	face_fixture_expect_text(&fixture, 400, METHOD_GET, "/bkt/k?versionId=rubbish", NULL, NULL, "<ArgumentName>versionId</ArgumentName>");
 	face_fixture_expect_text(&fixture, 400, METHOD_GET, "/bkt/k?versionId=", NULL, NULL, "<Code>InvalidArgument</Code>");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt?versions", NULL, NULL,
-		"<Version><Key>k</Key><VersionId>null</VersionId><IsLatest>true</IsLatest><LastModified>");
+		"<Version><Key>k</Key><VersionId>null</VersionId><IsLatest>true</IsLatest><Owner>");
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt/k?versionId=00112233445566778899aabbccddeeff", NULL, NULL);
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt/k?versionId=null", NULL, NULL);
 	face_fixture_expect(&fixture, 404, METHOD_GET, "/bkt/k", NULL, NULL);
