@@ -147,6 +147,7 @@ void router_match(struct exchange *exchange)
 	struct match match;
 	const struct span path = routed_path(exchange, &is_virtual);
 	const struct family *const family = find_family(path, is_virtual);
+	exchange->resource = path;
 	exchange->face = family->face;
 	if (path.len == 0 || path.data[0] != '/')
 		return;
