@@ -246,7 +246,9 @@ static int round_of(struct gc *const gc, const struct gc_work *const work, next_
 	int64_t after = 0;
 	size_t count = 0;
 	bool any = false;
-	while (next(gc, after, numbers, &count, err) == 0) {
+	for (;;) {
+		if (next(gc, after, numbers, &count, err) != 0)
+			return -1;
 		if (count == 0)
 			break;
 		any = true;
@@ -254,8 +256,6 @@ static int round_of(struct gc *const gc, const struct gc_work *const work, next_
 			return error_set(err, ERROR_BUSY, "the store is closing");
 		after = numbers[count - 1];
 	}
-	if (count != 0)
-		return -1;
 	if (!work->dry_run)
 		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING, (int64_t)work->report->packs_waiting);
 	if (work->dry_run || !any)

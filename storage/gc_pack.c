@@ -36,31 +36,35 @@ static uint32_t count_bits(const uint8_t *const bits, const uint32_t count)
 	return set;
 }
 
-/* Which chunks live, by the rows of one snapshot. */
-static int take_live(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
+static int read_rows(struct gc_pack *const pack, struct db *const db, size_t *const out_rows, struct error *const err)
+{
+	const int found = pack_row_find(db, pack->number, &pack->record, err);
+	if (found != 1)
+		return found;
+	free(pack->live);
+	pack->live = memory_new(pack->record.chunks / 8 + 1);
+	return pack_row_mark(db, pack->number, pack->record.chunks, pack->live, out_rows, err) == 0 ? 1 : -1;
+}
+
+/* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows meanwhile. 1: it is there. */
+static int take_view(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
 {
 	struct db *const db = store_reader_take(work->store, err);
 	if (db == NULL)
 		return -1;
 	size_t rows = 0;
-	free(pack->live);
-	pack->live = memory_new(pack->record.chunks / 8 + 1);
-	const int result = pack_row_mark(db, pack->number, pack->record.chunks, pack->live, &rows, err);
+	int found = db_snapshot_begin(db, err);
+	if (found == 0) {
+		found = read_rows(pack, db, &rows, err);
+		db_snapshot_end(db);
+	}
 	store_reader_give(work->store, db);
+	if (found != 1)
+		return found;
 	pack->live_count = count_bits(pack->live, pack->record.chunks);
-	if (result == 0 && !work->pace.spend(work->pace.owner, rows * GC_ROW_BYTES))
+	if (!work->pace.spend(work->pace.owner, rows * GC_ROW_BYTES))
 		return error_set(err, ERROR_BUSY, "the store is closing");
-	return result;
-}
-
-static int find_record(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
-{
-	struct db *const db = store_reader_take(work->store, err);
-	if (db == NULL)
-		return -1;
-	const int found = pack_row_find(db, pack->number, &pack->record, err);
-	store_reader_give(work->store, db);
-	return found;
+	return 1;
 }
 
 /* A change is one of these, on one pack. */
@@ -71,7 +75,7 @@ struct gc_change {
 	struct gc_pack *pack;
 	enum gc_act act;
 	const struct pack_index *moved_to; /* of GC_MOVE */
-	bool is_named;                     /* out: something leads to it after all */
+	bool is_named;                     /* out: something leads to it after all, or may yet */
 };
 
 static int apply_condemn(struct gc_change *const change, struct db *const db, struct error *const err)
@@ -87,10 +91,17 @@ static int apply_spare(struct gc_change *const change, struct db *const db, stru
 	return pack_row_spare(db, change->pack->number, err);
 }
 
+/* Rows may have come and gone again since the view was taken, and somebody may have seen them and be about to copy them. */
+static bool is_referred(const struct gc_change *const change)
+{
+	return pack_cache_is_referred(cache_of(change->work), &change->pack->record.id);
+}
+
 static int apply_remove(struct gc_change *const change, struct db *const db, struct error *const err)
 {
 	if (pack_row_is_named(db, change->pack->number, &change->is_named, err) != 0)
 		return -1;
+	change->is_named = change->is_named || is_referred(change);
 	return change->is_named ? pack_row_spare(db, change->pack->number, err) : pack_row_remove(db, change->pack->number, err);
 }
 
@@ -100,6 +111,7 @@ static int apply_move(struct gc_change *const change, struct db *const db, struc
 	const struct gc_pack *const pack = change->pack;
 	size_t rows = 0;
 	uint8_t *const live = memory_new(pack->record.chunks / 8 + 1);
+	change->is_named = is_referred(change);
 	int result = pack_row_mark(db, pack->number, pack->record.chunks, live, &rows, err);
 	for (uint32_t i = 0; result == 0 && i <= pack->record.chunks / 8; i++)
 		change->is_named |= (live[i] & ~pack->live[i]) != 0;
@@ -152,10 +164,8 @@ static int seal_open(const struct gc_work *const work, struct gc_pack *const pac
 	}
 	if (commit(work, pack, GC_SEAL, &ignored, err) != 0)
 		return -1;
-	const int found = find_record(work, pack, err); /* it may have grown meanwhile */
-	if (found != 1 || pack->record.state == PACK_OPEN)
-		return found < 0 ? -1 : 0;
-	return take_live(work, pack, err) != 0 ? -1 : 1;
+	const int found = take_view(work, pack, err); /* it may have grown meanwhile */
+	return found == 1 && pack->record.state == PACK_OPEN ? 0 : found;
 }
 
 /* Whether so few bytes live that writing them anew is worth it. */
@@ -201,14 +211,20 @@ static bool is_promised(const struct gc_work *const work, const struct gc_pack *
 
 static int look(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
 {
-	int result = find_record(work, pack, err);
+	struct pack_touches *const touches = store_pack_touches(work->store);
+	if (!work->dry_run)
+		pack_touches_look(touches, pack->number);
+	int result = take_view(work, pack, err);
+	if (result < 0 && !work->dry_run && err->kind != ERROR_CORRUPT)
+		pack_touches_again(touches, pack->number);
 	if (result == 0)
-		pack_touches_forget(store_pack_touches(work->store), pack->number);
-	if (result != 1 || take_live(work, pack, err) != 0)
-		return result == 0 ? 0 : -1;
+		pack_touches_forget(touches, pack->number);
+	if (result != 1)
+		return result;
 	work->report->packs++;
 	work->report->bytes += pack->record.length;
-	pack_touches_looked(store_pack_touches(work->store), pack->number, pack->live_count);
+	if (!work->dry_run) /* else nothing comes of it, and what was lost is still to be seen to */
+		pack_touches_looked(touches, pack->number, pack->live_count);
 	if (is_promised(work, pack))
 		return 0;
 	if (pack->record.state == PACK_OPEN)
@@ -241,6 +257,13 @@ static void finish_untouched(const struct gc_work *const work, struct gc_pack *c
 {
 	pack_cache_retire(cache_of(work), &pack->record.id, false);
 	pack->stage = GC_DONE;
+}
+
+/* Somebody came in between. */
+static void finish_again(const struct gc_work *const work, struct gc_pack *const pack)
+{
+	pack_touches_again(store_pack_touches(work->store), pack->number);
+	finish_untouched(work, pack);
 }
 
 /* Something failed: another round tries again. */
@@ -299,7 +322,7 @@ static bool advance_view(const struct gc_work *const work, struct gc_pack *const
 	struct error err = {0};
 	uint64_t gain;
 	bool worth = true;
-	int result = take_live(work, pack, &err);
+	int result = take_view(work, pack, &err) == 1 ? 0 : -1;
 	if (result == 0 && !pack->deletes && pack->live_count > 0)
 		result = is_worth_it(work, pack, &worth, &gain, &err);
 	if (result != 0) {
@@ -360,7 +383,7 @@ static void act_delete(const struct gc_work *const work, struct gc_pack *const p
 	}
 	if (is_named) { /* then its chunks may be found again, too */
 		pack->is_condemned = false;
-		finish_untouched(work, pack);
+		finish_again(work, pack);
 		pack_feed_submit(packs_of(work), &pack->record.id, 1);
 		return;
 	}
@@ -412,7 +435,7 @@ static void act_compact(const struct gc_work *const work, struct gc_pack *const 
 	if (result != 0)
 		finish_failed(work, pack, &err);
 	else
-		finish_untouched(work, pack);
+		finish_again(work, pack);
 }
 
 static bool advance_act(const struct gc_work *const work, struct gc_pack *const pack)

@@ -81,12 +81,17 @@ void pack_touches_add(struct pack_touches *const touches, const int64_t pack, co
 	lock_leave(&touches->lock);
 }
 
+void pack_touches_look(struct pack_touches *const touches, const int64_t pack)
+{
+	lock_enter(&touches->lock);
+	touch_of(touches, pack)->lost = 0;
+	lock_leave(&touches->lock);
+}
+
 void pack_touches_looked(struct pack_touches *const touches, const int64_t pack, const uint32_t live)
 {
 	lock_enter(&touches->lock);
-	struct pack_touch *const touch = touch_of(touches, pack);
-	touch->lost = 0;
-	touch->live = live;
+	touch_of(touches, pack)->live = live;
 	lock_leave(&touches->lock);
 }
 

@@ -13,6 +13,8 @@ struct pack_touches *pack_touches_new(void);
 void pack_touches_free(struct pack_touches *touches);
 /* Rows that led to so many chunks of the pack go. `touches` NULL: nobody wants to know. */
 void pack_touches_add(struct pack_touches *touches, int64_t pack, int64_t chunks);
+/* gc is about to look: what is added from here on counts as unseen. */
+void pack_touches_look(struct pack_touches *touches, int64_t pack);
 /* gc looked: so many chunks live. */
 void pack_touches_looked(struct pack_touches *touches, int64_t pack, uint32_t live);
 /* gc must look again, whatever is known. */

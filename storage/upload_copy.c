@@ -188,7 +188,7 @@ static int look_up_mapped(struct upload_copy *const copy, struct db *const db, c
 {
 	struct upload_set_part part;
 	const size_t index = part_map_find(map, copy->offset);
-	if (copy->length == 0 || index == part_map_count(map))
+	if (copy->length == 0 || index == part_map_count(map) || version->part_count == 0) /* 0: its parts' checksums are of another algorithm */
 		return 0;
 	const struct part_map_entry entry = part_map_entry(map, index);
 	if (entry.start != copy->offset || entry.end != copy->offset + copy->length)

@@ -63,6 +63,7 @@ int version_push(struct db *db, enum bucket_versioning versioning, const struct 
  * older one takes its place. */
 int version_remove(struct db *db, const struct version *version, struct error *err);
 /* A step named it and does no more: removed unless its key still shows it or another step names it. */
+/* A damaged row stays as it is. */
 int version_unpin(struct db *db, int64_t sequence, struct error *err);
 /* Writes tags and acl of `version` (with all its texts) and the row's checksum anew. */
 int version_update(struct db *db, const struct version *version, struct error *err);

@@ -173,6 +173,8 @@ int version_unpin(struct db *const db, const int64_t sequence, struct error *con
 	if (pinned)
 		return 0;
 	const int got = version_find_sequence(db, sequence, NULL, &version, err);
+	if (got < 0 && err->kind == ERROR_CORRUPT)
+		return 0; /* a damaged row costs its space, and keeps nothing else from being swept */
 	if (got <= 0 || version.state != VERSION_HIDDEN)
 		return got < 0 ? -1 : 0;
 	return drop(db, &version, err);

@@ -11,7 +11,9 @@
 
 #include "base/memory.h"
 #include "storage/db.h"
+#include "storage/gc_pack.h"
 #include "storage/pack_store_internal.h"
+#include "storage/pack_touches.h"
 #include "storage/part.h"
 #include "storage/store_internal.h"
 #include "storage/version.h"
@@ -151,6 +153,13 @@ START_TEST(a_pack_that_nothing_leads_to_goes)
 }
 END_TEST
 
+/* How many packs a look around would look at. */
+static size_t due(void)
+{
+	int64_t packs[8];
+	return pack_touches_due(store_pack_touches(fixture.store), 0, packs, 8);
+}
+
 START_TEST(a_dry_run_tells_and_does_nothing)
 {
 	put("a", LARGE, 1);
@@ -161,6 +170,7 @@ START_TEST(a_dry_run_tells_and_does_nothing)
 	ck_assert_uint_ge(would.bytes_freed, LARGE);
 	ck_assert_int_eq(bytes_in_packs(), before);
 	ck_assert_int_eq(pack_rows(), 1);
+	ck_assert_uint_eq(due(), 1); /* it takes nothing off what gc has to look at */
 	const struct gc_report did = collect();
 	ck_assert_uint_eq(did.bytes_freed, would.bytes_freed);
 	ck_assert_int_eq(bytes_in_packs(), 0);
@@ -428,6 +438,51 @@ START_TEST(rows_that_are_copied_keep_their_chunks)
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	free(range.segments);
 	expect_many(0, MANY, 8, 100);
+}
+END_TEST
+
+static bool go_on(void *const owner, const size_t bytes)
+{
+	(void)owner;
+	(void)bytes;
+	return true;
+}
+
+/* By what came and went after gc's view. 0: it would be compacted; 1: deleted. */
+START_TEST(a_pack_that_is_referred_to_at_the_last_moment_stays)
+{
+	struct error err = {0};
+	struct gc_report report = {0};
+	put_many(MANY, 100);
+	store_fixture_reopen(&fixture); /* seals the shared pack */
+	const struct gc_work work = {.store = fixture.store, .report = &report, .live_percent = 90, .is_asked = true, .pace.spend = go_on};
+	put("other", SMALL, 1);
+	delete_many_but(_i == 0 ? 8 : 2 * MANY);
+	if (_i == 1)
+		delete("many0");
+	struct gc_pack *pack = NULL;
+	for (int i = 0; i < 100 && pack == NULL; i++, rest(10))
+		pack = gc_pack_look(&work, 1);
+	ck_assert_ptr_nonnull(pack);
+	for (int i = 0; i < 500 && pack->stage != GC_ACT; i++)
+		if (!gc_pack_advance(&work, pack))
+			rest(10);
+	ck_assert_int_eq(pack->stage, GC_ACT);
+	const struct pack_id id = pack->record.id;
+	pack_store_refer_again(store_packs(fixture.store), &id);
+	gc_pack_advance(&work, pack);
+	ck_assert_int_eq(pack->stage, GC_DONE);
+	gc_pack_close(&work, pack);
+	ck_assert_uint_eq(report.packs_compacted + report.packs_deleted, 0);
+	uint8_t into[CHUNK_MAX_BYTES];
+	size_t len;
+	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &id, 3, NULL, into, &len, &err), 0);
+	pack_store_unrefer(store_packs(fixture.store), &id);
+	ck_assert_uint_eq(due(), 1);
+	report = collect();
+	ck_assert_uint_eq(_i == 0 ? report.packs_compacted : report.packs_deleted, 1);
+	expect_many(0, _i == 0 ? MANY : 0, 8, 100);
+	ck_assert(holds("other", SMALL, 1));
 }
 END_TEST
 
@@ -769,6 +824,7 @@ Suite *test_gc_suite(void)
 	tcase_set_timeout(one, 120);
 	tcase_add_test(one, a_pack_that_nothing_leads_to_goes);
 	tcase_add_test(one, a_dry_run_tells_and_does_nothing);
+	tcase_add_loop_test(one, a_pack_that_is_referred_to_at_the_last_moment_stays, 0, 2);
 	tcase_add_test(one, a_pack_of_which_little_lives_is_written_anew);
 	tcase_add_test(one, chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew);
 	tcase_add_test(one, packs_that_live_enough_are_left_alone);

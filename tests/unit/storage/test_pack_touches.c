@@ -18,6 +18,8 @@ START_TEST(packs_are_due_when_much_may_be_gone)
 	ck_assert(packs[0] == 3 && packs[1] == 7);
 	ck_assert_uint_eq(pack_touches_due(touches, 3, packs, 8), 1);
 	ck_assert_uint_eq(pack_touches_due(touches, 0, packs, 1), 1);
+	pack_touches_look(touches, 3);
+	pack_touches_look(touches, 7);
 	pack_touches_looked(touches, 3, 160);
 	pack_touches_looked(touches, 7, 5);
 	ck_assert_uint_eq(due(touches, packs), 0);
@@ -26,8 +28,13 @@ START_TEST(packs_are_due_when_much_may_be_gone)
 	pack_touches_add(touches, 3, 1); /* a sixteenth */
 	pack_touches_add(touches, 7, 1);
 	ck_assert_uint_eq(due(touches, packs), 2);
+	pack_touches_look(touches, 3);
+	pack_touches_add(touches, 3, 10); /* while gc looks */
 	pack_touches_looked(touches, 3, 150);
 	pack_touches_forget(touches, 7);
+	ck_assert_uint_eq(due(touches, packs), 1);
+	pack_touches_look(touches, 3);
+	pack_touches_looked(touches, 3, 150);
 	ck_assert_uint_eq(due(touches, packs), 0);
 	pack_touches_again(touches, 3);
 	ck_assert_uint_eq(due(touches, packs), 1);

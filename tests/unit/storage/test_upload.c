@@ -575,6 +575,25 @@ START_TEST(parts_are_copied_out_of_objects)
 }
 END_TEST
 
+/* Its parts keep the checksums that they came with. */
+START_TEST(parts_are_copied_out_of_a_copy_with_another_checksum)
+{
+	struct error err = {0};
+	struct object recoded;
+	struct uploaded_part part;
+	struct checksum checksum;
+	const struct object source = make_source(true);
+	struct object_copy_params params = {.source = &source, .bucket = span_text("weights"), .key = span_text("recoded"),
+		.checksum = CHECKSUM_CRC32};
+	ck_assert_msg(fixture_copy(fixture.store, &params, &recoded, &err) == 0, "%s", err.text);
+	recoded = find("recoded");
+	const struct upload_ref ref = begin("copy", CHECKSUM_CRC32, CHECKSUM_FULL_OBJECT);
+	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &recoded, 0, PART_BYTES, &part, &err) == 0, "%s", err.text);
+	checksum_of(CHECKSUM_CRC32, piece(0), &checksum);
+	ck_assert(checksum_equal(&part.checksum, &checksum));
+}
+END_TEST
+
 START_TEST(copies_refer_to_whole_chunks)
 {
 	struct error err = {0};
@@ -648,6 +667,7 @@ Suite *test_upload_suite(void)
 	tcase_add_test(tests, open_uploads_are_listed);
 	tcase_add_test(tests, parts_are_listed_in_pages);
 	tcase_add_loop_test(tests, parts_are_copied_out_of_objects, 0, 3);
+	tcase_add_test(tests, parts_are_copied_out_of_a_copy_with_another_checksum);
 	tcase_add_test(tests, copies_refer_to_whole_chunks);
 	tcase_add_loop_test(tests, damage_in_the_map_or_a_part_is_noticed, 0, 7);
 	suite_add_tcase(suite, tests);

@@ -276,6 +276,28 @@ START_TEST(a_digest_can_come_later)
 }
 END_TEST
 
+struct unpin {
+	struct change change; /* first */
+	int64_t sequence;
+};
+
+static int apply_unpin(struct change *const change, struct db *const db, struct error *const err)
+{
+	return version_unpin(db, ((struct unpin *)change)->sequence, err);
+}
+
+START_TEST(a_damaged_version_that_no_step_needs_holds_nothing_up)
+{
+	struct error err = {0};
+	struct object object;
+	ck_assert_int_eq(put("k", 10, &object, &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET state = 0, size = size + 1 WHERE key = x'6b'", &err), 0);
+	struct unpin change = {.change.apply = apply_unpin, .sequence = object.sequence};
+	ck_assert_msg(committer_run(store_committer(fixture.store), &change.change, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE key = x'6b'"), 1);
+}
+END_TEST
+
 START_TEST(a_bucket_with_markers_or_older_versions_alone_is_not_empty)
 {
 	struct error err = {0};
@@ -305,6 +327,7 @@ Suite *test_version_change_suite(void)
 	tcase_add_test(tests, a_row_that_uses_no_new_column_has_the_sum_of_the_first_schema);
 	tcase_add_loop_test(tests, damaged_columns_are_noticed, 0, sizeof(damages) / sizeof(damages[0]));
 	tcase_add_test(tests, a_digest_can_come_later);
+	tcase_add_test(tests, a_damaged_version_that_no_step_needs_holds_nothing_up);
 	tcase_add_test(tests, a_bucket_with_markers_or_older_versions_alone_is_not_empty);
 	suite_add_tcase(suite, tests);
 	return suite;
