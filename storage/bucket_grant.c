@@ -5,24 +5,14 @@
 enum { BLOCK_ARENA_BYTES = 4096 };
 
 static const char SQL_GRANTS_OF_BUCKET[] =
-	"SELECT source, account, prefix, permissions FROM bucket_grants WHERE bucket = ?1 ORDER BY source, ordinal";
+	"SELECT source, account, prefix, permissions, (SELECT document FROM bucket_documents WHERE bucket = ?1 AND kind = ?2) FROM bucket_grants"
+	" WHERE bucket = ?1 ORDER BY source, ordinal";
 static const char SQL_GRANTS_OF_SOURCE[] =
 	"SELECT source, account, prefix, permissions FROM bucket_grants WHERE bucket = ?1 AND source = ?2 ORDER BY ordinal";
 static const char SQL_GRANT_ADD[] =
 	"INSERT INTO bucket_grants (bucket, source, ordinal, account, prefix, permissions) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 static const char SQL_GRANTS_DROP[] = "DELETE FROM bucket_grants WHERE bucket = ?1 AND source = ?2";
 static const char SQL_GRANTS_DROP_ALL[] = "DELETE FROM bucket_grants WHERE bucket = ?1";
-
-/* A bit for each source whose grants to everyone count for nothing. */
-static int read_block(struct db *const db, const int64_t bucket, unsigned *const out_bits, struct error *const err)
-{
-	struct arena *const arena = arena_new(BLOCK_ARENA_BYTES);
-	struct span document;
-	const int result = bucket_document_row_read(db, bucket, BUCKET_PUBLIC_ACCESS, arena, &document, err);
-	*out_bits = result == 0 && document.len == 1 ? document.data[0] : 0;
-	arena_free(arena);
-	return result;
-}
 
 static bool covers(const struct bucket_question *const question, struct db_statement *const row)
 {
@@ -32,46 +22,34 @@ static bool covers(const struct bucket_question *const question, struct db_state
 	return (permissions & question->permissions) == question->permissions && span_starts(question->key, db_column_blob(row, 2));
 }
 
-/* Which sources give it to everyone, as bits of 1 << source; bit 0: given to this account by name. */
-static int find_givers(struct db *const db, const struct bucket_question *const question, unsigned *const out_givers,
-	struct error *const err)
+static bool is_blocked(const enum bucket_grant_source source, const struct span document)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_OF_BUCKET, err);
-	int got = -1;
-	*out_givers = 0;
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, question->bucket);
-	while ((got = db_step(statement, err)) == 1) {
-		const struct span account = db_column_blob(statement, 1);
-		if (!covers(question, statement))
-			continue;
-		if (account.len == 0)
-			*out_givers |= 1U << (unsigned)db_column_i64(statement, 0);
-		else if (span_equal(account, question->account))
-			*out_givers |= 1U;
-	}
-	db_reset(statement);
-	return got;
+	const unsigned bits = document.len == 1 ? document.data[0] : 0;
+	return (bits & (source == BUCKET_GRANTS_OF_ACL ? IGNORE_PUBLIC_ACLS : RESTRICT_PUBLIC_BUCKETS)) != 0;
+}
+
+/* Whether the grant is to the one who asks: by name, or to everyone and not blocked. */
+static bool is_for(const struct bucket_question *const question, struct db_statement *const row)
+{
+	const struct span account = db_column_blob(row, 1);
+	if (account.len > 0)
+		return span_equal(account, question->account);
+	return !is_blocked((enum bucket_grant_source)db_column_i64(row, 0), db_column_blob(row, 4));
 }
 
 static int judge(struct db *const db, const struct bucket_question *const question, bool *const out_allows, struct error *const err)
 {
-	unsigned givers = 0;
-	unsigned block = 0;
-	if (find_givers(db, question, &givers, err) != 0)
+	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_OF_BUCKET, err);
+	int got = 0;
+	*out_allows = false;
+	if (statement == NULL)
 		return -1;
-	*out_allows = (givers & 1U) != 0;
-	if (givers == 0 || *out_allows)
-		return 0;
-	if (read_block(db, question->bucket, &block, err) != 0)
-		return -1;
-	if ((block & IGNORE_PUBLIC_ACLS) != 0)
-		givers &= ~(1U << BUCKET_GRANTS_OF_ACL);
-	if ((block & RESTRICT_PUBLIC_BUCKETS) != 0)
-		givers &= ~(1U << BUCKET_GRANTS_OF_POLICY);
-	*out_allows = givers != 0;
-	return 0;
+	db_bind_i64(statement, 1, question->bucket);
+	db_bind_i64(statement, 2, BUCKET_PUBLIC_ACCESS);
+	while (!*out_allows && (got = db_step(statement, err)) == 1)
+		*out_allows = covers(question, statement) && is_for(question, statement);
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
 }
 
 int bucket_grant_allows(struct store *const store, const struct bucket_question *const question, bool *const out_allows,
@@ -82,6 +60,16 @@ int bucket_grant_allows(struct store *const store, const struct bucket_question 
 		return -1;
 	const int result = judge(db, question, out_allows, err);
 	store_reader_give(store, db);
+	return result;
+}
+
+static int read_block(struct db *const db, const int64_t bucket, unsigned *const out_bits, struct error *const err)
+{
+	struct arena *const arena = arena_new(BLOCK_ARENA_BYTES);
+	struct span document;
+	const int result = bucket_document_row_read(db, bucket, BUCKET_PUBLIC_ACCESS, arena, &document, err);
+	*out_bits = result == 0 && document.len == 1 ? document.data[0] : 0;
+	arena_free(arena);
 	return result;
 }
 

@@ -34,7 +34,7 @@ struct bucket_question {
 	unsigned permissions;
 	bool anywhere;       /* any permission on any key: may the caller know of the bucket? */
 };
-/* One indexed read; a second one (the public access block) only when the grant that fits is to everyone. */
+/* One statement over two indexed tables: the grants, and whether public ones are in force. */
 int bucket_grant_allows(struct store *store, const struct bucket_question *question, bool *out_allows, struct error *err);
 /* Whether the bucket's owner lets objects be public by their own ACL. */
 int bucket_grant_honours_object_acl(struct store *store, int64_t bucket, bool *out_honours, struct error *err);

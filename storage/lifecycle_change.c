@@ -7,6 +7,7 @@
 #include "storage/lifecycle_document.h"
 #include "storage/lifecycle_scan.h"
 #include "storage/part.h"
+#include "storage/store_internal.h"
 #include "storage/upload_row.h"
 #include "storage/version.h"
 
@@ -142,8 +143,10 @@ int lifecycle_change_run(struct store *const store, const int64_t bucket, const 
 	struct lifecycle_change change = {.change.apply = apply, .bucket = bucket, .clock = {clock->wall_ms(clock), day_ms},
 		.arena = arena_new(CHANGE_ARENA_BYTES), .items = items, .count = count};
 	const int result = count == 0 ? 0 : committer_run(store_committer(store), &change.change, err);
-	if (result == 0)
+	if (result == 0) {
 		*removed += change.removed;
+		metrics_add(store_metrics(store), METRIC_LIFECYCLE_REMOVED, (int64_t)change.removed);
+	}
 	arena_free(change.arena);
 	return result;
 }
