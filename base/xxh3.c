@@ -7,6 +7,7 @@
 #include "base/encode.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/xxh3_wide.h"
 
 static const char digest_prefix[] = "xxh3-128:";
 enum { PREFIX_BYTES = sizeof digest_prefix - 1 };
@@ -17,7 +18,7 @@ struct xxh3_stream {
 
 uint64_t xxh3_64(const struct span bytes)
 {
-	return XXH3_64bits(bytes.data, bytes.len);
+	return xxh3_wide_works() ? xxh3_wide_64(bytes) : XXH3_64bits(bytes.data, bytes.len);
 }
 
 static struct digest128 canonical(const XXH128_hash_t hash)
@@ -54,6 +55,10 @@ void xxh3_stream_add(struct xxh3_stream *const stream, const struct span bytes)
 {
 	if (bytes.len == 0)
 		return;
+	if (xxh3_wide_works()) {
+		xxh3_wide_update(stream->state, bytes);
+		return;
+	}
 	const XXH_errorcode code = XXH3_128bits_update(stream->state, bytes.data, bytes.len);
 	ASSERT(code == XXH_OK);
 }

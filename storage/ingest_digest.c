@@ -1,6 +1,6 @@
-/* XXH3 and CRCs cost less than a copy of the bytes: they are computed as these come. MD5 and the SHAs are dear. A stream within
- * INGEST_SMALL_BYTES computes them as well at once; a longer one copies its bytes into blocks, which pass through its digest lane, if it wants
- * a SHA, and then through the MD5 pool, where blocks of several streams are digested together. */
+/* XXH3 and CRCs cost less than a copy of the bytes: they are computed as these come. For MD5 and the SHAs, which are dear, the bytes are
+ * copied into blocks, which pass through the stream's digest lane, if it wants a SHA, and then through the MD5 pool, where blocks of several
+ * streams are digested together. Of a stream within INGEST_SMALL_BYTES, the one block it fills is digested at its end, at once. */
 #include "storage/ingest_internal.h"
 
 #include <stdlib.h>
@@ -124,6 +124,8 @@ static void digest_submit_block(struct ingest *const ingest)
 static void digest_copy(struct ingest *const ingest, const struct span bytes)
 {
 	for (size_t at = 0; at < bytes.len;) {
+		if (ingest->block != NULL && ingest->block->len == INGEST_BLOCK_BYTES)
+			digest_submit_block(ingest);
 		if (ingest->block == NULL)
 			ingest->block = digest_new_block(ingest);
 		struct ingest_block *const block = ingest->block;
@@ -131,8 +133,6 @@ static void digest_copy(struct ingest *const ingest, const struct span bytes)
 		memcpy(block->bytes + block->len, piece.data, piece.len);
 		block->len += piece.len;
 		at += piece.len;
-		if (block->len == INGEST_BLOCK_BYTES)
-			digest_submit_block(ingest);
 	}
 }
 
@@ -140,12 +140,15 @@ void ingest_digest_add(struct ingest *const ingest, const struct span bytes)
 {
 	xxh3_stream_add(ingest->xxh3, bytes);
 	add_to_all(ingest->cheap, bytes);
-	if (ingest->md5.md5 == NULL && !has_dear_checksum(ingest))
-		return;
-	if (ingest->size > INGEST_SMALL_BYTES) {
+	if (ingest->md5.md5 != NULL || has_dear_checksum(ingest))
 		digest_copy(ingest, bytes);
+}
+
+static void digest_small(struct ingest *const ingest)
+{
+	if (ingest->block == NULL)
 		return;
-	}
+	const struct span bytes = span_of(ingest->block->bytes, ingest->block->len);
 	add_to_all(ingest->dear, bytes);
 	if (ingest->md5.md5 != NULL)
 		md5_stream_add(ingest->md5.md5, bytes);
@@ -168,6 +171,7 @@ void ingest_digest_hurry(struct ingest *const ingest)
 void ingest_digest_end(struct ingest *const ingest)
 {
 	if (ingest->size <= INGEST_SMALL_BYTES) {
+		digest_small(ingest);
 		ingest->part.file_hash = part_builder_file_hash(&ingest->part_builder);
 		return;
 	}

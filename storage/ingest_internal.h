@@ -13,7 +13,7 @@
 #include "storage/part_builder.h"
 
 enum {
-	INGEST_BLOCK_BYTES = 256 * 1024,
+	INGEST_BLOCK_BYTES = INGEST_SMALL_BYTES, /* a small stream needs one */
 	INGEST_BLOCKS_MAX = 32,  /* blocks that wait for the digest helpers; then writes have to wait */
 	INGEST_BLOCKS_ROOM = 16, /* at so many the writer is called back */
 	INGEST_DRAINS_MAX = 4,  /* the same for records that wait to be written, a good MiB each */
