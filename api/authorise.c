@@ -111,12 +111,14 @@ static int refuse(const struct principal *principal, struct span bucket, struct 
 		(const char *)principal->key_id.data, (int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
 }
 
-static int judge(struct exchange *exchange, const struct question *question, struct error *err)
+/* *out_bucket: its id; 0 when nobody looked for it. */
+static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket, struct error *err)
 {
 	const struct principal *const principal = exchange->principal;
 	struct bucket bucket = {0};
 	struct error missing = {0};
 	bool allows = false;
+	*out_bucket = 0;
 	if (principal != NULL && principal->is_root)
 		return 0;
 	if (principal == NULL && !question->shared)
@@ -128,8 +130,12 @@ static int judge(struct exchange *exchange, const struct question *question, str
 	}
 	if (!exists)
 		bucket.owner = (struct span){NULL, 0};
-	if (key_allows(principal, question, bucket.owner))
-		return 0;
+	*out_bucket = bucket.id;
+	const bool own_allows = key_allows(principal, question, bucket.owner);
+	if (own_allows && !exists)
+		*err = missing; /* said now: while a body comes somebody else could make the bucket */
+	if (own_allows)
+		return exists ? 0 : -1;
 	/* A key with grants may do what they name and nothing else. */
 	const bool may_share = exists && question->shared && (principal == NULL || principal->grant_count == 0);
 	if (may_share && bucket_allows(exchange, question, &bucket, &allows, err) != 0)
@@ -140,7 +146,8 @@ static int judge(struct exchange *exchange, const struct question *question, str
 int authorise_key(struct exchange *exchange, struct span name, struct span key, unsigned permission, struct error *err)
 {
 	const struct question question = {.bucket = name, .key = key, .permission = permission, .shared = true};
-	return judge(exchange, &question, err);
+	int64_t id;
+	return judge(exchange, &question, &id, err);
 }
 
 static bool may_create(const struct principal *principal, struct span bucket)
@@ -161,7 +168,7 @@ static int judge_route(struct exchange *exchange, const struct access_rule *rule
 		.shared = rule->shared,
 		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,
 	};
-	return judge(exchange, &question, err);
+	return judge(exchange, &question, &exchange->bucket_id, err);
 }
 
 int authorise(struct exchange *exchange, struct error *err)

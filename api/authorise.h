@@ -5,12 +5,12 @@
 
 #include "api/exchange.h"
 
-/* The access rule of exchange->route. 0; no_credentials, denied. */
+/* The access rule of exchange->route; sets exchange->bucket_id. 0; no_credentials, denied; no_bucket for those who might if it existed. */
 int authorise(struct exchange *exchange, struct error *err);
 /* Permissions (storage/account.h, and bucket_grant.h: DELETE of a key, VERSIONS besides when an older version is named) on one key of a bucket,
  * which need not be the route's. The owner and keys with grants are judged by these alone; others and anonymous callers by what the bucket
- * grants: one indexed read. 0; no_credentials, denied; no_bucket for the anonymous. For others a bucket that does not exist is judged as if it
- * were theirs, so that they learn that it does not exist. */
+ * grants: one indexed read. 0; no_credentials, denied; no_bucket. A bucket that does not exist is judged as if it were the caller's, so that
+ * he learns that it does not exist. */
 int authorise_key(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err);
 
 #endif

@@ -90,6 +90,7 @@ struct exchange {
 	int allowed_methods;               /* of enum method, of all routes of the path, when route is NULL after routing */
 	struct span resource;              /* the path with the bucket in front, also on a virtual host; set with the route */
 	const struct principal *principal; /* who asks; NULL: anonymous */
+	int64_t bucket_id;                 /* of the bucket that the caller was let into; 0: all of them (root), or the route names none */
 	int payload_rule;                  /* of enum payload_rule (payload.h), set by identify with what follows */
 	uint8_t payload_sha256[32];
 	bool has_body_length;              /* the content's own length is known before it comes: */

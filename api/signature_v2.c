@@ -99,16 +99,22 @@ static int add_headers(struct exchange *exchange, struct buffer *out, struct err
 	return 0;
 }
 
-static bool is_sub_resource(struct span name)
+/* The name of a sub-resource, decoded as the handlers decode it: "%61cl" asks for the ACL too. NULL: not one that is signed. */
+static const char *find_sub_resource(struct span sent)
 {
 	static const char *const names[] = {"acl", "cors", "delete", "lifecycle", "location", "logging", "notification", "partNumber", "policy",
 		"requestPayment", "response-cache-control", "response-content-disposition", "response-content-encoding",
 		"response-content-language", "response-content-type", "response-expires", "tagging", "torrent", "uploadId", "uploads", "versionId",
 		"versioning", "versions", "website"};
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-		if (span_equal_text(name, names[i]))
-			return true;
-	return false;
+	const char *found = NULL;
+	struct buffer name;
+	buffer_init(&name, sent.len + 1);
+	const bool good = decode_percent(sent, true, &name);
+	for (size_t i = 0; good && found == NULL && i < sizeof names / sizeof names[0]; i++)
+		if (span_equal_text(buffer_span(&name), names[i]))
+			found = names[i];
+	buffer_release(&name);
+	return found;
 }
 
 int signature_v2_check_route(const struct exchange *exchange, struct error *err)
@@ -118,24 +124,26 @@ int signature_v2_check_route(const struct exchange *exchange, struct error *err)
 	struct span rest = span_text(exchange->route->query);
 	struct span name = {NULL, 0};
 	span_split(&rest, '=', &name);
-	if (is_sub_resource(name) || span_equal_text(name, "list-type"))
+	if (find_sub_resource(name) != NULL || span_equal_text(name, "list-type"))
 		return 0;
 	return error_set(err, ERROR_DENIED, "A signature of version 2 does not cover the parameter '%.*s'; sign with AWS4-HMAC-SHA256.",
 		(int)name.len, (const char *)name.data);
 }
 
-struct query_pair { /* the name as sent: those that count need no encoding */
-	struct span name;
+struct query_pair {
+	const char *name;
+	const uint8_t *place; /* in the query */
 	bool has_value;
-	struct span value; /* encoded */
+	struct span value;    /* encoded */
 };
 
+/* Repeats stay in the order they came. */
 static int compare_query(const void *left, const void *right)
 {
 	const struct query_pair *const a = left;
 	const struct query_pair *const b = right;
-	const int names = span_compare(a->name, b->name);
-	return names != 0 ? names : (a->name.data > b->name.data) - (a->name.data < b->name.data);
+	const int names = strcmp(a->name, b->name);
+	return names != 0 ? names : (a->place > b->place) - (a->place < b->place);
 }
 
 static int add_query(struct exchange *exchange, struct buffer *out, struct error *err)
@@ -146,17 +154,18 @@ static int add_query(struct exchange *exchange, struct buffer *out, struct error
 	size_t count = 0;
 	while (span_split(&rest, '&', &pair)) {
 		const ptrdiff_t equals = span_find(pair, '=');
-		const struct span name = span_slice(pair, 0, equals < 0 ? pair.len : (size_t)equals);
-		if (!is_sub_resource(name))
+		const struct span sent = span_slice(pair, 0, equals < 0 ? pair.len : (size_t)equals);
+		const char *const name = find_sub_resource(sent);
+		if (name == NULL)
 			continue;
 		if (count == QUERY_PAIRS_MAX)
 			return error_set(err, ERROR_TOO_LARGE, "the query has over %d parameters", QUERY_PAIRS_MAX);
-		pairs[count++] = (struct query_pair){name, equals >= 0, span_slice(pair, name.len + 1, pair.len)};
+		pairs[count++] = (struct query_pair){name, pair.data, equals >= 0, span_slice(pair, sent.len + 1, pair.len)};
 	}
 	qsort(pairs, count, sizeof pairs[0], compare_query);
 	for (size_t i = 0; i < count; i++) {
 		buffer_add_byte(out, i == 0 ? '?' : '&');
-		buffer_add_span(out, pairs[i].name);
+		buffer_add_text(out, pairs[i].name);
 		buffer_add_text(out, pairs[i].has_value ? "=" : "");
 		if (!decode_percent(pairs[i].value, true, out))
 			return error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");

@@ -91,8 +91,8 @@ static int write_edit(struct bucket_change *const change, struct db *const db, c
 static int apply_edit(struct change *const base, struct db *const db, struct error *const err)
 {
 	struct bucket_change *const change = (struct bucket_change *)base;
-	int64_t id = 0;
-	return bucket_row_find(db, change->name, &id, err) != 0 ? -1 : write_edit(change, db, id, err);
+	struct bucket bucket;
+	return bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 ? -1 : write_edit(change, db, bucket.id, err);
 }
 
 static int apply_create(struct change *const base, struct db *const db, struct error *const err)

@@ -35,6 +35,7 @@ int bucket_list(struct store *store, struct span owner, struct span prefix, stru
 
 /* What a change makes of a bucket's settings: any of these together, all or nothing. */
 struct bucket_edit {
+	int64_t bucket_id; /* not 0: another bucket that has the name by now is left alone, with no_bucket */
 	bool sets_versioning;
 	enum bucket_versioning versioning;
 	bool sets_etag_policy;

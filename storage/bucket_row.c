@@ -53,6 +53,13 @@ int bucket_row_settings(struct db *const db, const struct span name, struct buck
 	return got == 1 ? 0 : -1;
 }
 
+int bucket_row_same(struct db *const db, const struct span name, const int64_t id, struct bucket *const out, struct error *const err)
+{
+	if (bucket_row_settings(db, name, out, err) != 0)
+		return -1;
+	return id == 0 || out->id == id ? 0 : no_bucket(name, err);
+}
+
 static void read_row(struct db_statement *const statement, struct arena *const arena, struct bucket *const out)
 {
 	out->id = db_column_i64(statement, 0);

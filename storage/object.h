@@ -218,9 +218,9 @@ struct object_delete_item {
 	bool has_version;              /* the bucket has or had versioning: */
 	char version[VERSION_TEXT_BYTES]; /* made (without ref) or removed */
 };
-struct object_delete;
 struct object_delete_params {
 	struct span bucket;
+	int64_t bucket_id; /* not 0: another bucket that has the name by now is left alone, with no_bucket */
 	struct object_delete_item *items; /* the caller's, alive with their texts until done; outcomes are written into them */
 	size_t count;
 	void (*done)(void *owner);
@@ -231,9 +231,9 @@ int object_delete_outcome(struct object_delete *change, struct error *err); /* w
 void object_delete_free(struct object_delete *change);
 
 /* Changes that touch one version in place. no_bucket, no_key, no_version; method on a marker. */
-struct object_change;
 struct object_change_params {
 	struct span bucket;
+	int64_t bucket_id; /* not 0: another bucket that has the name by now is left alone, with no_bucket */
 	struct span key;
 	struct version_ref ref;
 	bool sets_tags;         /* replaces the tags: empty removes them */

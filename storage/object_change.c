@@ -11,6 +11,7 @@ struct object_change {
 	struct change change; /* first */
 	struct arena *arena;  /* the texts below and of `version` */
 	struct span bucket;
+	int64_t bucket_id;
 	struct span key;
 	struct version_ref ref;
 	bool sets_tags;
@@ -25,7 +26,7 @@ struct object_change {
 static int find(struct object_change *const change, struct db *const db, struct error *const err)
 {
 	struct bucket bucket;
-	if (bucket_row_settings(db, change->bucket, &bucket, err) != 0)
+	if (bucket_row_same(db, change->bucket, change->bucket_id, &bucket, err) != 0)
 		return -1;
 	const int found = version_find_ref(db, bucket.id, change->key, &change->ref, change->arena, &change->version, err);
 	change->version.in_versioned_bucket = bucket.versioning != BUCKET_UNVERSIONED;
@@ -69,6 +70,7 @@ struct object_change *object_change_start(struct store *const store, const struc
 	struct object_change *const change = memory_new(sizeof(*change));
 	change->arena = arena_new(CHANGE_ARENA_BYTES);
 	change->bucket = arena_copy(change->arena, params->bucket);
+	change->bucket_id = params->bucket_id;
 	change->key = arena_copy(change->arena, params->key);
 	change->ref = params->ref;
 	change->sets_tags = params->sets_tags;

@@ -23,6 +23,7 @@ struct object_delete {
 	struct store *store;
 	struct arena *arena; /* the bucket's name, the slices */
 	struct span bucket;
+	int64_t bucket_id;
 	struct delete_slice *slices;
 	size_t slice_count;
 	atomic_size_t under_way;
@@ -87,7 +88,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 {
 	struct delete_slice *const slice = (struct delete_slice *)change;
 	struct bucket bucket;
-	if (bucket_row_settings(db, slice->whole->bucket, &bucket, err) != 0)
+	if (bucket_row_same(db, slice->whole->bucket, slice->whole->bucket_id, &bucket, err) != 0)
 		return -1;
 	for (size_t i = 0; i < slice->count; i++) {
 		struct object_delete_item *const item = &slice->items[i];
@@ -120,6 +121,7 @@ struct object_delete *object_delete_start(struct store *const store, const struc
 	delete->store = store;
 	delete->arena = arena_new(DELETE_ARENA_BYTES);
 	delete->bucket = arena_copy(delete->arena, span_slice(params->bucket, 0, BUCKET_TEXT_MAX_BYTES));
+	delete->bucket_id = params->bucket_id;
 	delete->done = params->done;
 	delete->owner = params->owner;
 	delete->slice_count = (params->count + DELETE_CHANGE_ITEMS - 1) / DELETE_CHANGE_ITEMS;

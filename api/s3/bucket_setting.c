@@ -29,7 +29,9 @@ enum next bucket_setting_start(struct exchange *const exchange, const struct buc
 	exchange->state = state;
 	exchange->release = release;
 	state->status = status;
-	state->change = bucket_edit_start(exchange->context->store, s3_request_bucket(exchange), edit, exchange_wake_owner, exchange);
+	struct bucket_edit bound = *edit;
+	bound.bucket_id = exchange->bucket_id;
+	state->change = bucket_edit_start(exchange->context->store, s3_request_bucket(exchange), &bound, exchange_wake_owner, exchange);
 	return NEXT_WAIT;
 }
 

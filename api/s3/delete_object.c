@@ -54,8 +54,8 @@ enum next delete_object_begin(struct exchange *const exchange)
 		return next;
 	if (s3_request_check_owner(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
-	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange), .items = &state->item, .count = 1,
-		.done = exchange_wake_owner, .owner = exchange};
+	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange), .bucket_id = exchange->bucket_id,
+		.items = &state->item, .count = 1, .done = exchange_wake_owner, .owner = exchange};
 	exchange->state = state;
 	exchange->release = release;
 	state->change = object_delete_start(exchange->context->store, &params);

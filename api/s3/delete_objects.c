@@ -30,6 +30,7 @@ enum next delete_objects_begin(struct exchange *const exchange)
 	if (s3_request_check_owner(exchange, &err) != 0
 		|| bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
+	exchange->bucket_id = bucket.id;
 	return xml_body_accept(exchange, BODY_MAX_BYTES);
 }
 
@@ -108,8 +109,8 @@ enum next delete_objects_finish(struct exchange *const exchange)
 	exchange->release = release;
 	if (state->count == 0)
 		return reply(exchange, state);
-	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange), .items = state->items, .count = state->count,
-		.done = exchange_wake_owner, .owner = exchange};
+	const struct object_delete_params params = {.bucket = s3_request_bucket(exchange), .bucket_id = exchange->bucket_id,
+		.items = state->items, .count = state->count, .done = exchange_wake_owner, .owner = exchange};
 	state->change = object_delete_start(exchange->context->store, &params);
 	return NEXT_WAIT;
 }

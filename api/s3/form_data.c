@@ -35,18 +35,24 @@ bool form_data_is_form(struct span content_type)
 	return span_equal_nocase(span_trim(type), "multipart/form-data");
 }
 
+static bool is_escape(struct span text)
+{
+	return text.len > 1 && text.data[0] == '\\' && (text.data[1] == '"' || text.data[1] == '\\');
+}
+
 /* Cuts a quoted text off the front, without its quotes and escapes. */
 static struct span take_quoted(struct span *rest, struct arena *arena)
 {
-	char *const text = arena_take(arena, rest->len + 1);
+	size_t end = 1;
+	while (end < rest->len && rest->data[end] != '"')
+		end += is_escape(span_slice(*rest, end, rest->len)) ? 2 : 1;
+	char *const text = arena_take(arena, end); /* no more than it needs: a line may hold a thousand of them */
 	size_t len = 0;
-	size_t at = 1;
-	while (text != NULL && at < rest->len && rest->data[at] != '"') {
-		if (rest->data[at] == '\\' && at + 1 < rest->len && (rest->data[at + 1] == '"' || rest->data[at + 1] == '\\'))
-			at++;
-		text[len++] = (char)rest->data[at++];
+	for (size_t at = 1; text != NULL && at < end; at++) {
+		at += is_escape(span_slice(*rest, at, end));
+		text[len++] = (char)rest->data[at];
 	}
-	*rest = span_slice(*rest, at + 1, rest->len);
+	*rest = span_slice(*rest, end + 1, rest->len);
 	return span_of(text, len);
 }
 

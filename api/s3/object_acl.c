@@ -52,8 +52,8 @@ enum next put_object_acl_begin(struct exchange *const exchange)
 enum next put_object_acl_finish(struct exchange *const exchange)
 {
 	struct store *const store = exchange->context->store;
-	struct object_change_params params = {.bucket = s3_request_bucket(exchange), .key = s3_request_key(exchange), .sets_acl = true,
-		.done = exchange_wake_owner, .owner = exchange};
+	struct object_change_params params = {.bucket = s3_request_bucket(exchange), .bucket_id = exchange->bucket_id,
+		.key = s3_request_key(exchange), .sets_acl = true, .done = exchange_wake_owner, .owner = exchange};
 	struct error err = {0};
 	struct bucket bucket;
 	struct span xml;

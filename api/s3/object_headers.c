@@ -100,6 +100,15 @@ static void take_encoding(struct collection *const collection)
 	buffer_release(&kept);
 }
 
+/* Fields of a form are not yet known to be what a reply's header can be. */
+static bool is_header(const struct object_header *const header)
+{
+	for (size_t i = 0; i < header->name.len; i++)
+		if (header->name.data[i] <= ' ' || header->name.data[i] >= 0x7f || header->name.data[i] == ':')
+			return false;
+	return span_find(header->value, '\r') < 0 && span_find(header->value, '\n') < 0 && span_find(header->value, 0) < 0;
+}
+
 static int collect(struct exchange *const exchange, struct object_facts *const out, struct error *const err)
 {
 	struct collection collection = {.exchange = exchange};
@@ -117,6 +126,9 @@ static int collect(struct exchange *const exchange, struct object_facts *const o
 	}
 	if (arena_overflowed(exchange->arena))
 		return error_set(err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
+	for (size_t i = 0; i < collection.count; i++)
+		if (!is_header(&collection.headers[i]))
+			return error_set(err, ERROR_INVALID, "A field of the form holds characters that no header may hold, in its name or its value.");
 	out->headers = collection.headers;
 	out->header_count = collection.count;
 	return 0;

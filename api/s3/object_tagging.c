@@ -50,8 +50,8 @@ static enum next start(struct exchange *const exchange, const struct version_ref
 {
 	struct object_tagging *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
-	const struct object_change_params params = {.bucket = s3_request_bucket(exchange), .key = s3_request_key(exchange), .ref = *ref,
-		.sets_tags = true, .tags = tags, .done = exchange_wake_owner, .owner = exchange};
+	const struct object_change_params params = {.bucket = s3_request_bucket(exchange), .bucket_id = exchange->bucket_id,
+		.key = s3_request_key(exchange), .ref = *ref, .sets_tags = true, .tags = tags, .done = exchange_wake_owner, .owner = exchange};
 	exchange->state = state;
 	exchange->release = release;
 	state->change = object_change_start(exchange->context->store, &params);

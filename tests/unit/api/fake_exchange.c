@@ -159,7 +159,9 @@ static enum next take_body(struct fake_exchange *fake, const struct route *route
 		return exchange_fail_body(exchange, &err);
 	}
 	exchange->sink = NULL;
-	return route->finish(exchange);
+	if (fake->before_finish != NULL)
+		fake->before_finish();
+	return fake->is_routed ? router_finish(exchange) : route->finish(exchange);
 }
 
 static void read_reply(struct fake_exchange *fake)
@@ -206,6 +208,7 @@ static int drive(struct fake_exchange *fake, const struct route *route, enum nex
 int fake_exchange_run(struct fake_exchange *fake, struct span body)
 {
 	declare_body(fake, body.len);
+	fake->is_routed = true;
 	const enum next next = router_begin(&fake->exchange);
 	return drive(fake, fake->exchange.route, next, body);
 }

@@ -15,6 +15,8 @@ struct fake_exchange {
 	size_t header_count;
 	char *target;
 	size_t piece_bytes;  /* the body comes in pieces of this size; 0: at once */
+	void (*before_finish)(void); /* what happens while the body comes; NULL: nothing */
+	bool is_routed;      /* fake_exchange_run */
 	int waits;           /* how often a handler waited (NEXT_WAIT and SINK_WAIT) */
 	struct lock lock;    /* guards woken */
 	struct lock_condition condition;

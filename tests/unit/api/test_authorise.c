@@ -268,6 +268,63 @@ START_TEST(test_absent_bucket)
 }
 END_TEST
 
+/* While a body comes, somebody may make the bucket that was not there, or the bucket may go and another account may take its name. */
+static void make_bucket(void)
+{
+	const char *const asker = fixture.token;
+	fixture.token = face_fixture_root_token;
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/slow", NULL, NULL);
+	expect(200, METHOD_PUT, "/slow/k");
+	fixture.token = asker;
+}
+
+static void take_over(void)
+{
+	expect(204, METHOD_DELETE, "/slow/k");
+	expect(204, METHOD_DELETE, "/slow");
+	make_bucket();
+}
+
+static const struct { enum method method; const char *target; int status; const char *body; } slow_bodies[] = {
+	{METHOD_PUT, "/slow?policy", 403, POLICY("\"*\"", "\"s3:*\"", "\"*\"")},
+	{METHOD_PUT, "/slow?versioning", 403, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"},
+	{METHOD_PUT, "/slow/k?tagging", 403, "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>"},
+	{METHOD_PUT, "/slow/k", 404, "text"},
+	{METHOD_POST, "/slow?delete", 200, "<Delete><Quiet>true</Quiet><Object><Key>k</Key></Object></Delete>"},
+	{METHOD_POST, "/v1/runs/slow/r", 403, "{}"},
+};
+
+static int ask_slowly(const int index, void (*const meanwhile)(void))
+{
+	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, slow_bodies[index].method, slow_bodies[index].target);
+	fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
+	fake->before_finish = meanwhile;
+	const int status = fake_exchange_run(fake, span_text(slow_bodies[index].body));
+	if (status == 200)
+		face_fixture_assert_holds(fake, "<Code>AccessDenied</Code>");
+	fake_exchange_free(fake);
+	return status;
+}
+
+START_TEST(test_slow_bodies)
+{
+	fixture.token = face_fixture_key(&fixture, "other", NULL);
+	ck_assert_int_eq(ask_slowly(_i, make_bucket), 404);
+}
+END_TEST
+
+START_TEST(test_squatted_names)
+{
+	fixture.token = face_fixture_key(&fixture, "other", NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/slow", NULL, NULL);
+	expect(200, METHOD_PUT, "/slow/k");
+	ck_assert_int_eq(ask_slowly(_i, take_over), slow_bodies[_i].status);
+	expect(403, METHOD_GET, "/slow/k");
+	fixture.token = face_fixture_root_token;
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/slow/k", NULL, NULL, "new");
+}
+END_TEST
+
 Suite *test_authorise_suite(void);
 Suite *test_authorise_suite(void)
 {
@@ -285,6 +342,8 @@ Suite *test_authorise_suite(void)
 	tcase_add_test(rules, test_versions_are_not_public);
 	tcase_add_test(rules, test_handlers_ask_again);
 	tcase_add_test(rules, test_absent_bucket);
+	tcase_add_loop_test(rules, test_slow_bodies, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));
+	tcase_add_loop_test(rules, test_squatted_names, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));
 	suite_add_tcase(suite, rules);
 	return suite;
 }

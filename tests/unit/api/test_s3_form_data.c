@@ -123,6 +123,27 @@ START_TEST(fields_are_bounded_together)
 }
 END_TEST
 
+/* Each parameter takes what it needs: a line of them fits in a request's memory many times over. */
+START_TEST(many_parameters_take_little_memory)
+{
+	struct buffer body;
+	struct reader reader;
+	struct error err = {0};
+	buffer_init(&body, 1 << 20);
+	for (int part = 0; part < 4; part++) {
+		buffer_add_text(&body, "--B\r\nContent-Disposition: form-data; ");
+		for (int i = 0; i < 800; i++)
+			buffer_add_text(&body, "a=\"\";");
+		buffer_add_text(&body, "name=\"k\"\r\n\r\nv\r\n");
+	}
+	buffer_add_text(&body, "--B--");
+	ck_assert_int_eq(read_split(&reader, buffer_span(&body), 150, 0, &err), 0);
+	ck_assert_str_eq(buffer_text(&reader.notes), "k=v; k=v; k=v; k=v; ");
+	buffer_release(&reader.notes);
+	buffer_release(&body);
+}
+END_TEST
+
 START_TEST(a_large_file_passes)
 {
 	struct buffer body;
@@ -170,6 +191,7 @@ Suite *test_s3_form_data_suite(void)
 	TCase *const tcase = tcase_create("s3_form_data");
 	tcase_add_loop_test(tcase, forms_cut_anywhere, 0, sizeof forms / sizeof forms[0]);
 	tcase_add_test(tcase, fields_are_bounded_together);
+	tcase_add_test(tcase, many_parameters_take_little_memory);
 	tcase_add_test(tcase, a_large_file_passes);
 	tcase_add_loop_test(tcase, boundaries, 0, sizeof types / sizeof types[0]);
 	suite_add_tcase(suite, tcase);

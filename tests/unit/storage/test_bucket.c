@@ -143,6 +143,23 @@ START_TEST(an_edit_is_whole_and_lasts)
 }
 END_TEST
 
+START_TEST(an_edit_is_of_one_bucket_not_of_its_name)
+{
+	struct error err = {0};
+	struct bucket bucket;
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "main", &err), 0);
+	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	const struct bucket_edit edit = {.bucket_id = bucket.id, .sets_etag_policy = true, .etag_policy = ETAG_FAST};
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), 0);
+	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "abc", &err), 0);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "abc", "other", &err), 0);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "abc", &edit, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+	ck_assert_int_eq(bucket_find(fixture.store, span_text("abc"), fixture.arena, &bucket, &err), 0);
+	ck_assert_int_eq(bucket.etag_policy, ETAG_DEFAULT);
+}
+END_TEST
+
 START_TEST(an_edit_too_large_changes_nothing)
 {
 	struct error err = {0};
@@ -294,6 +311,7 @@ Suite *test_bucket_suite(void)
 	tcase_add_test(tests, a_bucket_has_one_owner);
 	tcase_add_test(tests, only_an_empty_bucket_is_deleted);
 	tcase_add_test(tests, an_edit_is_whole_and_lasts);
+	tcase_add_test(tests, an_edit_is_of_one_bucket_not_of_its_name);
 	tcase_add_test(tests, an_edit_too_large_changes_nothing);
 	tcase_add_test(tests, grants_give_what_they_say);
 	tcase_add_test(tests, a_block_takes_public_grants_out_of_force);
