@@ -56,6 +56,7 @@ static void set_place(struct place *const place, const struct span key, const in
 	place->position.sequence = sequence;
 }
 
+/* 1: a row that is damaged, which is not for this to remove and keeps no other from going. */
 static int subject_of(const struct lifecycle_row *const row, struct arena *const arena, struct lifecycle_subject *const out,
 	struct error *const err)
 {
@@ -63,7 +64,7 @@ static int subject_of(const struct lifecycle_row *const row, struct arena *const
 	*out = (struct lifecycle_subject){.key = row->key, .size = row->size, .since_ms = row->since_ms};
 	const int result = tag_set_read(row->tags, arena, &tags, &out->tag_count, err);
 	out->tags = tags;
-	return result;
+	return result != 0 && err->kind == ERROR_CORRUPT ? 1 : result;
 }
 
 static void add_version(struct slice *const slice, const enum lifecycle_kind kind, const int64_t sequence)
@@ -82,8 +83,11 @@ static int look_at_current(struct walk *const walk, struct db *const db, struct 
 		const struct lifecycle_rule *rule;
 		struct lifecycle_subject subject;
 		int64_t due_ms = 0;
-		if (subject_of(&rows[i], slice->arena, &subject, err) != 0)
+		const int read = subject_of(&rows[i], slice->arena, &subject, err);
+		if (read < 0)
 			return -1;
+		if (read == 1)
+			continue;
 		if (rows[i].is_marker ? lifecycle_removes_marker(&walk->lifecycle, rows[i].key, rows[i].since_ms, &walk->clock)
 			: lifecycle_expires(&walk->lifecycle, &subject, walk->clock.day_ms, &due_ms, &rule) && due_ms <= walk->clock.now_ms)
 			add_version(slice, LIFECYCLE_CURRENT, rows[i].sequence);
@@ -107,9 +111,10 @@ static int look_at_older(struct walk *const walk, struct db *const db, struct pl
 		struct lifecycle_subject subject;
 		newer = span_equal(rows[i].key, key) ? newer : 0;
 		key = rows[i].key;
-		if (subject_of(&rows[i], slice->arena, &subject, err) != 0)
+		const int read = subject_of(&rows[i], slice->arena, &subject, err);
+		if (read < 0)
 			return -1;
-		if (lifecycle_removes_noncurrent(&walk->lifecycle, &subject, newer, &walk->clock))
+		if (read == 0 && lifecycle_removes_noncurrent(&walk->lifecycle, &subject, newer, &walk->clock))
 			add_version(slice, LIFECYCLE_OLDER, rows[i].sequence);
 		newer++;
 	}

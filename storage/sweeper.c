@@ -10,6 +10,7 @@
 #include "storage/run_row.h"
 #include "storage/step_pin.h"
 #include "storage/step_row.h"
+#include "storage/store_internal.h"
 #include "storage/upload_sweep.h"
 
 enum { INTERVAL_MS = 1000, VACUUM_PAGES = 256 };
@@ -20,6 +21,7 @@ struct sweeper {
 	struct lock lock;
 	struct lock_condition stop;
 	bool stopping; /* guarded by lock */
+	bool failing;  /* the sweeper's thread alone */
 };
 
 /* Each kind of work: does one slice of it; *out_more when it found some. */
@@ -102,12 +104,17 @@ int sweeper_slice(struct store *const store, bool *const out_more, struct error 
 	return committer_run(store_committer(store), &slice.change, err);
 }
 
-/* True when it may be asked again at once. */
+/* What could not be swept stays marked and is tried again each time: that is told once. True when it may be asked again at once. */
 static bool work(struct sweeper *const sweeper)
 {
-	struct error ignored; /* what could not be swept stays marked and is tried again */
+	struct error err = {0};
 	bool more = false;
-	return sweeper_slice(sweeper->store, &more, &ignored) == 0 && more;
+	const bool failed = sweeper_slice(sweeper->store, &more, &err) != 0;
+	struct log *const log = store_log(sweeper->store);
+	if (failed && !sweeper->failing && err.kind != ERROR_BUSY && log != NULL)
+		log_failure(log, LOG_WARNING, NULL, "sweep", &err);
+	sweeper->failing = failed;
+	return !failed && more;
 }
 
 static void *run(void *const argument)

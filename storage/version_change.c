@@ -4,7 +4,7 @@
 #include "storage/step_pin.h"
 #include "storage/version_internal.h"
 
-enum { DIGEST_ARENA_BYTES = 64 * 1024 };
+enum { DIGEST_ARENA_BYTES = 256 * 1024 };
 
 static const char SQL_VERSION_ADD[] =
 	"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, digest, file_hash, modified_ms, headers, part_set,"

@@ -107,6 +107,24 @@ START_TEST(objects_expire)
 }
 END_TEST
 
+START_TEST(a_damaged_row_keeps_no_other_from_expiring)
+{
+	struct error err = {0};
+	put("a", "x");
+	put("b", "x");
+	if (_i == 1) {
+		set_versioning(BUCKET_VERSIONED);
+		put("a", "y");
+		put("b", "y");
+	}
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET tags = x'ff' WHERE key = x'61'", &err), 0);
+	set_rule((struct lifecycle_rule){.enabled = true, .expire_days = _i == 0, .noncurrent_days = _i == 1});
+	pass_days(2);
+	ck_assert_uint_eq(walk(), 1);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE key = x'62'"), _i);
+}
+END_TEST
+
 START_TEST(a_walk_goes_on_over_slices)
 {
 	char key[32];
@@ -303,6 +321,7 @@ Suite *test_lifecycle_worker_suite(void)
 	tcase_set_timeout(walks, 120);
 	tcase_add_checked_fixture(walks, setup, teardown);
 	tcase_add_test(walks, objects_expire);
+	tcase_add_loop_test(walks, a_damaged_row_keeps_no_other_from_expiring, 0, 2);
 	tcase_add_test(walks, a_walk_goes_on_over_slices);
 	tcase_add_test(walks, tags_and_sizes_choose);
 	tcase_add_test(walks, a_versioned_object_gets_a_marker);
