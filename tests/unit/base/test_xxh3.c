@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/xxh3.h"
 
@@ -68,6 +69,27 @@ START_TEST(the_older_digest)
 }
 END_TEST
 
+/* The distribution's library is the judge of what stands in packs. */
+START_TEST(every_length_agrees_with_the_library)
+{
+	uint8_t bytes[3000];
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * i >> 3);
+	for (size_t len = 0; len <= sizeof bytes; len += len < 300 ? 1 : 7) {
+		ck_assert(xxh3_64(span_of(bytes, len)) == XXH3_64bits(bytes, len));
+		xxh3_stream_reset(stream);
+		xxh3_stream_add(stream, span_of(bytes, len / 2));
+		xxh3_stream_add(stream, span_of(bytes + len / 2, len - len / 2));
+		XXH128_canonical_t expected;
+		XXH128_canonicalFromHash(&expected, XXH3_128bits(bytes, len));
+		const struct digest128 actual = xxh3_stream_result(stream);
+		ck_assert_mem_eq(actual.bytes, expected.digest, sizeof expected.digest);
+	}
+	xxh3_stream_free(stream);
+}
+END_TEST
+
 START_TEST(text_form_parses_back)
 {
 	struct digest128 digest;
@@ -108,6 +130,7 @@ Suite *test_xxh3_suite(void)
 	tcase_add_loop_test(tc, digests_are_the_published_ones, 0, sizeof rows / sizeof rows[0]);
 	tcase_add_test(tc, stream_gives_the_digest_of_the_whole);
 	tcase_add_test(tc, the_older_digest);
+	tcase_add_test(tc, every_length_agrees_with_the_library);
 	tcase_add_test(tc, text_form_parses_back);
 	tcase_add_loop_test(tc, other_texts_are_refused, 0, sizeof bad_texts / sizeof bad_texts[0]);
 	suite_add_tcase(suite, tc);
