@@ -10,7 +10,8 @@
 
 #include "base/memory.h"
 
-enum { STATEMENT_SLOTS = 512, BUSY_TIMEOUT_MS = 10000, RESTART_TIMEOUT_MS = 50, WAL_FRAME_HEADER_BYTES = 24 };
+enum { STATEMENT_SLOTS = 512, BUSY_TIMEOUT_MS = 10000, RESTART_TIMEOUT_MS = 50, WAL_FRAME_HEADER_BYTES = 24,
+	SAVEPOINT_MEMORY_BYTES = 1024 * 1024 };
 
 struct db_statement {
 	struct db *db;
@@ -51,6 +52,7 @@ static const char SQL_SETUP_WRITE[] =
 	"PRAGMA journal_mode=WAL;"
 	"PRAGMA synchronous=FULL;"
 	"PRAGMA foreign_keys=ON;"
+	"PRAGMA secure_delete=OFF;" /* Debian's default clears what was deleted, in pages that would not be written otherwise */
 	"PRAGMA wal_autocheckpoint=0;"
 	"PRAGMA cache_size=-16384;";
 static const char SQL_SETUP_READ[] =
@@ -131,9 +133,18 @@ static int set_up(struct db *const db, const enum db_mode mode, struct error *co
 	return 0;
 }
 
+/* For the whole process, and only before its first connection is opened: later calls change nothing. No count of all memory, which takes
+ * a lock at each allocation; and what a savepoint would restore stays in memory instead of a file, unless a change is very large. */
+static void configure(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, SAVEPOINT_MEMORY_BYTES);
+}
+
 struct db *db_open(const char *const path, const enum db_mode mode, struct error *const err)
 {
 	struct db *const db = memory_new(sizeof(*db));
+	configure();
 	db->path = memory_copy_text(path);
 	/* Readers open for writing too, because a WAL reader must be able to write the shared-memory file; query_only keeps them from the rest.
 	 * */

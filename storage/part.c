@@ -32,6 +32,9 @@ static const char SQL_SEGMENT_RANGE[] =
 	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?4 AND s.start >="
 	" (SELECT MAX(b.start) FROM segments b WHERE b.part_set = ?1 AND b.number = ?2 AND b.start <= ?3)"
 	" ORDER BY s.start";
+static const char SQL_SEGMENT_PACKS[] = "SELECT pack, count FROM segments WHERE part_set = ?1";
+static const char SQL_SEGMENTS_OF_SET[] = "DELETE FROM segments WHERE part_set = ?1";
+static const char SQL_PARTS_OF_SET[] = "DELETE FROM parts WHERE part_set = ?1";
 static const char SQL_SEGMENT_DELETE[] =
 	"DELETE FROM segments WHERE part_set = ?1 AND (number, start) IN"
 	" (SELECT s.number, s.start FROM segments s WHERE s.part_set = ?1 ORDER BY s.number, s.start LIMIT ?2)"
@@ -184,6 +187,22 @@ static int remove_rows(struct db *const db, const int64_t set, const int64_t lim
 	return run_on_set(db, SQL_SET_DELETE, set, err);
 }
 
+/* A set of few rows, without the tables of its own that SQLite makes for a limit. */
+static int remove_small(struct db *const db, const int64_t set, struct error *const err)
+{
+	struct db_statement *const packs = db_prepare(db, SQL_SEGMENT_PACKS, err);
+	if (packs == NULL)
+		return -1;
+	db_bind_i64(packs, 1, set);
+	int got;
+	while ((got = db_step(packs, err)) == 1)
+		pack_touches_add(db_companion(db), db_column_i64(packs, 0), db_column_i64(packs, 1));
+	db_reset(packs);
+	if (got != 0 || run_on_set(db, SQL_SEGMENTS_OF_SET, set, err) != 0 || run_on_set(db, SQL_PARTS_OF_SET, set, err) != 0)
+		return -1;
+	return run_on_set(db, SQL_SET_DELETE, set, err);
+}
+
 int part_set_share(struct db *const db, const int64_t set, struct error *const err)
 {
 	if (run_on_set(db, SQL_SET_SHARE, set, err) != 0)
@@ -207,7 +226,7 @@ int part_set_drop(struct db *const db, const int64_t set, struct error *const er
 		return got;
 	if (holders > 1)
 		return run_on_set(db, SQL_SET_UNSHARE, set, err);
-	return rows > PART_DROP_ROWS ? run_on_set(db, SQL_SET_MARK, set, err) : remove_rows(db, set, PART_SWEEP_ROWS, err);
+	return rows > PART_DROP_ROWS ? run_on_set(db, SQL_SET_MARK, set, err) : remove_small(db, set, err);
 }
 
 static int find_dead(struct db *const db, int64_t *const out_set, bool *const out_found, struct error *const err)
