@@ -146,12 +146,61 @@ static enum next reply_head(struct exchange *const exchange, const int status, c
 	return next;
 }
 
-/* What is to be sent: few bytes lie in memory before the head goes out, so that both take one send, and a damaged record gets an answer
- * instead of a broken connection. */
-struct reply_bytes {
-	struct body_source *source; /* NULL: `small` */
-	struct span small;
+/* What is to go out. */
+struct serving {
+	struct object object;
+	struct byte_range range;
+	struct body_source *source; /* NULL: no bytes */
 };
+
+/* What the request asks of the version: false when that is a reply without its bytes, which is set. */
+static bool choose(struct exchange *const exchange, const struct object_reply_params *const params, struct serving *const serving,
+	enum next *const out_next)
+{
+	const struct object *const object = &serving->object;
+	const struct clock_source *const clock = exchange->context->clock;
+	struct conditional conditional;
+	struct error err = {0};
+	conditional_read(exchange, &conditional);
+	const enum conditional_result verdict = conditional_judge(&conditional, object->etag, object->modified_ms, clock->wall_ms(clock));
+	serving->range = (struct byte_range){.kind = BYTE_RANGE_WHOLE};
+	if (verdict == CONDITIONAL_FAILED)
+		*out_next = reply_precondition(exchange);
+	else if (verdict != CONDITIONAL_GO_ON)
+		*out_next = reply_not_modified(exchange, object, params);
+	else if (choose_range(exchange, object, params, &serving->range, &err) != 0)
+		*out_next = exchange_fail(exchange, &err);
+	else if (serving->range.kind == BYTE_RANGE_UNSATISFIABLE)
+		*out_next = reply_unsatisfiable(exchange, object);
+	else
+		return true;
+	return false;
+}
+
+/* Finds the version and opens its bytes; false when the reply is set. */
+static bool look(struct exchange *const exchange, struct object_view *const view, const struct object_reply_params *const params,
+	struct serving *const serving, enum next *const out_next)
+{
+	struct error err = {0};
+	for (int try = 0; try < FIND_TRIES; try++) {
+		*serving = (struct serving){.source = NULL};
+		if (params->find(exchange, view, &serving->object, &err) != 0) {
+			*out_next = params->fail != NULL ? params->fail(exchange, &err) : exchange_fail(exchange, &err);
+			return false;
+		}
+		if (!choose(exchange, params, serving, out_next))
+			return false;
+		if (exchange->method == METHOD_HEAD || serving->range.length == 0)
+			return true;
+		serving->source = object_view_open(view, &serving->object, serving->range.first, serving->range.length, &err);
+		if (serving->source != NULL)
+			return true;
+		if (err.kind != ERROR_NO_KEY || object_view_renew(view, &err) != 0)
+			break;
+	}
+	*out_next = exchange_fail(exchange, &err);
+	return false;
+}
 
 static int read_whole(struct body_source *const source, uint8_t *const into, const size_t len, struct error *const err)
 {
@@ -166,76 +215,47 @@ static int read_whole(struct body_source *const source, uint8_t *const into, con
 	return 0;
 }
 
-static int open_bytes(struct exchange *const exchange, const struct object *const object, const struct byte_range *const range,
-	struct reply_bytes *const out, struct error *const err)
+/* Few bytes lie in memory before the head goes out, so that both take one send, and a damaged record gets an answer instead of a broken
+ * connection. */
+static int take_small(struct exchange *const exchange, struct serving *const serving, struct span *const out, struct error *const err)
 {
-	*out = (struct reply_bytes){.source = NULL};
-	if (exchange->method == METHOD_HEAD || range->length == 0)
-		return 0;
-	out->source = object_open(exchange->context->store, object, range->first, range->length, err);
-	if (out->source == NULL)
-		return -1;
-	if (range->length > SMALL_BYTES)
-		return 0;
-	struct body_source *const source = out->source;
-	uint8_t *const bytes = arena_take(exchange->arena, (size_t)range->length);
-	out->source = NULL;
-	out->small = span_of(bytes, (size_t)range->length);
+	struct body_source *const source = serving->source;
+	const size_t len = (size_t)serving->range.length;
+	uint8_t *const bytes = arena_take(exchange->arena, len);
 	const int result = bytes == NULL ? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
-		: read_whole(source, bytes, (size_t)range->length, err);
+		: read_whole(source, bytes, len, err);
 	source->close(source);
+	serving->source = NULL;
+	*out = span_of(bytes, len);
 	return result;
 }
 
-/* True when the version's bytes are gone and another look may find its successor. */
-static bool serve(struct exchange *const exchange, const struct object *const object, const struct object_reply_params *const params,
-	enum next *const out_next, struct error *const err)
+static enum next send(struct exchange *const exchange, const struct object_reply_params *const params, struct serving *const serving)
 {
-	struct conditional conditional;
-	conditional_read(exchange, &conditional);
-	const struct clock_source *const clock = exchange->context->clock;
-	const enum conditional_result verdict = conditional_judge(&conditional, object->etag, object->modified_ms, clock->wall_ms(clock));
-	if (verdict != CONDITIONAL_GO_ON) {
-		*out_next = verdict == CONDITIONAL_FAILED ? reply_precondition(exchange) : reply_not_modified(exchange, object, params);
-		return false;
-	}
-	struct byte_range range = {.kind = BYTE_RANGE_WHOLE};
-	if (choose_range(exchange, object, params, &range, err) != 0) {
-		*out_next = exchange_fail(exchange, err);
-		return false;
-	}
-	if (range.kind == BYTE_RANGE_UNSATISFIABLE) {
-		*out_next = reply_unsatisfiable(exchange, object);
-		return false;
-	}
-
-	struct reply_bytes bytes;
-	if (open_bytes(exchange, object, &range, &bytes, err) != 0)
-		return true;
-	const int status = range.kind == BYTE_RANGE_PART ? 206 : 200;
-	const char *const type = content_type(exchange, object, params);
-	add_headers(exchange, object, params, &range);
-	if (bytes.source != NULL)
-		*out_next = exchange_reply_source(exchange, status, type, bytes.source, range.length);
-	else if (exchange->method == METHOD_HEAD)
-		*out_next = reply_head(exchange, status, type, range.length);
-	else
-		*out_next = exchange_reply_body(exchange, status, type, bytes.small);
-	return false;
+	const struct byte_range *const range = &serving->range;
+	struct error err = {0};
+	struct span small = {NULL, 0};
+	if (serving->source != NULL && range->length <= SMALL_BYTES && take_small(exchange, serving, &small, &err) != 0)
+		return exchange_fail(exchange, &err);
+	const int status = range->kind == BYTE_RANGE_PART ? 206 : 200;
+	const char *const type = content_type(exchange, &serving->object, params);
+	add_headers(exchange, &serving->object, params, range);
+	if (serving->source != NULL)
+		return exchange_reply_source(exchange, status, type, serving->source, range->length);
+	if (exchange->method == METHOD_HEAD)
+		return reply_head(exchange, status, type, range->length);
+	return exchange_reply_body(exchange, status, type, small);
 }
 
 enum next object_reply(struct exchange *const exchange, const struct object_reply_params *const params)
 {
 	struct error err = {0};
-	for (int try = 0; try < FIND_TRIES; try++) {
-		struct object object = {0};
-		enum next next;
-		if (params->find(exchange, &object, &err) != 0)
-			return params->fail != NULL ? params->fail(exchange, &err) : exchange_fail(exchange, &err);
-		if (!serve(exchange, &object, params, &next, &err))
-			return next;
-		if (err.kind != ERROR_NO_KEY)
-			break;
-	}
-	return exchange_fail(exchange, &err);
+	struct serving serving;
+	enum next next;
+	struct object_view *const view = object_view_new(exchange->context->store, &err);
+	if (view == NULL)
+		return exchange_fail(exchange, &err);
+	const bool found = look(exchange, view, params, &serving, &next);
+	object_view_free(view); /* before bytes are read: that may take the disk's time */
+	return found ? send(exchange, params, &serving) : next;
 }

@@ -4,17 +4,17 @@
 
 #include "api/byte_range.h"
 #include "api/exchange.h"
-#include "storage/object.h"
+#include "storage/object_view.h"
 
 struct object_reply_override { /* a header whose stored value gives way, lower-case name */
 	const char *name;
 	const char *value; /* arena or static */
 };
 struct object_reply_params {
-	/* Finds the version to serve; texts in the exchange's arena. Called again when the version it gave was removed before its bytes could
-	 * be opened, so that a reader of a key that is being overwritten sees the old version or the new one, never neither. Headers that it
-	 * adds before it fails stay on the error. */
-	int (*find)(struct exchange *exchange, struct object *out, struct error *err);
+	/* Finds the version to serve; texts in the exchange's arena. One that was not found through `view` may be removed before its bytes are
+	 * opened: then it is called again, so that a reader of a key that is being overwritten sees the old version or the new one, never
+	 * neither. Headers that it adds before it fails stay on the error. */
+	int (*find)(struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
 	/* Replies to a failed find; NULL: exchange_fail. */
 	enum next (*fail)(struct exchange *exchange, const struct error *err);
 	/* What of the version is asked for, once the conditions hold: 1 with *out set, 0 for what the Range header says, or -1. NULL: 0. */

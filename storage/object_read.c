@@ -3,11 +3,10 @@
 
 #include "base/encode.h"
 #include "base/memory.h"
-#include "storage/assemble.h"
 #include "storage/bucket_row.h"
 #include "storage/header_blob.h"
 #include "storage/object_internal.h"
-#include "storage/part.h"
+#include "storage/object_view.h"
 
 enum { READ_PIECE_BYTES = 256 * 1024 };
 
@@ -66,7 +65,7 @@ int object_no_version(const struct span key, struct error *const err)
 		(const char *)key.data);
 }
 
-static int find_version(struct db *const db, const struct span bucket, const struct span key, const struct version_ref *const ref,
+int object_find_row(struct db *const db, const struct span bucket, const struct span key, const struct version_ref *const ref,
 	struct arena *const arena, struct version *const out, struct error *const err)
 {
 	struct bucket settings;
@@ -87,7 +86,7 @@ int object_find_version(struct store *const store, const struct span bucket, con
 	if (db == NULL)
 		return -1;
 	struct version version;
-	const int result = find_version(db, bucket, key, ref, arena, &version, err);
+	const int result = object_find_row(db, bucket, key, ref, arena, &version, err);
 	store_reader_give(store, db);
 	if (result != 0 || object_of_version(&version, arena, out, err) != 0)
 		return -1;
@@ -115,64 +114,14 @@ int object_find_sequence(struct store *const store, const int64_t sequence, stru
 	return got == 1 ? object_of_version(&version, arena, out, err) : -1;
 }
 
-static struct body_source *open_inline(struct db *const db, const struct version *const version, const uint64_t offset,
-	const uint64_t length, struct error *const err)
-{
-	struct span bytes;
-	struct db_statement *statement = NULL;
-	if (part_inline_load(db, version->sequence, version->contents, &bytes, &statement, err) != 0)
-		return NULL;
-	struct body_source *const source = assemble_open_inline(span_slice(bytes, (size_t)offset, (size_t)length));
-	db_reset(statement);
-	return source;
-}
-
-static struct body_source *open_segments(struct store *const store, struct db *const db, const struct version *const version,
-	const uint64_t offset, const uint64_t length, struct error *const err)
-{
-	struct part_range range = {.offset = offset, .length = length};
-	if (part_set_load(db, version->part_set, version->contents, &range, err) != 0)
-		return NULL;
-	if (range.segment_count == 0)
-		return assemble_open_inline(span_of(NULL, 0));
-	/* Within the snapshot: the packs are held before a sweep of a later state could let them go (invariant 5). */
-	struct body_source *const source =
-		assemble_open(store_packs(store), range.segments, range.segment_count, range.skip, length, err);
-	free(range.segments);
-	return source;
-}
-
-static struct body_source *open_version(struct store *const store, struct db *const db, const struct object *const object,
-	const uint64_t offset, const uint64_t length, struct error *const err)
-{
-	struct version version;
-	const int got = version_find_sequence(db, object->sequence, NULL, &version, err);
-	if (got == 0 || (got == 1 && version.is_marker))
-		object_no_key(object->key, err);
-	if (got != 1 || version.is_marker)
-		return NULL;
-	if (offset > version.size || length > version.size - offset) {
-		error_set(err, ERROR_RANGE, "Bytes %llu+%llu lie outside the object of %llu bytes.", (unsigned long long)offset,
-			(unsigned long long)length, (unsigned long long)version.size);
-		return NULL;
-	}
-	if (version.kind == VERSION_INLINE)
-		return open_inline(db, &version, offset, length, err);
-	return open_segments(store, db, &version, offset, length, err);
-}
-
 struct body_source *object_open(struct store *const store, const struct object *const object, const uint64_t offset, const uint64_t length,
 	struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
+	struct object_view *const view = object_view_new(store, err);
+	if (view == NULL)
 		return NULL;
-	struct body_source *source = NULL;
-	if (db_snapshot_begin(db, err) == 0) {
-		source = open_version(store, db, object, offset, length, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	struct body_source *const source = object_view_open(view, object, offset, length, err);
+	object_view_free(view);
 	return source;
 }
 

@@ -29,9 +29,12 @@ static const char SQL_SEGMENT_ADD[] =
 	" SELECT ?1, ?2, ?3, packs.number, ?5, ?6, ?7, ?8 FROM packs WHERE packs.id = ?4";
 static const char SQL_SEGMENT_RANGE[] =
 	"SELECT s.start, p.id, s.first, s.count, s.bytes, s.sum FROM segments s LEFT JOIN packs p ON p.number = s.pack"
-	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?4 AND s.start >="
-	" (SELECT MAX(b.start) FROM segments b WHERE b.part_set = ?1 AND b.number = ?2 AND b.start <= ?3)"
+	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?3 AND s.start >="
+	" (SELECT MAX(b.start) FROM segments b WHERE b.part_set = ?1 AND b.number = ?2 AND b.start <= ?4)"
 	" ORDER BY s.start";
+static const char SQL_SEGMENT_FIRST[] =
+	"SELECT s.start, p.id, s.first, s.count, s.bytes, s.sum FROM segments s LEFT JOIN packs p ON p.number = s.pack"
+	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?3 ORDER BY s.start";
 static const char SQL_SEGMENT_PACKS[] = "SELECT pack, count FROM segments WHERE part_set = ?1";
 static const char SQL_SEGMENTS_OF_SET[] = "DELETE FROM segments WHERE part_set = ?1";
 static const char SQL_PARTS_OF_SET[] = "DELETE FROM parts WHERE part_set = ?1";
@@ -292,13 +295,14 @@ static void keep_segment(struct part_range *const range, const struct segment *c
 static int load_segments(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t from, const uint64_t to,
 	struct part_range *const range, struct error *const err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_RANGE, err);
+	struct db_statement *const statement = db_prepare(db, from == 0 ? SQL_SEGMENT_FIRST : SQL_SEGMENT_RANGE, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, set);
 	db_bind_i64(statement, 2, part->number);
-	db_bind_i64(statement, 3, (int64_t)from);
-	db_bind_i64(statement, 4, (int64_t)to);
+	db_bind_i64(statement, 3, (int64_t)to);
+	if (from > 0)
+		db_bind_i64(statement, 4, (int64_t)from);
 	struct segment_row row = {.set = set, .number = part->number};
 	uint64_t at = 0;
 	uint64_t sums = 0;

@@ -62,10 +62,10 @@ static bool read_overrides(struct exchange *const exchange, struct object_reply_
 	return true;
 }
 
-static int find(struct exchange *const exchange, struct object *const out, struct error *const err)
+static int find(struct exchange *const exchange, struct object_view *const view, struct object *const out, struct error *const err)
 {
 	const struct get_object *const state = exchange->state;
-	return object_request_find(exchange, &state->ref, out, err);
+	return object_request_view(exchange, view, &state->ref, out, err);
 }
 
 /* A part of a multipart object; a single PUT has one. It is a 206 even when it is everything, but there is no range of nothing. */

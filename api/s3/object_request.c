@@ -29,22 +29,35 @@ static void add_marker_headers(struct exchange *const exchange, const struct obj
 	object_request_add_version(exchange, marker);
 }
 
+/* What a search gave, as the requester is to hear of it: a marker is no object. */
+static int tell(struct exchange *const exchange, const int result, const struct object *const found, struct error *const err)
+{
+	if (result != 0) {
+		if (err->kind == ERROR_NO_KEY && found->is_marker)
+			add_marker_headers(exchange, found);
+		return -1;
+	}
+	if (!found->is_marker)
+		return 0;
+	char modified[CLOCK_TEXT_BYTES];
+	clock_format_http(found->modified_ms, modified);
+	add_marker_headers(exchange, found);
+	exchange_add_header(exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
+	exchange_add_header(exchange, "Allow", "DELETE");
+	return error_set(err, ERROR_METHOD, "The specified method is not allowed against this resource: the version is a delete marker.");
+}
+
 int object_request_find(struct exchange *const exchange, const struct version_ref *const ref, struct object *const out,
 	struct error *const err)
 {
 	const int result = object_find_version(exchange->context->store, s3_request_bucket(exchange), s3_request_key(exchange), ref,
 		exchange->arena, out, err);
-	if (result != 0) {
-		if (err->kind == ERROR_NO_KEY && out->is_marker)
-			add_marker_headers(exchange, out);
-		return -1;
-	}
-	if (!out->is_marker)
-		return 0;
-	char modified[CLOCK_TEXT_BYTES];
-	clock_format_http(out->modified_ms, modified);
-	add_marker_headers(exchange, out);
-	exchange_add_header(exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
-	exchange_add_header(exchange, "Allow", "DELETE");
-	return error_set(err, ERROR_METHOD, "The specified method is not allowed against this resource: the version is a delete marker.");
+	return tell(exchange, result, out, err);
+}
+
+int object_request_view(struct exchange *const exchange, struct object_view *const view, const struct version_ref *const ref,
+	struct object *const out, struct error *const err)
+{
+	const int result = object_view_find(view, s3_request_bucket(exchange), s3_request_key(exchange), ref, exchange->arena, out, err);
+	return tell(exchange, result, out, err);
 }

@@ -9,8 +9,10 @@ struct step_object_state { /* the exchange's state */
 	uint64_t anchor;
 };
 
-static int find_published(struct exchange *const exchange, struct object *const out, struct error *const err)
+static int find_published(struct exchange *const exchange, struct object_view *const view, struct object *const out,
+	struct error *const err)
 {
+	(void)view;
 	struct step_object_state *const state = exchange->state;
 	return run_find_object(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), state->step,
 		exchange->parameters[3], exchange->arena, out, &state->anchor, err);
