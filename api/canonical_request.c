@@ -21,13 +21,7 @@ static bool equal_nocase(struct span a, struct span b)
 /* Decoded and encoded again, so that clients who leave different characters raw agree. */
 static int recode(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out, struct error *err)
 {
-	struct buffer decoded;
-	buffer_init(&decoded, text.len + 1);
-	const bool good = decode_percent(text, plus_is_space, &decoded) && span_find(buffer_span(&decoded), 0) < 0;
-	if (good)
-		encode_percent(buffer_span(&decoded), keep_slash, out);
-	buffer_release(&decoded);
-	return good ? 0 : error_set(err, ERROR_BAD_URI, "the request target is not valid percent-encoding");
+	return recode_percent(text, plus_is_space, keep_slash, out) ? 0 : error_set(err, ERROR_BAD_URI, "the request target is not valid percent-encoding");
 }
 
 int canonical_request_path(struct span path, struct buffer *out, struct error *err)

@@ -11,9 +11,18 @@
 
 enum { HEADER_VALUE_MAX_BYTES = 8192, FIRST_HEADERS = 16 };
 
+static bool is_plain(struct span text)
+{
+	return span_find(text, '%') < 0 && span_find(text, '+') < 0;
+}
+
 static bool decode_component(struct exchange *exchange, struct span text, struct span *out)
 {
 	struct buffer decoded;
+	if (is_plain(text)) {
+		*out = text;
+		return true;
+	}
 	buffer_init(&decoded, text.len + 1);
 	const bool good = decode_percent(text, true, &decoded) && !buffer_failed(&decoded);
 	if (good)
@@ -36,8 +45,7 @@ static void read_query(struct exchange *exchange)
 		struct query_parameter *const out = &exchange->query_parameters[exchange->query_parameter_count];
 		out->name = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
 		out->value = equals < 0 ? span_slice(pair, pair.len, 0) : span_slice(pair, (size_t)equals + 1, pair.len);
-		const bool is_plain = span_find(out->name, '%') < 0 && span_find(out->name, '+') < 0;
-		if (pair.len > 0 && (is_plain || decode_component(exchange, out->name, &out->name)))
+		if (pair.len > 0 && decode_component(exchange, out->name, &out->name))
 			exchange->query_parameter_count++;
 	}
 }

@@ -109,7 +109,7 @@ struct exchange {
 	void (*release)(struct exchange *exchange);
 };
 
-/* Decoded value of a query parameter (first of its name), in the arena; false when absent. */
+/* Decoded value of a query parameter (first of its name), which lives as long as the exchange; false when absent. */
 bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value);
 bool exchange_query_nocase(struct exchange *exchange, const char *name, struct span *out_value); /* the name in any case */
 struct span exchange_header(struct exchange *exchange, const char *name);

@@ -183,11 +183,7 @@ static int decode_parameters(struct exchange *exchange, struct error *err)
 /* A marker that cannot be decoded would count as absent: "?versionId=%zz" must not turn into a request for the object itself. */
 static int check_query(struct exchange *exchange, struct error *err)
 {
-	struct buffer decoded;
-	buffer_init(&decoded, exchange->query.len + 1);
-	const bool good = decode_percent(exchange->query, true, &decoded) && span_find(buffer_span(&decoded), 0) < 0;
-	buffer_release(&decoded);
-	return good ? 0 : error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
+	return percent_is_valid(exchange->query) ? 0 : error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
 }
 
 static int refuse_unmatched(struct exchange *exchange, struct error *err)

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, LARGEST_BLOCK_BYTES = 1024 * 1024 };
+enum { ALIGNMENT = 16, FIRST_BLOCK_BYTES = 4096, SHORT_TEXT_BYTES = 256, LARGEST_BLOCK_BYTES = 1024 * 1024 };
 
 struct block {
 	struct block *older;
@@ -105,15 +105,21 @@ struct span arena_copy(struct arena *const arena, const struct span bytes)
 	return copy != NULL ? span_of(copy, bytes.len) : span_of(NULL, 0);
 }
 
+/* Most texts are short: those are printed once. */
 char *arena_format(struct arena *const arena, const char *const format, ...)
 {
+	char printed[SHORT_TEXT_BYTES];
 	va_list arguments;
 	va_start(arguments, format);
-	const int len = vsnprintf(NULL, 0, format, arguments);
+	const int len = vsnprintf(printed, sizeof printed, format, arguments);
 	va_end(arguments);
 	char *const text = len >= 0 ? arena_take(arena, (size_t)len + 1) : overflow(arena);
 	if (text == NULL)
 		return NULL;
+	if ((size_t)len < sizeof printed) {
+		memcpy(text, printed, (size_t)len + 1);
+		return text;
+	}
 	va_start(arguments, format);
 	vsnprintf(text, (size_t)len + 1, format, arguments);
 	va_end(arguments);

@@ -88,13 +88,34 @@ void buffer_add_byte(struct buffer *const buffer, const uint8_t byte)
 	buffer_add(buffer, &byte, 1);
 }
 
+void buffer_add_number(struct buffer *const buffer, const int64_t number)
+{
+	uint8_t digits[20]; /* the sign and 19 digits */
+	uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+	size_t at = sizeof digits;
+	do
+		digits[--at] = (uint8_t)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	if (number < 0)
+		digits[--at] = '-';
+	buffer_add(buffer, digits + at, sizeof digits - at);
+}
+
+/* Into the room that is there, and again only when it was too small. */
 void buffer_format(struct buffer *const buffer, const char *const format, ...)
 {
+	const size_t room = buffer->failed ? 0 : buffer->capacity - buffer->len;
 	va_list arguments;
 	va_start(arguments, format);
-	const int len = vsnprintf(NULL, 0, format, arguments);
+	const int len = vsnprintf(room > 0 ? (char *)buffer->data + buffer->len : NULL, room, format, arguments);
 	va_end(arguments);
 	ASSERT(len >= 0);
+	if ((size_t)len < room) {
+		buffer_commit(buffer, (size_t)len);
+		return;
+	}
+	if (room > 0)
+		buffer->data[buffer->len] = 0;
 	uint8_t *const into = buffer_reserve(buffer, (size_t)len);
 	if (into == NULL)
 		return;

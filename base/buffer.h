@@ -22,6 +22,7 @@ void buffer_add(struct buffer *buffer, const void *data, size_t len);
 void buffer_add_span(struct buffer *buffer, struct span bytes);
 void buffer_add_text(struct buffer *buffer, const char *text);
 void buffer_add_byte(struct buffer *buffer, uint8_t byte);
+void buffer_add_number(struct buffer *buffer, int64_t number); /* in digits */
 void buffer_format(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Room for `len` more bytes behind the current end (NULL when past the cap); buffer_commit makes the first `used` of them part. */
 uint8_t *buffer_reserve(struct buffer *buffer, size_t len);

@@ -112,11 +112,24 @@ static char *write_byte(char *const at, const char byte)
 	return at + 1;
 }
 
+static char *write_text(char *const at, const char *const text)
+{
+	const size_t len = strlen(text);
+	memcpy(at, text, len);
+	return at + len;
+}
+
 void clock_format_http(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 {
 	const struct calendar c = calendar_of(wall_ms);
-	snprintf(out, CLOCK_TEXT_BYTES, "%s, %02u %s %04u %02u:%02u:%02u GMT", day_names[c.weekday], c.day, month_names[c.month - 1], c.year, c.hour,
-		c.minute, c.second);
+	char *at = write_text(write_text(out, day_names[c.weekday]), ", ");
+	at = write_byte(write_digits(at, c.day, 2), ' ');
+	at = write_byte(write_text(at, month_names[c.month - 1]), ' ');
+	at = write_byte(write_digits(at, c.year, 4), ' ');
+	at = write_byte(write_digits(at, c.hour, 2), ':');
+	at = write_byte(write_digits(at, c.minute, 2), ':');
+	at = write_text(write_digits(at, c.second, 2), " GMT");
+	*at = '\0';
 }
 
 void clock_format_iso(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
@@ -135,7 +148,10 @@ void clock_format_iso(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 void clock_format_amz(const int64_t wall_ms, char out[CLOCK_TEXT_BYTES])
 {
 	const struct calendar c = calendar_of(wall_ms);
-	snprintf(out, CLOCK_TEXT_BYTES, "%04u%02u%02uT%02u%02u%02uZ", c.year, c.month, c.day, c.hour, c.minute, c.second);
+	char *at = write_digits(write_digits(write_digits(out, c.year, 4), c.month, 2), c.day, 2);
+	at = write_digits(write_byte(at, 'T'), c.hour, 2);
+	at = write_byte(write_digits(write_digits(at, c.minute, 2), c.second, 2), 'Z');
+	*at = '\0';
 }
 
 struct date {

@@ -97,10 +97,16 @@ bool decode_base64(const struct span text, uint8_t *const out, const size_t capa
 	return true;
 }
 
-static bool is_unreserved(const uint8_t byte)
+static bool is_plain(const uint8_t byte, const bool keep_slash)
 {
 	const uint8_t lower = byte | 0x20;
-	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~';
+	return (lower >= 'a' && lower <= 'z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '.' || byte == '_' || byte == '~' ||
+		(keep_slash && byte == '/');
+}
+
+static void add_escaped(struct buffer *const out, const uint8_t byte)
+{
+	buffer_add(out, (const char[]){'%', upper_digits[byte >> 4], upper_digits[byte & 15]}, 3);
 }
 
 /* Runs of plain bytes are added whole: names are mostly those. */
@@ -109,15 +115,58 @@ void encode_percent(const struct span bytes, const bool keep_slash, struct buffe
 	size_t plain_from = 0;
 	for (size_t i = 0; i < bytes.len; i++) {
 		const uint8_t byte = bytes.data[i];
-		const uint8_t escaped[3] = {'%', (uint8_t)upper_digits[byte >> 4], (uint8_t)upper_digits[byte & 15]};
-		if (is_unreserved(byte) || (keep_slash && byte == '/'))
+		if (is_plain(byte, keep_slash))
 			continue;
 		buffer_add(out, bytes.data + plain_from, i - plain_from);
-		buffer_add(out, escaped, sizeof escaped);
+		add_escaped(out, byte);
 		plain_from = i + 1;
 	}
 	if (plain_from < bytes.len)
 		buffer_add(out, bytes.data + plain_from, bytes.len - plain_from);
+}
+
+bool recode_percent(const struct span text, const bool plus_is_space, const bool keep_slash, struct buffer *const out)
+{
+	size_t plain_from = 0;
+	for (size_t i = 0; i < text.len; i++) {
+		const size_t at = i;
+		uint8_t byte = text.data[i];
+		if (is_plain(byte, keep_slash))
+			continue;
+		if (byte == '%') {
+			if (!decode_hex(span_slice(text, i + 1, 2), &byte, 1))
+				return false;
+			i += 2;
+		} else if (byte == '+' && plus_is_space) {
+			byte = ' ';
+		}
+		if (byte == 0)
+			return false;
+		buffer_add(out, text.data + plain_from, at - plain_from);
+		if (is_plain(byte, keep_slash))
+			buffer_add_byte(out, byte);
+		else
+			add_escaped(out, byte);
+		plain_from = i + 1;
+	}
+	if (plain_from < text.len)
+		buffer_add(out, text.data + plain_from, text.len - plain_from);
+	return true;
+}
+
+bool percent_is_valid(const struct span text)
+{
+	struct span rest = text;
+	ptrdiff_t at;
+	uint8_t byte = 0;
+	if (span_find(text, 0) >= 0)
+		return false;
+	while ((at = span_find(rest, '%')) >= 0) {
+		if (!decode_hex(span_slice(rest, (size_t)at + 1, 2), &byte, 1) || byte == 0)
+			return false;
+		rest = span_slice(rest, (size_t)at + 3, rest.len);
+	}
+	return true;
 }
 
 /* Runs of plain bytes are added whole. */

@@ -117,7 +117,7 @@ void json_writer_u64(struct json_writer *const writer, const char *const name, c
 void json_writer_i64(struct json_writer *const writer, const char *const name, const int64_t value)
 {
 	begin_value(writer, name);
-	buffer_format(writer->out, "%" PRId64, value);
+	buffer_add_number(writer->out, value);
 }
 
 void json_writer_bool(struct json_writer *const writer, const char *const name, const bool value)

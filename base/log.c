@@ -1,9 +1,8 @@
-/* A line is built apart and leaves in one write, so that lines of threads and processes do not mix. A log that cannot be written is no
+/* A line is built apart and leaves whole in one write, so that lines of threads and processes do not mix. A log that cannot be written is no
  * reason to stop serving: what a write says is ignored. */
 #include "base/log.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,12 +11,14 @@
 #include "base/lock.h"
 #include "base/memory.h"
 
-enum { LINE_MAX_BYTES = 64 * 1024, VALUE_MAX_BYTES = 4096 };
+enum { LINE_MAX_BYTES = 64 * 1024, VALUE_MAX_BYTES = 4096, USUAL_LINE_BYTES = 512, HELD_MAX_BYTES = 32 * 1024 };
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
 struct log {
-	struct lock lock; /* guards the order of writes */
+	struct lock lock; /* guards the order of writes, and `held` */
+	struct buffer held; /* lines that wait */
+	bool holds;
 	int fd;
 	enum log_level level;
 	bool json;
@@ -28,6 +29,7 @@ struct log *log_new(const int fd, const enum log_level level, const bool json, c
 {
 	struct log *const log = memory_new(sizeof *log);
 	lock_init(&log->lock, LOCK_LOG);
+	buffer_init(&log->held, HELD_MAX_BYTES + LINE_MAX_BYTES);
 	log->fd = fd;
 	log->level = level;
 	log->json = json;
@@ -39,8 +41,40 @@ void log_free(struct log *const log)
 {
 	if (log == NULL)
 		return;
+	log_flush(log);
+	buffer_release(&log->held);
 	lock_release(&log->lock);
 	free(log);
+}
+
+void log_hold(struct log *const log)
+{
+	lock_enter(&log->lock);
+	log->holds = true;
+	lock_leave(&log->lock);
+}
+
+/* Lines go out even where a signal cut the write short. */
+static void write_held(struct log *const log)
+{
+	lock_assert_held(&log->lock);
+	struct span rest = buffer_span(&log->held);
+	while (rest.len > 0) {
+		const ssize_t written = write(log->fd, rest.data, rest.len);
+		if (written < 0 && errno != EINTR)
+			break;
+		rest = span_slice(rest, written > 0 ? (size_t)written : 0, rest.len);
+	}
+	buffer_reset(&log->held);
+}
+
+void log_flush(struct log *const log)
+{
+	if (log == NULL)
+		return;
+	lock_enter(&log->lock);
+	write_held(log);
+	lock_leave(&log->lock);
 }
 
 struct log_field log_text(const char *const key, const char *const value)
@@ -99,9 +133,11 @@ static void print_json(const struct event *const event, struct buffer *const out
 
 static bool is_bare(const struct span value)
 {
-	for (size_t i = 0; i < value.len; i++)
-		if (value.data[i] <= ' ' || value.data[i] >= 0x7f || memchr("\"\\=", value.data[i], 3) != NULL)
+	for (size_t i = 0; i < value.len; i++) {
+		const uint8_t byte = value.data[i];
+		if (byte <= ' ' || byte >= 0x7f || byte == '"' || byte == '\\' || byte == '=')
 			return false;
+	}
 	return value.len > 0;
 }
 
@@ -130,14 +166,20 @@ static void print_value(const struct span value, struct buffer *const out)
 
 static void print_text(const struct event *const event, struct buffer *const out)
 {
-	buffer_format(out, "%s %s ", event->time, event->level);
+	buffer_add_text(out, event->time);
+	buffer_add_byte(out, ' ');
+	buffer_add_text(out, event->level);
+	buffer_add_byte(out, ' ');
 	print_value(clipped(span_text(event->request_id != NULL ? event->request_id : "-")), out);
-	buffer_format(out, " %s", event->name);
+	buffer_add_byte(out, ' ');
+	buffer_add_text(out, event->name);
 	for (size_t i = 0; i < event->count; i++) {
 		const struct log_field *const field = &event->fields[i];
-		buffer_format(out, " %s=", field->key);
+		buffer_add_byte(out, ' ');
+		buffer_add_text(out, field->key);
+		buffer_add_byte(out, '=');
 		if (field->is_number)
-			buffer_format(out, "%" PRId64, field->number);
+			buffer_add_number(out, field->number);
 		else
 			print_value(clipped(field->text), out);
 	}
@@ -153,11 +195,12 @@ static void print_line(const struct log *const log, const struct event *const ev
 	buffer_add_byte(out, '\n');
 }
 
-static void write_line(struct log *const log, const struct span line)
+static void write_line(struct log *const log, const enum log_level level, const struct span line)
 {
 	lock_enter(&log->lock);
-	while (write(log->fd, line.data, line.len) < 0 && errno == EINTR)
-		continue;
+	buffer_add_span(&log->held, line);
+	if (!log->holds || level < LOG_INFO || log->held.len >= HELD_MAX_BYTES)
+		write_held(log);
 	lock_leave(&log->lock);
 }
 
@@ -171,6 +214,7 @@ void log_event(struct log *const log, const enum log_level level, const char *co
 	clock_format_iso(log->clock->wall_ms(log->clock), time);
 	struct event whole = {time, level_names[level], request_id, event, fields, count};
 	buffer_init(&line, LINE_MAX_BYTES);
+	buffer_reserve(&line, USUAL_LINE_BYTES);
 	print_line(log, &whole, &line);
 	if (buffer_failed(&line)) {
 		const struct log_field note = log_text("truncated", "the line was too long");
@@ -178,7 +222,7 @@ void log_event(struct log *const log, const enum log_level level, const char *co
 		whole.count = 1;
 		print_line(log, &whole, &line);
 	}
-	write_line(log, buffer_span(&line));
+	write_line(log, level, buffer_span(&line));
 	buffer_release(&line);
 }
 

@@ -14,6 +14,10 @@ struct log;
 /* clock NULL: the system's. */
 struct log *log_new(int fd, enum log_level level, bool json, const struct clock_source *clock);
 void log_free(struct log *log); /* NULL is fine; the fd stays the caller's */
+/* From now on lines of LOG_INFO and LOG_DEBUG are held back, 32 KiB of them at most, and leave together: with the next line of another
+ * level, and when somebody calls log_flush, which the owner does every second or so. A process that is killed loses what was held. */
+void log_hold(struct log *log);
+void log_flush(struct log *log); /* NULL is fine */
 
 /* One key and its value; the value is escaped. Build with log_text, log_number. */
 struct log_field {

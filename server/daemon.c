@@ -18,7 +18,7 @@
 #include "server/root_key.h"
 #include "storage/step_watch.h"
 
-enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1024, WATCH_SECONDS = 60, SWEEP_ROUNDS = 10 };
+enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1024, WATCH_SECONDS = 1, SWEEP_ROUNDS = 10 };
 
 struct daemon {
 	const struct configuration *configuration;
@@ -217,8 +217,10 @@ static int wait_for_signal(int seconds, long nanoseconds)
 
 static void serve(struct daemon *daemon)
 {
+	log_hold(daemon->log);
 	for (;;) {
 		const int got = wait_for_signal(WATCH_SECONDS, 0);
+		log_flush(daemon->log);
 		if (got == SIGTERM || got == SIGINT)
 			return;
 		if (got == SIGHUP || (daemon->certificate != NULL && certificate_is_due(daemon->certificate)))
@@ -243,6 +245,7 @@ static void drain(struct daemon *daemon)
 			break;
 		if (round % SWEEP_ROUNDS == 0)
 			listener_sweep(daemon->listener);
+		log_flush(daemon->log);
 	}
 }
 

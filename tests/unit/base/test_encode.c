@@ -118,6 +118,50 @@ static const struct {
 	{"% 41", false, false, LITERAL("")},
 };
 
+static const struct {
+	const char *text;
+	bool plus_is_space, keep_slash;
+	const char *canonical; /* NULL: refused */
+} recode_rows[] = {
+	{"", false, false, ""},
+	{"plain-._~/", false, true, "plain-._~/"},
+	{"a/b", false, false, "a%2Fb"},
+	{"%2f%2F", false, false, "%2F%2F"},
+	{"%2f/", false, true, "//"},
+	{"%41b%7e", false, false, "Ab~"},
+	{"a+b", true, false, "a%20b"},
+	{"a+b%2b", false, false, "a%2Bb%2B"},
+	{"\xc3\xa4 %c3%A4", false, false, "%C3%A4%20%C3%A4"},
+	{"%2541", false, false, "%2541"},
+	{"a%00", false, false, NULL},
+	{"a%4", false, false, NULL},
+	{"%zz", false, false, NULL},
+	{"%", false, false, NULL},
+};
+
+START_TEST(percent_is_made_canonical)
+{
+	struct buffer out;
+	buffer_init(&out, 100);
+	const bool good = recode_percent(span_text(recode_rows[_i].text), recode_rows[_i].plus_is_space, recode_rows[_i].keep_slash, &out);
+	ck_assert_int_eq(good, recode_rows[_i].canonical != NULL);
+	if (good)
+		ck_assert_str_eq(buffer_text(&out), recode_rows[_i].canonical);
+	ck_assert_int_eq(percent_is_valid(span_text(recode_rows[_i].text)), good);
+	buffer_release(&out);
+}
+END_TEST
+
+START_TEST(percent_holds_no_nul)
+{
+	struct buffer out;
+	buffer_init(&out, 100);
+	ck_assert(!recode_percent(span_of("a\0b", 3), false, false, &out));
+	ck_assert(!percent_is_valid(span_of("a\0b", 3)));
+	buffer_release(&out);
+}
+END_TEST
+
 START_TEST(percent_decodes_or_refuses)
 {
 	struct buffer out;
@@ -140,6 +184,8 @@ Suite *test_encode_suite(void)
 	tcase_add_loop_test(tc, bad_base64_is_refused, 0, sizeof bad_base64_rows / sizeof bad_base64_rows[0]);
 	tcase_add_test(tc, base64_keeps_to_the_capacity);
 	tcase_add_test(tc, percent_escapes_all_but_unreserved);
+	tcase_add_loop_test(tc, percent_is_made_canonical, 0, sizeof recode_rows / sizeof recode_rows[0]);
+	tcase_add_test(tc, percent_holds_no_nul);
 	tcase_add_loop_test(tc, percent_decodes_or_refuses, 0, sizeof percent_rows / sizeof percent_rows[0]);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -74,6 +74,40 @@ START_TEST(text_values_cannot_forge_fields_or_lines)
 }
 END_TEST
 
+START_TEST(held_lines_leave_in_order)
+{
+	struct log *const log = make_log(LOG_INFO, false);
+	log_hold(log);
+	log_event(log, LOG_INFO, NULL, "first", NULL, 0);
+	ck_assert_str_eq(written(), "");
+	log_event(log, LOG_WARNING, NULL, "second", NULL, 0);
+	const char *const both = "1994-11-06T08:49:37.042Z info - first\n1994-11-06T08:49:37.042Z warning - second\n";
+	ck_assert_str_eq(written(), both);
+	log_event(log, LOG_INFO, NULL, "third", NULL, 0);
+	ck_assert_str_eq(written(), both);
+	log_flush(log);
+	ck_assert_uint_eq(strlen(written()), strlen(both) + strlen("1994-11-06T08:49:37.042Z info - third\n"));
+	log_event(log, LOG_INFO, NULL, "fourth", NULL, 0);
+	log_free(log);
+	ck_assert_ptr_nonnull(strstr(written(), " third\n1994-11-06T08:49:37.042Z info - fourth\n"));
+}
+END_TEST
+
+START_TEST(held_lines_are_bounded)
+{
+	struct log *const log = make_log(LOG_INFO, false);
+	char text[1000];
+	memset(text, 'x', sizeof text);
+	const struct log_field field = log_span("v", span_of(text, sizeof text));
+	log_hold(log);
+	for (int i = 0; i < 100; i++)
+		log_event(log, LOG_INFO, NULL, "e", &field, 1);
+	ck_assert_uint_gt(strlen(written()), 60 * 1000);
+	log_free(log);
+	ck_assert_uint_gt(strlen(written()), 100 * 1000);
+}
+END_TEST
+
 START_TEST(json_line)
 {
 	struct log *const log = make_log(LOG_INFO, true);
@@ -185,6 +219,8 @@ Suite *test_log_suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, text_line);
 	tcase_add_loop_test(tc, text_values_cannot_forge_fields_or_lines, 0, sizeof value_rows / sizeof value_rows[0]);
+	tcase_add_test(tc, held_lines_leave_in_order);
+	tcase_add_test(tc, held_lines_are_bounded);
 	tcase_add_test(tc, json_line);
 	tcase_add_test(tc, levels_above_the_chosen_one_are_silent);
 	tcase_add_test(tc, no_log_is_fine);
