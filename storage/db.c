@@ -11,7 +11,7 @@
 #include "base/memory.h"
 
 enum { STATEMENT_SLOTS = 512, BUSY_TIMEOUT_MS = 10000, RESTART_TIMEOUT_MS = 50, WAL_FRAME_HEADER_BYTES = 24,
-	SAVEPOINT_MEMORY_BYTES = 1024 * 1024 };
+	SAVEPOINT_MEMORY_BYTES = 120 * 1024 };
 
 struct db_statement {
 	struct db *db;
@@ -134,7 +134,8 @@ static int set_up(struct db *const db, const enum db_mode mode, struct error *co
 }
 
 /* For the whole process, and only before its first connection is opened: later calls change nothing. No count of all memory, which takes
- * a lock at each allocation; and what a savepoint would restore stays in memory instead of a file, unless a change is very large. */
+ * a lock at each allocation; and what a savepoint would restore stays in memory instead of a file, unless a change is very large. It spills
+ * in one write, of which SQLite's own file layer does no more than 128 KiB. */
 static void configure(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
