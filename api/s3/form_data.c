@@ -297,8 +297,10 @@ static int begin_part(struct form_data *form, struct error *err)
 		return error_set(err, ERROR_INVALID_REQUEST, "POST requires exactly one file upload per request.");
 	form->state = form->has_file ? STATE_SKIPPED : is_file ? STATE_FILE : STATE_FIELD;
 	form->is_named = false;
-	if (!is_file)
+	if (!is_file) {
+		form->file_name = span_text(""); /* is this part's, not the file's */
 		return 0;
+	}
 	form->has_file = true;
 	return form->events.file(form->events.owner, form->file_name, err);
 }

@@ -127,6 +127,9 @@ class PostObject(unittest.TestCase):
             (list(good.items()) + [('KEY', 'up/b')], 400, 'MalformedPOSTRequest'),
             (dict(self.signed(['starts-with', '$x-amz-storage-class', ''], key='up/refused'), **{'x-amz-storage-class': 'NONE'}), 400, 'InvalidStorageClass'),
             (dict(good, filler='f' * 21000), 400, 'MaxPostPreDataLengthExceededError'),
+            (dict(self.signed(['starts-with', '$x-amz-meta-a', ''], key='up/refused'), **{'x-amz-meta-a': 'b\r\nSet-Cookie: c'}), 400, 'InvalidArgument'),
+            (dict(self.signed(['starts-with', '$x-amz-meta-a: b', ''], key='up/refused'), **{'x-amz-meta-a: b': 'c'}), 400, 'InvalidArgument'),
+            (dict(self.signed(['starts-with', '$Content-Type', ''], key='up/refused'), **{'Content-Type': 'a/b\nx: y'}), 400, 'InvalidArgument'),
         ]
         for fields, status, code in table:
             got = self.post(fields)

@@ -73,6 +73,7 @@ static const struct { const char *body; const char *notes; enum error_kind error
 	{PART("key", "a") FILE_PART("1") PART("later", "b") PART("key", "c") "--B--", "key=a; [f.txt]1", ERROR_NONE},
 	{"--B \t\r\ncontent-disposition:form-data;filename=\"a;b=\\\"c\\\\\";name=file\r\n\r\n1\r\n--B--", "[a;b=\"c\\]1", ERROR_NONE},
 	{PART("FILE", "1") "--B--", "[]1", ERROR_NONE},
+	{"--B\r\nContent-Disposition: form-data; name=\"key\"; filename=\"x\"\r\n\r\na\r\n" PART("file", "1") "--B--", "key=a; []1", ERROR_NONE},
 	{PART("key", "a") "--B--", "key=a; ", ERROR_NONE},
 	{"--B--", "", ERROR_NONE},
 
