@@ -18,12 +18,15 @@ enum { SMALL = 20000 };
 struct small {
 	struct pack_writer_end end;
 	struct ingest *ingest;
+	struct segment *segments; /* once the ingest is gone */
+	size_t segment_count;
 	uint8_t *bytes;
 };
 
 static void small_open(struct small *const small, struct pack_fixture *const fixture, const uint64_t seed)
 {
 	struct error err = {0};
+	*small = (struct small){ .ingest = NULL };
 	pack_writer_end_init(&small->end);
 	small->bytes = fixture_bytes(FIXTURE_RANDOM, seed, SMALL);
 	small->ingest = pack_fixture_ingest(fixture, &small->end, false);
@@ -34,14 +37,30 @@ static void small_open(struct small *const small, struct pack_fixture *const fix
 static void small_close(struct small *const small)
 {
 	ingest_free(small->ingest);
+	free(small->segments);
 	free(small->bytes);
 	pack_writer_end_release(&small->end);
 }
 
-static int small_read(struct pack_fixture *const fixture, const struct small *const small, struct error *const err)
+/* Before its store closes: an ingest does not outlive it. */
+static void small_end(struct small *const small)
 {
 	const struct stored_part *const part = ingest_part(small->ingest);
-	const struct stored_stream stream = { .size = SMALL, .segments = (struct segment *)part->segments, .segment_count = part->segment_count };
+	small->segments = memory_new_array(part->segment_count, sizeof *small->segments);
+	memcpy(small->segments, part->segments, part->segment_count * sizeof *small->segments);
+	small->segment_count = part->segment_count;
+	ingest_free(small->ingest);
+	small->ingest = NULL;
+}
+
+static int small_read(struct pack_fixture *const fixture, const struct small *const small, struct error *const err)
+{
+	const struct stored_part *const part = small->ingest != NULL ? ingest_part(small->ingest) : NULL;
+	const struct stored_stream stream = {
+		.size = SMALL,
+		.segments = part != NULL ? (struct segment *)part->segments : small->segments,
+		.segment_count = part != NULL ? part->segment_count : small->segment_count,
+	};
 	uint8_t got[SMALL];
 	const int result = pack_fixture_try_get(fixture, &stream, 0, SMALL, ASSEMBLE_BLOCK_BYTES, got, err);
 	if (result == 0)
@@ -197,6 +216,8 @@ START_TEST(a_batch_in_doubt_may_come_back_with_the_next_start)
 		fixture.record_count = 1;
 	}
 	fixture.records[0] = record;
+	small_end(&kept);
+	small_end(&unsure);
 	pack_fixture_reopen(&fixture);
 	ck_assert_msg(small_read(&fixture, &unsure, &err) == 0, "%s", err.text);
 	if (!is_first)
@@ -249,6 +270,9 @@ START_TEST(a_failed_sync_of_the_shared_pack_fails_the_batch_only)
 	ck_assert_int_eq(pack_fixture_commit(&fixture, later.ingest, &err), 0);
 	ck_assert_int_eq(small_read(&fixture, &kept, &err), 0);
 	ck_assert_int_eq(small_read(&fixture, &later, &err), 0);
+	small_end(&kept);
+	small_end(&lost);
+	small_end(&later);
 	pack_fixture_reopen(&fixture);
 	ck_assert_int_eq(small_read(&fixture, &kept, &err), 0);
 	ck_assert_int_eq(small_read(&fixture, &later, &err), 0);
@@ -285,6 +309,8 @@ START_TEST(recovery_cuts_and_seals_the_open_pack)
 	char *const path = pack_fixture_path(&fixture, &fixture.records[0].id, "pack");
 	append_garbage(path, 1000);
 	small_close(&unfinished);
+	for (unsigned i = 0; i < 3; i++)
+		small_end(&smalls[i]);
 	pack_fixture_reopen(&fixture);
 	uint64_t size;
 	ck_assert_int_eq(file_size(path, &size, &err), 0);
@@ -355,6 +381,8 @@ START_TEST(recovery_survives_damage)
 		ck_assert_int_eq(truncate(path, (off_t)record->length - 1), 0);
 	else
 		pack_fixture_flip(path, record->length - 20);
+	small_end(&hurt);
+	small_end(&fine);
 	pack_fixture_reopen(&fixture);
 	ck_assert_int_eq(small_read(&fixture, victim, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
