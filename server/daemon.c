@@ -41,6 +41,7 @@ static void fill_signals(sigset_t *signals)
 	sigaddset(signals, SIGTERM);
 	sigaddset(signals, SIGINT);
 	sigaddset(signals, SIGHUP);
+	sigaddset(signals, SIGUSR1); /* every signal writes out the log; this one does nothing else */
 }
 
 void daemon_block_signals(void)
