@@ -200,7 +200,7 @@ class Buckets(ConformanceCase):
         tags = lambda *names: {'Tagging': {'TagSet': [{'Key': name, 'Value': 'v'} for name in names]}}
         self.rows('put_bucket_tagging', (
             ('good', tags('a', 'b'), 200, None), ('fifty', tags(*(f't{number}' for number in range(50))), 200, None),
-            ('fifty-one', tags(*(f't{number}' for number in range(51))), 400, 'InvalidTag'),
+            ('fifty-one', tags(*(f't{number}' for number in range(51))), 400, 'BadRequest'),
             ('twice', tags('a', 'a'), 400, 'InvalidTag'), ('long key', tags('k' * 129), 400, 'InvalidTag'),
             ('long value', {'Tagging': {'TagSet': [{'Key': 'k', 'Value': 'v' * 257}]}}, 400, 'InvalidTag')), Bucket='conf')
         cors = lambda origins, methods=('GET',): {'CORSConfiguration': {'CORSRules': [{'AllowedMethods': list(methods), 'AllowedOrigins': list(origins)}]}}
