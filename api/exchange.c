@@ -75,9 +75,39 @@ bool exchange_query_nocase(struct exchange *exchange, const char *name, struct s
 	return find_query(exchange, name, span_equal_nocase, out_value);
 }
 
+/* What of a presigned query stands for a header. The signature's own parameters do not, and checksums neither: who presigns a PUT has no body
+ * yet, and some put the checksum of nothing there. */
+static bool is_hoisted(struct span name)
+{
+	static const char *const others[] = {"x-amz-algorithm", "x-amz-checksum-", "x-amz-content-sha256", "x-amz-credential", "x-amz-date",
+		"x-amz-expires", "x-amz-sdk-", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders", "x-amz-trailer"};
+	if (!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
+		return false;
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		if (span_equal_nocase(span_slice(name, 0, strlen(others[i])), others[i]))
+			return false;
+	return true;
+}
+
 struct span exchange_header(struct exchange *exchange, const char *name)
 {
-	return exchange->ops->header(exchange, name);
+	struct span value = exchange->ops->header(exchange, name);
+	if (value.data == NULL && exchange->hoists_headers && is_hoisted(span_text(name)))
+		exchange_query_nocase(exchange, name, &value);
+	return value;
+}
+
+void exchange_each_header(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker)
+{
+	exchange->ops->each_header(exchange, take, taker);
+	for (size_t i = 0; exchange->hoists_headers && i < exchange->query_parameter_count; i++) {
+		const struct query_parameter *const parameter = &exchange->query_parameters[i];
+		char *const name = arena_text(exchange->arena, parameter->name);
+		struct span value;
+		if (name != NULL && is_hoisted(parameter->name) && exchange->ops->header(exchange, name).data == NULL &&
+		    decode_component(exchange, parameter->value, &value))
+			take(taker, parameter->name, value);
+	}
 }
 
 /* The content's own length: framing is not counted. Requests that did not pass identify (tests of handlers) have Content-Length alone. */

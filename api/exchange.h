@@ -82,6 +82,7 @@ struct exchange {
 	uint64_t length;                   /* Content-Length, when has_length */
 	bool chunked;                      /* Transfer-Encoding: chunked */
 	bool secure;                       /* over TLS */
+	bool hoists_headers;               /* set by identify: a URL presigned with V4, whose x-amz-* parameters are headers that its maker hoisted */
 	bool control;                      /* came over DIR/control.sock from the server's own user: is root */
 	const struct face *face;           /* error shape of the matched route (never NULL) */
 	const struct route *route;         /* NULL before routing */
@@ -112,7 +113,10 @@ struct exchange {
 /* Decoded value of a query parameter (first of its name), which lives as long as the exchange; false when absent. */
 bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value);
 bool exchange_query_nocase(struct exchange *exchange, const char *name, struct span *out_value); /* the name in any case */
+/* A request header (name in lower case); with hoists_headers also from the query. */
 struct span exchange_header(struct exchange *exchange, const char *name);
+/* Calls take for every header (name as sent), and for every hoisted one that is no header too. */
+void exchange_each_header(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker);
 
 /* `sink` gets the body behind a body filter (body_filter.h): handlers add none. A declared length over put_max_bytes is refused here:
  * the sink is aborted and NEXT_REPLY comes back. The sink is finished or aborted exactly once. */

@@ -144,6 +144,7 @@ static int identify_presigned_v4(struct exchange *exchange, struct error *err)
 	if (outcome != 0)
 		return outcome;
 	exchange->principal = principal;
+	exchange->hoists_headers = true;
 	const struct span declared = presigned.payload;
 	return payload_read(exchange, declared.data != NULL ? declared : exchange_header(exchange, "x-amz-content-sha256"), false, err);
 }

@@ -112,11 +112,11 @@ static bool is_header(const struct object_header *const header)
 static int collect(struct exchange *const exchange, struct object_facts *const out, struct error *const err)
 {
 	struct collection collection = {.exchange = exchange};
-	exchange->ops->each_header(exchange, count_meta, &collection);
+	exchange_each_header(exchange, count_meta, &collection);
 	collection.headers = arena_take_array(exchange->arena, collection.count + SYSTEM_HEADERS + 1, sizeof(*collection.headers));
 	collection.count = 0;
 	if (collection.headers != NULL) {
-		exchange->ops->each_header(exchange, take_meta, &collection);
+		exchange_each_header(exchange, take_meta, &collection);
 		take_encoding(&collection);
 		for (size_t i = 0; i < SYSTEM_HEADERS; i++) {
 			const struct span value = exchange_header(exchange, system_headers[i]);

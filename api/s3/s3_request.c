@@ -63,7 +63,7 @@ static bool refuses(struct exchange *const exchange, const struct s3_request_ref
 	const struct span name = span_text(row->header);
 	if (span_ends_text(name, "-")) {
 		struct prefix_search search = {.prefix = name};
-		exchange->ops->each_header(exchange, match_prefix, &search);
+		exchange_each_header(exchange, match_prefix, &search);
 		return search.found;
 	}
 	const struct span value = exchange_header(exchange, row->header);

@@ -163,6 +163,19 @@ class Authentication(unittest.TestCase):
                 got = self.ask('GET', presign('GET', '/auth/with-headers?response-content-type=image%2Fpng'))
                 self.assertEqual((got.status, got.headers['x-amz-meta-color']), (200, 'blue'))
 
+    def test_headers_hoisted_into_a_presigned_query_count(self):
+        """Makers of URLs put x-amz-* headers into the query, where the signature covers them."""
+        self.daemon.request('PUT', '/auth/hoisted-source', b'the source')
+        target = self.signer.presign('PUT', '/auth/hoisted', parameters={'x-amz-meta-color': 'green blue', 'X-Amz-Storage-Class': 'STANDARD_IA'})
+        self.assertEqual(self.ask('PUT', target, b'x').status, 200)
+        got = self.ask('GET', self.signer.presign('GET', '/auth/hoisted'))
+        self.assertEqual((got.headers['x-amz-meta-color'], got.headers['x-amz-storage-class']), ('green blue', 'STANDARD_IA'))
+        copy = self.signer.presign('PUT', '/auth/hoisted-copy', parameters={'x-amz-copy-source': '/auth/hoisted-source'})
+        self.assertIn(b'CopyObjectResult', self.ask('PUT', copy).body)
+        self.assertEqual(self.ask('GET', self.signer.presign('GET', '/auth/hoisted-copy')).body, b'the source')
+        locked = self.signer.presign('PUT', '/auth/hoisted', parameters={'x-amz-object-lock-mode': 'GOVERNANCE'})
+        self.assertEqual(self.ask('PUT', locked, b'x').status, 501)
+
     def test_refused_presigned_urls(self):
         now = utc_now()
         good = lambda **options: self.signer.presign('GET', '/auth/key', **options)
