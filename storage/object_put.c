@@ -67,7 +67,7 @@ static void fill_version(struct object_put *const put)
 	*version = (struct version){
 		.bucket = put->bucket_id,
 		.key = put->key,
-		.kind = part->is_inline ? VERSION_INLINE : VERSION_SEGMENTS,
+		.kind = part->is_inline ? VERSION_INLINE : VERSION_SINGLE,
 		.size = part->size,
 		.has_digest = true,
 		.digest = part->digest,
@@ -90,13 +90,11 @@ static int push_version(struct object_put *const put, struct db *const db, const
 	const struct stored_part *const part = ingest_part(put->body.ingest);
 	struct version *const version = &put->version;
 	fill_version(put);
-	if (part->is_inline)
-		version->contents = part_inline_contents(part->inline_bytes);
-	else if (part_set_add_single(db, part, &version->part_set, &version->contents, err) != 0)
-		return -1;
+	version->contents = part->is_inline ? part_inline_contents(part->inline_bytes) : part_single_contents(part->segments, part->segment_count);
 	if (version_push(db, versioning, current, version, err) != 0)
 		return -1;
-	return part->is_inline ? part_inline_add(db, version->sequence, part->inline_bytes, err) : 0;
+	return part->is_inline ? part_inline_add(db, version->sequence, part->inline_bytes, err)
+		: part_single_add(db, version->part_set, part, err);
 }
 
 static int apply(struct change *const change, struct db *const db, struct error *const err)

@@ -75,8 +75,9 @@ static struct body_source *open_inline(struct db *const db, const struct version
 static struct body_source *open_segments(struct object_view *const view, const uint64_t offset, const uint64_t length,
 	struct error *const err)
 {
+	const struct version *const version = &view->version;
 	struct part_range range = {.offset = offset, .length = length};
-	if (part_set_load(view->db, view->version.part_set, view->version.contents, &range, err) != 0)
+	if (part_set_load(view->db, version->part_set, version->size, version->contents, &range, err) != 0)
 		return NULL;
 	if (range.segment_count == 0)
 		return assemble_open_inline(span_of(NULL, 0));

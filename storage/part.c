@@ -1,5 +1,5 @@
 /* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its segments' sums, a set's contents all
- * part rows. A range reads only the segments it needs: their own sums and the absence of gaps prove them, and a part read whole proves its
+ * part rows. The contents of a single PUT's set cover what its segments say, since its number is not known before them. A range reads only the segments it needs: their own sums and the absence of gaps prove them, and a part read whole proves its
  * sum. */
 #include "storage/part_internal.h"
 
@@ -10,15 +10,16 @@
 #include "storage/pack_touches.h"
 #include "storage/row_sum.h"
 
-static const char SQL_SET_ADD[] = "INSERT INTO part_sets (row_count) VALUES (?1)";
 static const char SQL_SET_ROWS[] = "SELECT row_count, holders FROM part_sets WHERE id = ?1";
 static const char SQL_SET_SHARE[] = "UPDATE part_sets SET holders = holders + 1 WHERE id = ?1 AND is_dead = 0";
+static const char SQL_SINGLE_SHARE[] =
+	"INSERT INTO part_sets (id, row_count, holders) SELECT ?1, COUNT(*), 2 FROM segments WHERE part_set = ?1"
+	" ON CONFLICT (id) DO UPDATE SET holders = part_sets.holders + 1";
+static const char SQL_SINGLE_MARK[] = "INSERT INTO part_sets (id, row_count, holders, is_dead) VALUES (?1, ?2, 0, 1)";
 static const char SQL_SET_UNSHARE[] = "UPDATE part_sets SET holders = holders - 1 WHERE id = ?1";
 static const char SQL_SET_MARK[] = "UPDATE part_sets SET is_dead = 1 WHERE id = ?1";
 static const char SQL_SET_DELETE[] = "DELETE FROM part_sets WHERE id = ?1";
 static const char SQL_SET_DEAD[] = "SELECT id FROM part_sets WHERE is_dead = 1 ORDER BY id LIMIT 1";
-static const char SQL_PART_ADD[] =
-	"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 static const char SQL_PART_LIST[] =
 	"SELECT p.number, p.size, p.md5, p.digest, p.file_hash, p.sum, s.map IS NOT NULL FROM part_sets s JOIN parts p ON p.part_set = s.id"
 	" WHERE s.id = ?1 ORDER BY p.number";
@@ -123,40 +124,31 @@ uint64_t part_row_add_to(const uint64_t contents, const struct part_row *const r
 	return row_sum_number(sum, (int64_t)row->sum);
 }
 
-static int add_part(struct db *const db, const int64_t set, const struct stored_part *const part, uint64_t *const out_contents,
-	struct error *const err)
+int64_t part_single_set(const int64_t version)
 {
-	struct part_row row = {.number = 1};
-	if (part_add_segments(db, set, part, &row, err) != 0)
-		return -1;
-	struct db_statement *const statement = db_prepare(db, SQL_PART_ADD, err);
-	if (statement == NULL)
-		return -1;
-	const struct span md5 = span_of(part->md5, part->has_md5 ? sizeof(part->md5) : 0);
-	const struct span digest = span_of(part->digest.bytes, sizeof(part->digest.bytes));
-	const struct span file_hash = span_of(part->file_hash.bytes, CHUNK_ID_BYTES);
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, row.number);
-	db_bind_i64(statement, 3, (int64_t)row.size);
-	db_bind_blob(statement, 4, md5);
-	db_bind_blob(statement, 5, digest);
-	db_bind_blob(statement, 6, file_hash);
-	db_bind_i64(statement, 7, (int64_t)row.sum);
-	*out_contents = part_row_add_to(0, &row, md5, digest, file_hash);
-	return db_execute(statement, err);
+	return -version;
 }
 
-int part_set_add_single(struct db *const db, const struct stored_part *const part, int64_t *const out_set, uint64_t *const out_contents,
-	struct error *const err)
+static uint64_t add_content(const uint64_t sum, const struct segment *const segment)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_SET_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, (int64_t)part->segment_count + 1);
-	if (db_execute(statement, err) != 0)
-		return -1;
-	*out_set = db_last_id(db);
-	return add_part(db, *out_set, part, out_contents, err);
+	uint64_t next = row_sum_bytes(sum, span_of(segment->pack.bytes, PACK_ID_BYTES));
+	next = row_sum_number(next, segment->first);
+	next = row_sum_number(next, segment->count);
+	return row_sum_number(next, (int64_t)segment->bytes);
+}
+
+uint64_t part_single_contents(const struct segment *const segments, const size_t count)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < count; i++)
+		sum = add_content(sum, &segments[i]);
+	return sum;
+}
+
+int part_single_add(struct db *const db, const int64_t set, const struct stored_part *const part, struct error *const err)
+{
+	struct part_row row = {.number = 1};
+	return part_add_segments(db, set, part, &row, err);
 }
 
 /* *out_all: less than `limit` rows were there. */
@@ -190,29 +182,65 @@ static int remove_rows(struct db *const db, const int64_t set, const int64_t lim
 	return run_on_set(db, SQL_SET_DELETE, set, err);
 }
 
-/* A set of few rows, without the tables of its own that SQLite makes for a limit. */
-static int remove_small(struct db *const db, const int64_t set, struct error *const err)
+/* The segments of a set of few rows, without the tables of its own that SQLite makes for a limit. *out_few false: there are more than
+ * PART_DROP_ROWS, and nothing was removed. */
+static int remove_segments(struct db *const db, const int64_t set, bool *const out_few, struct error *const err)
 {
-	struct db_statement *const packs = db_prepare(db, SQL_SEGMENT_PACKS, err);
-	if (packs == NULL)
+	struct { int64_t pack, chunks; } lost[PART_DROP_ROWS];
+	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_PACKS, err);
+	if (statement == NULL)
 		return -1;
-	db_bind_i64(packs, 1, set);
+	db_bind_i64(statement, 1, set);
+	size_t count = 0;
 	int got;
-	while ((got = db_step(packs, err)) == 1)
-		pack_touches_add(db_companion(db), db_column_i64(packs, 0), db_column_i64(packs, 1));
-	db_reset(packs);
-	if (got != 0 || run_on_set(db, SQL_SEGMENTS_OF_SET, set, err) != 0 || run_on_set(db, SQL_PARTS_OF_SET, set, err) != 0)
-		return -1;
-	return run_on_set(db, SQL_SET_DELETE, set, err);
+	while ((got = db_step(statement, err)) == 1 && count < PART_DROP_ROWS) {
+		lost[count].pack = db_column_i64(statement, 0);
+		lost[count++].chunks = db_column_i64(statement, 1);
+	}
+	db_reset(statement);
+	*out_few = got == 0;
+	if (got != 0)
+		return got < 0 ? -1 : 0;
+	for (size_t i = 0; i < count; i++)
+		pack_touches_add(db_companion(db), lost[i].pack, lost[i].chunks);
+	return run_on_set(db, SQL_SEGMENTS_OF_SET, set, err);
 }
 
 int part_set_share(struct db *const db, const int64_t set, struct error *const err)
 {
-	if (run_on_set(db, SQL_SET_SHARE, set, err) != 0)
+	if (run_on_set(db, set < 0 ? SQL_SINGLE_SHARE : SQL_SET_SHARE, set, err) != 0)
 		return -1;
 	if (db_changes(db) != 1)
 		return error_set(err, ERROR_CORRUPT, "%s: the part set %lld of a version is missing.", db_path(db), (long long)set);
 	return 0;
+}
+
+/* A single PUT's set that no copy ever shared. */
+static int drop_single(struct db *const db, const int64_t set, struct error *const err)
+{
+	bool few = false;
+	if (remove_segments(db, set, &few, err) != 0)
+		return -1;
+	if (few)
+		return 0;
+	struct db_statement *const statement = db_prepare(db, SQL_SINGLE_MARK, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, PART_DROP_ROWS + 1);
+	return db_execute(statement, err);
+}
+
+static int drop_last(struct db *const db, const int64_t set, const int64_t rows, struct error *const err)
+{
+	bool few = rows <= PART_DROP_ROWS;
+	if (few && remove_segments(db, set, &few, err) != 0)
+		return -1;
+	if (!few)
+		return run_on_set(db, SQL_SET_MARK, set, err);
+	if (set > 0 && run_on_set(db, SQL_PARTS_OF_SET, set, err) != 0)
+		return -1;
+	return run_on_set(db, SQL_SET_DELETE, set, err);
 }
 
 int part_set_drop(struct db *const db, const int64_t set, struct error *const err)
@@ -226,10 +254,8 @@ int part_set_drop(struct db *const db, const int64_t set, struct error *const er
 	const int64_t holders = got == 1 ? db_column_i64(statement, 1) : 0;
 	db_reset(statement);
 	if (got != 1)
-		return got;
-	if (holders > 1)
-		return run_on_set(db, SQL_SET_UNSHARE, set, err);
-	return rows > PART_DROP_ROWS ? run_on_set(db, SQL_SET_MARK, set, err) : remove_small(db, set, err);
+		return got == 0 && set < 0 ? drop_single(db, set, err) : got;
+	return holders > 1 ? run_on_set(db, SQL_SET_UNSHARE, set, err) : drop_last(db, set, rows, err);
 }
 
 static int find_dead(struct db *const db, int64_t *const out_set, bool *const out_found, struct error *const err)
@@ -319,7 +345,7 @@ static int load_segments(struct db *const db, const int64_t set, const struct pa
 			range->skip = from - row.start;
 		first = false;
 		at = row.start + row.segment.bytes;
-		sums = row_sum_number(sums, (int64_t)sum);
+		sums = set < 0 ? add_content(sums, &row.segment) : row_sum_number(sums, (int64_t)sum);
 		keep_segment(range, &row.segment);
 	}
 	db_reset(statement);
@@ -370,16 +396,23 @@ static int load_parts(struct db *const db, struct db_statement *const statement,
 	return sum == contents ? 0 : part_set_damaged(db, set, "the checksum of its parts does not match", err);
 }
 
-int part_set_load(struct db *const db, const int64_t set, const uint64_t contents, struct part_range *const range, struct error *const err)
+static int load_listed(struct db *const db, const int64_t set, const uint64_t contents, struct part_range *const range,
+	struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_PART_LIST, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, set);
-	int result = load_parts(db, statement, set, contents, range, err);
+	const int result = load_parts(db, statement, set, contents, range, err);
 	db_reset(statement);
-	if (result == PARTS_MAPPED)
-		result = part_set_load_map(db, set, contents, range, err);
+	return result == PARTS_MAPPED ? part_set_load_map(db, set, contents, range, err) : result;
+}
+
+int part_set_load(struct db *const db, const int64_t set, const uint64_t size, const uint64_t contents, struct part_range *const range,
+	struct error *const err)
+{
+	const struct part_row single = {.number = 1, .size = size, .sum = contents};
+	const int result = set < 0 ? part_load(db, set, &single, 0, range, err) : load_listed(db, set, contents, range, err);
 	if (result != 0) {
 		free(range->segments);
 		range->segments = NULL;

@@ -1,5 +1,7 @@
 /* What a version's bytes are made of: a part set, its parts, their segments; or inline bytes. The tables part_sets, parts, segments and
- * inline_bytes. A set has one part (a single PUT) or those of a multipart upload; copies share it. Internal to storage. */
+ * inline_bytes. Copies share a set. The set of a multipart upload has its parts. The set of a single PUT is only its segments: it takes its
+ * number from the version, below 0, and has no row in part_sets while it is not shared and none in parts. (Single PUTs of catalogs of
+ * version 0.1 have a set of the first form with one part.) Internal to storage. */
 #ifndef STORAGE_PART_H
 #define STORAGE_PART_H
 
@@ -11,9 +13,12 @@ enum {
 	PART_DROP_ROWS = 64     /* a set of more rows is left to the sweeper */
 };
 
-/* A set with this one part, held once, and the sum of its contents for the version row. Every pack it names must be recorded
- * (invariant 1). */
-int part_set_add_single(struct db *db, const struct stored_part *part, int64_t *out_set, uint64_t *out_contents, struct error *err);
+/* The set of the single PUT that this version is. */
+int64_t part_single_set(int64_t version);
+/* The sum of such a set for the version row. */
+uint64_t part_single_contents(const struct segment *segments, size_t count);
+/* Held once. Every pack it names must be recorded (invariant 1). */
+int part_single_add(struct db *db, int64_t set, const struct stored_part *part, struct error *err);
 /* One more version leads to the set: a copy. */
 int part_set_share(struct db *db, int64_t set, struct error *err);
 /* One version less leads to the set. When that was the last: removed at once when small, else marked for part_set_sweep. */
@@ -22,8 +27,8 @@ int part_set_drop(struct db *db, int64_t set, struct error *err);
 int part_set_sweep(struct db *db, bool *out_more, struct error *err);
 int part_set_has_dead(struct db *db, bool *out_has, struct error *err);
 
-/* The segments that hold bytes [offset, offset + length) of the set, verified against `contents`; free() them. *out_skip is where the
- * range begins in the first. corrupt when a row is damaged or missing. */
+/* The segments that hold bytes [offset, offset + length) of the set of `size` bytes, verified against `contents`; free() them. `skip` is where
+ * the range begins in the first. corrupt when a row is damaged or missing. */
 struct part_range {
 	uint64_t offset;
 	uint64_t length;
@@ -32,7 +37,7 @@ struct part_range {
 	size_t capacity;
 	uint64_t skip;
 };
-int part_set_load(struct db *db, int64_t set, uint64_t contents, struct part_range *range, struct error *err);
+int part_set_load(struct db *db, int64_t set, uint64_t size, uint64_t contents, struct part_range *range, struct error *err);
 
 uint64_t part_inline_contents(struct span bytes);
 int part_inline_add(struct db *db, int64_t version, struct span bytes, struct error *err);

@@ -7,7 +7,7 @@
 struct part_row {
 	int64_t number;
 	uint64_t size;
-	uint64_t sum; /* of its segments */
+	uint64_t sum; /* of its segments; in a single PUT's set the contents */
 };
 /* The chain of number, size, md5, digest, file_hash and sum behind `contents`. */
 uint64_t part_row_add_to(uint64_t contents, const struct part_row *row, struct span md5, struct span digest, struct span file_hash);

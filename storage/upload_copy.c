@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/encode.h"
 #include "base/memory.h"
 #include "storage/helpers.h"
 #include "storage/store_internal.h"
@@ -200,7 +201,17 @@ static int look_up_mapped(struct upload_copy *const copy, struct db *const db, c
 	return 0;
 }
 
-/* The range as a single PUT. Its part's row was proved when the segments were loaded. */
+/* The range as a single PUT, whose version says it all; its MD5 is the ETag, unless that is none. */
+static void look_up_version(struct upload_copy *const copy, const struct version *const version)
+{
+	struct upload_set_part part = {.number = 1, .size = version->size, .digest = version->digest};
+	if (copy->offset != 0 || copy->length != version->size || !version->has_digest)
+		return;
+	part.has_md5 = decode_hex(span_text(version->etag), part.md5, sizeof(part.md5));
+	take_known(copy, &part, &version->checksum);
+}
+
+/* The same in a catalog of version 0.1, where its part has a row: it was proved when the segments were loaded. */
 static int look_up_single(struct upload_copy *const copy, struct db *const db, const struct version *const version, struct error *const err)
 {
 	struct upload_set_part part;
@@ -222,6 +233,10 @@ static int look_up_digests(struct upload_copy *const copy, struct db *const db, 
 {
 	struct span map;
 	struct db_statement *statement = NULL;
+	if (version->kind == VERSION_SINGLE) {
+		look_up_version(copy, version);
+		return 0;
+	}
 	const int got = upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
 	if (got == 1)
 		return look_up_single(copy, db, version, err);
@@ -247,7 +262,7 @@ static int load_source(struct upload_copy *const copy, struct db *const db, stru
 	if (version.kind == VERSION_INLINE)
 		return 0;
 	copy->range = (struct part_range){.offset = copy->offset, .length = copy->length};
-	if (part_set_load(db, version.part_set, version.contents, &copy->range, err) != 0)
+	if (part_set_load(db, version.part_set, version.size, version.contents, &copy->range, err) != 0)
 		return -1;
 	refer_to_packs(copy);
 	return look_up_digests(copy, db, &version, err);

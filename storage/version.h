@@ -8,7 +8,11 @@
 #include "storage/object.h"
 
 /* Numbers are stored in the catalog. */
-enum version_kind { VERSION_INLINE = 0, VERSION_SEGMENTS = 1 };
+enum version_kind {
+	VERSION_INLINE = 0,
+	VERSION_SEGMENTS = 1, /* parts of a set */
+	VERSION_SINGLE = 2    /* a set that is one part, of which the version's row says all but the segments */
+};
 enum version_state {
 	VERSION_HIDDEN = 0,  /* only a step names it */
 	VERSION_CURRENT = 1, /* markers too */
@@ -39,7 +43,7 @@ struct version {
 	int64_t retired_ms;
 	struct span headers;  /* a header_blob */
 	struct span tags;     /* a tag_set */
-	int64_t part_set;     /* of VERSION_SEGMENTS */
+	int64_t part_set;     /* 0 for VERSION_INLINE, and in a new VERSION_SINGLE until version_push gave it its own (part.h) */
 	uint64_t contents;    /* sum of the part set or inline bytes */
 };
 

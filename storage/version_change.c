@@ -30,8 +30,8 @@ static void bind_bytes(struct db_statement *const statement, const struct versio
 	if (version->has_digest)
 		db_bind_blob(statement, 8, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
 	db_bind_blob(statement, 9, span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0));
-	if (version->kind == VERSION_SEGMENTS)
-		db_bind_i64(statement, 12, version->part_set);
+	if (version_stored_set(version) != 0)
+		db_bind_i64(statement, 12, version_stored_set(version));
 	db_bind_i64(statement, 13, (int64_t)version->contents);
 	db_bind_i64(statement, 16, version->part_count);
 	db_bind_i64(statement, 17, version_checksum_kind(&version->checksum));
@@ -44,6 +44,7 @@ static int add(struct db *const db, struct version *const version, struct error 
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_ADD, err);
 	if (statement == NULL)
 		return -1;
+	version->sequence = 0; /* a copy's may be its source's */
 	db_bind_blob(statement, 1, span_of(version->id, VERSION_ID_BYTES));
 	db_bind_i64(statement, 2, version->bucket);
 	db_bind_blob(statement, 3, version->key);
@@ -61,6 +62,8 @@ static int add(struct db *const db, struct version *const version, struct error 
 	if (db_execute(statement, err) != 0)
 		return -1;
 	version->sequence = db_last_id(db);
+	if (version->kind == VERSION_SINGLE && version->part_set == 0)
+		version->part_set = part_single_set(version->sequence);
 	version->state = VERSION_CURRENT;
 	version->retired_ms = 0;
 	return 0;
@@ -87,7 +90,7 @@ static int find_number(struct db_statement *const statement, int64_t *const out,
 static int drop(struct db *const db, const struct version *const version, struct error *const err)
 {
 	int dropped = 0;
-	if (version->kind == VERSION_SEGMENTS)
+	if (version->kind != VERSION_INLINE)
 		dropped = part_set_drop(db, version->part_set, err);
 	else if (!version->is_marker)
 		dropped = part_inline_drop(db, version->sequence, err);

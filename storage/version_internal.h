@@ -14,6 +14,8 @@ enum { VERSION_ACL_PRIVATE = 0, VERSION_ACL_PUBLIC_READ = 1, VERSION_CHECKSUM_TY
 /* `checksum_kind`: the algorithm, and 16 more for a COMPOSITE. */
 int64_t version_checksum_kind(const struct checksum *checksum);
 void version_read_checksum_kind(int64_t kind, enum checksum_algorithm *out_algorithm, enum checksum_type *out_type);
+/* The column part_set: 0 (NULL) for the own set of a VERSION_SINGLE. */
+int64_t version_stored_set(const struct version *version);
 /* What the column `checksum` says of a version with these texts. */
 uint64_t version_sum(const struct version *version, struct span key, struct span headers, struct span tags);
 /* The row a statement of VERSION_COLUMNS stands at; corrupt when its checksum does not match. With `arena` NULL texts stay empty. */

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "storage/part.h"
 #include "storage/row_sum.h"
 #include "storage/version_internal.h"
 
@@ -29,6 +30,11 @@ static bool is_plain(const struct version *const version, const struct span tags
 		version->storage_class == STORAGE_STANDARD && !version->is_public && tags.len == 0;
 }
 
+int64_t version_stored_set(const struct version *const version)
+{
+	return version->kind == VERSION_SINGLE && version->part_set == part_single_set(version->sequence) ? 0 : version->part_set;
+}
+
 uint64_t version_sum(const struct version *const version, const struct span key, const struct span headers, const struct span tags)
 {
 	uint64_t sum = row_sum_bytes(0, span_of(version->id, VERSION_ID_BYTES));
@@ -41,7 +47,7 @@ uint64_t version_sum(const struct version *const version, const struct span key,
 	sum = row_sum_bytes(sum, span_of(version->file_hash.bytes, version->has_file_hash ? CHUNK_ID_BYTES : 0));
 	sum = row_sum_number(sum, version->modified_ms);
 	sum = row_sum_bytes(sum, headers);
-	sum = row_sum_number(sum, version->part_set);
+	sum = row_sum_number(sum, version_stored_set(version));
 	sum = row_sum_number(sum, (int64_t)version->contents);
 	if (is_plain(version, tags))
 		return sum;
@@ -102,6 +108,8 @@ static void read_numbers(struct db_statement *const statement, struct version *c
 	out->size = (uint64_t)db_column_i64(statement, 7);
 	out->modified_ms = db_column_i64(statement, 11);
 	out->part_set = db_column_i64(statement, 13);
+	if (out->kind == VERSION_SINGLE && out->part_set == 0)
+		out->part_set = part_single_set(out->sequence);
 	out->contents = (uint64_t)db_column_i64(statement, 14);
 	out->has_id = db_column_i64(statement, 16) != 0;
 	out->retired_ms = db_column_i64(statement, 17);

@@ -418,7 +418,7 @@ START_TEST(rows_that_are_copied_keep_their_chunks)
 	struct version version;
 	ck_assert_int_eq(db_snapshot_begin(db, &err), 0);
 	ck_assert_int_eq(version_find_sequence(db, object.sequence, NULL, &version, &err), 1);
-	ck_assert_int_eq(part_set_load(db, version.part_set, version.contents, &range, &err), 0);
+	ck_assert_int_eq(part_set_load(db, version.part_set, version.size, version.contents, &range, &err), 0);
 	delete_many_but(8);
 	round_start(&round);
 	rest(300); /* gc has taken its view, in which the source is gone */

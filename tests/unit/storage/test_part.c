@@ -6,7 +6,7 @@
 
 #include "storage/catalog.h"
 #include "storage/pack_row.h"
-#include "storage/part.h"
+#include "storage/part_internal.h"
 
 enum { SEGMENTS = 3000, SEGMENT_BYTES = 1000 };
 
@@ -41,12 +41,12 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static int64_t add(const size_t count, uint64_t *const out_contents)
+static int64_t add(const int64_t version, const size_t count)
 {
 	struct error err = {0};
-	int64_t set = 0;
+	const int64_t set = part_single_set(version);
 	const struct stored_part part = {.size = count * SEGMENT_BYTES, .segments = segments, .segment_count = count};
-	ck_assert_msg(part_set_add_single(db, &part, &set, out_contents, &err) == 0, "%s", err.text);
+	ck_assert_msg(part_single_add(db, set, &part, &err) == 0, "%s", err.text);
 	return set;
 }
 
@@ -77,11 +77,10 @@ static const struct {
 START_TEST(a_range_loads_only_the_segments_it_needs)
 {
 	struct error err = {0};
-	uint64_t contents;
-	add(10, &contents); /* a neighbour */
-	const int64_t set = add(100, &contents);
+	add(1, 10); /* a neighbour */
+	const int64_t set = add(2, 100);
 	struct part_range range = {.offset = ranges[_i].offset, .length = ranges[_i].length};
-	ck_assert_msg(part_set_load(db, set, contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_msg(part_set_load(db, set, 100 * SEGMENT_BYTES, part_single_contents(segments, 100), &range, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(range.segment_count, ranges[_i].count);
 	ck_assert_uint_eq(range.skip, ranges[_i].skip);
 	for (size_t i = 0; i < range.segment_count; i++)
@@ -93,11 +92,100 @@ END_TEST
 START_TEST(an_unrecorded_pack_is_refused)
 {
 	struct error err = {0};
-	int64_t set = 0;
-	uint64_t contents;
 	struct segment segment = {.count = 1, .bytes = 10};
 	const struct stored_part part = {.size = 10, .segments = &segment, .segment_count = 1};
-	ck_assert_int_eq(part_set_add_single(db, &part, &set, &contents, &err), -1); /* invariant 1 */
+	ck_assert_int_eq(part_single_add(db, part_single_set(1), &part, &err), -1); /* invariant 1 */
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+}
+END_TEST
+
+/* As version 0.1 wrote it: a set of one part. */
+static int64_t add_listed(const size_t count, uint64_t *const out_contents)
+{
+	static const char sql[] = "INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, 1, ?2, x'', x'', x'', ?3)";
+	struct error err = {0};
+	struct part_row row = {.number = 1};
+	const struct stored_part part = {.size = count * SEGMENT_BYTES, .segments = segments, .segment_count = count};
+	ck_assert_int_eq(db_run_script(db, "INSERT INTO part_sets (row_count) VALUES (4)", &err), 0);
+	const int64_t set = db_last_id(db);
+	ck_assert_int_eq(part_add_segments(db, set, &part, &row, &err), 0);
+	struct db_statement *const statement = db_prepare(db, sql, &err);
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, (int64_t)row.size);
+	db_bind_i64(statement, 3, (int64_t)row.sum);
+	ck_assert_int_eq(db_execute(statement, &err), 0);
+	*out_contents = part_row_add_to(0, &row, span_of(NULL, 0), span_of(NULL, 0), span_of(NULL, 0));
+	return set;
+}
+
+START_TEST(sets_of_the_first_form_are_read_and_dropped)
+{
+	struct error err = {0};
+	uint64_t contents;
+	const int64_t set = add_listed(3, &contents);
+	struct part_range range = {.offset = 1, .length = 3 * SEGMENT_BYTES - 1};
+	ck_assert_msg(part_set_load(db, set, 3 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(range.segment_count, 3);
+	free(range.segments);
+	ck_assert_int_eq(part_set_share(db, set, &err), 0);
+	ck_assert_int_eq(part_set_drop(db, set, &err), 0);
+	ck_assert_int_eq(rows(SQL_SEGMENTS), 3);
+	ck_assert_int_eq(part_set_drop(db, set, &err), 0);
+	ck_assert_int_eq(rows(SQL_SEGMENTS) + rows(SQL_SETS) + rows("SELECT COUNT(*) FROM parts"), 0);
+}
+END_TEST
+
+static const char *const listed_damages[] = {
+	"UPDATE parts SET size = size + 1", "UPDATE parts SET sum = sum + 1", "UPDATE parts SET md5 = x'00'", "DELETE FROM parts",
+	"UPDATE segments SET count = count + 1", "DELETE FROM segments WHERE start = 2000", "DELETE FROM part_sets",
+};
+
+START_TEST(damage_of_the_first_form_is_seen)
+{
+	struct error err = {0};
+	uint64_t contents;
+	const int64_t set = add_listed(3, &contents);
+	struct part_range range = {.length = 3 * SEGMENT_BYTES};
+	ck_assert_int_eq(db_run_script(db, listed_damages[_i], &err), 0);
+	ck_assert_int_eq(part_set_load(db, set, 3 * SEGMENT_BYTES, contents, &range, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+}
+END_TEST
+
+static const struct {
+	const char *damage;
+	bool is_whole; /* seen by who reads all of it, and not by who reads the first byte */
+} damages[] = {
+	{"UPDATE segments SET pack = 3 - pack WHERE start = 0", false},
+	{"UPDATE segments SET first = first + 1 WHERE start = 0", false},
+	{"UPDATE segments SET part_set = part_set - 1", false},
+	{"DELETE FROM segments WHERE start = 0", false},
+	{"DELETE FROM segments WHERE start = 1000", true},
+	{"DELETE FROM segments WHERE start = 2000", true},
+};
+
+START_TEST(damage_is_seen)
+{
+	struct error err = {0};
+	const int64_t set = add(1, 3);
+	struct part_range first = {.length = 1};
+	struct part_range whole = {.length = 3 * SEGMENT_BYTES};
+	ck_assert_int_eq(db_run_script(db, damages[_i].damage, &err), 0);
+	const int result = part_set_load(db, set, 3 * SEGMENT_BYTES, part_single_contents(segments, 3), &first, &err);
+	ck_assert_int_eq(result, damages[_i].is_whole ? 0 : -1);
+	free(first.segments);
+	ck_assert_int_eq(part_set_load(db, set, 3 * SEGMENT_BYTES, part_single_contents(segments, 3), &whole, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+}
+END_TEST
+
+/* Rows that are right each for itself, of a set that is not the version's. */
+START_TEST(contents_are_of_this_version)
+{
+	struct error err = {0};
+	const int64_t set = add(1, 3);
+	struct part_range range = {.length = 3 * SEGMENT_BYTES};
+	ck_assert_int_eq(part_set_load(db, set, 3 * SEGMENT_BYTES, part_single_contents(segments + 1, 3), &range, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }
 END_TEST
@@ -105,25 +193,51 @@ END_TEST
 START_TEST(small_sets_go_at_once)
 {
 	struct error err = {0};
-	uint64_t contents;
-	const int64_t kept = add(5, &contents);
-	const int64_t set = add(PART_DROP_ROWS - 1, &contents);
+	const int64_t kept = add(1, 5);
+	const int64_t set = add(2, PART_DROP_ROWS);
 	ck_assert_int_eq(part_set_drop(db, set, &err), 0);
 	ck_assert_int_eq(rows(SQL_SEGMENTS), 5);
-	ck_assert_int_eq(rows(SQL_SETS), 1);
 	ck_assert_int_eq(part_set_drop(db, kept, &err), 0);
 	ck_assert_int_eq(rows(SQL_SEGMENTS), 0);
 	ck_assert_int_eq(part_set_drop(db, kept, &err), 0); /* gone already */
+	ck_assert_int_eq(rows(SQL_SETS), 0);
+}
+END_TEST
+
+static void sweep_all(void)
+{
+	struct error err = {0};
+	bool more = true;
+	while (more)
+		ck_assert_int_eq(part_set_sweep(db, &more, &err), 0);
+}
+
+static const size_t shared_counts[] = {3, PART_DROP_ROWS, PART_DROP_ROWS + 1, SEGMENTS};
+
+START_TEST(shared_sets_go_with_the_last)
+{
+	struct error err = {0};
+	const int64_t set = add(1, shared_counts[_i]);
+	for (int i = 0; i < 2; i++)
+		ck_assert_msg(part_set_share(db, set, &err) == 0, "%s", err.text);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(part_set_drop(db, set, &err), 0);
+		sweep_all();
+		ck_assert_uint_eq((size_t)rows(SQL_SEGMENTS), shared_counts[_i]);
+	}
+	ck_assert_int_eq(part_set_drop(db, set, &err), 0);
+	sweep_all();
+	ck_assert_int_eq(rows(SQL_SEGMENTS), 0);
+	ck_assert_int_eq(rows(SQL_SETS), 0);
 }
 END_TEST
 
 START_TEST(large_sets_go_in_slices)
 {
 	struct error err = {0};
-	uint64_t contents;
 	bool more = false;
-	add(5, &contents);
-	const int64_t set = add(SEGMENTS, &contents);
+	add(1, 5);
+	const int64_t set = add(2, SEGMENTS);
 	ck_assert_int_eq(part_set_has_dead(db, &more, &err), 0);
 	ck_assert(!more);
 	ck_assert_int_eq(part_set_drop(db, set, &err), 0);
@@ -140,7 +254,7 @@ START_TEST(large_sets_go_in_slices)
 	}
 	ck_assert_int_ge(slices, SEGMENTS / PART_SWEEP_ROWS);
 	ck_assert_int_eq(before, 5);
-	ck_assert_int_eq(rows(SQL_SETS), 1);
+	ck_assert_int_eq(rows(SQL_SETS), 0);
 }
 END_TEST
 
@@ -152,6 +266,11 @@ Suite *test_part_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_range_loads_only_the_segments_it_needs, 0, sizeof(ranges) / sizeof(ranges[0]));
 	tcase_add_test(tests, an_unrecorded_pack_is_refused);
+	tcase_add_test(tests, sets_of_the_first_form_are_read_and_dropped);
+	tcase_add_loop_test(tests, damage_of_the_first_form_is_seen, 0, sizeof(listed_damages) / sizeof(listed_damages[0]));
+	tcase_add_loop_test(tests, damage_is_seen, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_test(tests, contents_are_of_this_version);
+	tcase_add_loop_test(tests, shared_sets_go_with_the_last, 0, sizeof(shared_counts) / sizeof(shared_counts[0]));
 	tcase_add_test(tests, small_sets_go_at_once);
 	tcase_add_test(tests, large_sets_go_in_slices);
 	suite_add_tcase(suite, tests);

@@ -54,7 +54,7 @@ static int apply_forget(struct change *const change, struct db *const db, struct
 	struct version twin;
 	(void)change;
 	ck_assert_int_eq(version_find_current(db, 1, span_text("shard"), arena, &version, err), 1);
-	ck_assert_int_eq(version.kind, VERSION_SEGMENTS);
+	ck_assert_int_eq(version.kind, VERSION_SINGLE);
 	twin = version;
 	twin.has_digest = false;
 	twin.has_file_hash = false;
