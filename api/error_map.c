@@ -78,6 +78,13 @@ const struct error_row *error_map_find(enum error_kind kind)
 	return &internal;
 }
 
+const char *error_map_text(const struct error *err, const struct error_row *row)
+{
+	if (row->status == 507)
+		return "The server's disk is full.";
+	return row->status == 500 ? "The server failed to answer this request. Please try again." : err->text;
+}
+
 const struct error_row *error_map_rows(size_t *out_count)
 {
 	*out_count = sizeof rows / sizeof rows[0];

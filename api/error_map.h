@@ -13,6 +13,8 @@ struct error_row {
 };
 /* Never NULL: unknown kinds give the internal-error row. */
 const struct error_row *error_map_find(enum error_kind kind);
+/* What a client may read of it. What broke inside is for the log, under the same request id: its text may name files of the server. */
+const char *error_map_text(const struct error *err, const struct error_row *row);
 const struct error_row *error_map_rows(size_t *out_count); /* for tests and docs */
 
 /* A face knows how its clients want errors. */

@@ -144,10 +144,7 @@ static struct span print(struct exchange *const exchange, const struct s3_error 
 
 static void write_error(struct exchange *const exchange, const struct error *const err, const struct error_row *const row)
 {
-	/* What broke inside is for the log, under the same request id: its text may name files of the server. */
-	const bool internal = row->status == 500;
-	const struct s3_error error = {.kind = err->kind, .code = row->s3_code,
-		.message = internal ? "The server failed to answer this request. Please try again." : err->text};
+	const struct s3_error error = {.kind = err->kind, .code = row->s3_code, .message = error_map_text(err, row)};
 	exchange->reply.body = print(exchange, &error);
 	exchange->reply.content_type = "application/xml";
 	if (exchange->method == METHOD_HEAD && exchange->parameters[1].len == 0)

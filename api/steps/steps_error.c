@@ -18,10 +18,7 @@ static struct span print(struct exchange *const exchange, const struct error_mes
 
 static void write_error(struct exchange *const exchange, const struct error *const err, const struct error_row *const row)
 {
-	/* What broke inside is for the log, under the same request id: its text may name files of the server. */
-	const bool internal = row->json_status == 500;
-	const struct error_message message = {.code = span_text(row->json_code),
-		.message = span_text(internal ? "The server failed to answer this request. Please try again." : err->text)};
+	const struct error_message message = {.code = span_text(row->json_code), .message = span_text(error_map_text(err, row))};
 	exchange->reply.body = print(exchange, &message);
 	exchange->reply.content_type = content_type;
 }

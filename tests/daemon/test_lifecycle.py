@@ -231,6 +231,7 @@ class Damage(unittest.TestCase):
                         status = reply.status
                         break
                 self.assertEqual(status, 507, reply.body)
+                self.assertNotIn(disk.encode(), reply.body)
                 self.assertEqual(daemon.request('GET', '/full/first').body, b'1' * 5000)
                 daemon.kill()
                 subprocess.run(['mount', '-o', 'remount,size=64m', disk], check=True)

@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -91,6 +92,16 @@ def both_schemes(case):
     return case
 
 
+def listen_on_ipv6(port):
+    """Names below localhost may mean ::1 first, and not every client tries 127.0.0.1 after it. No arguments where there is no IPv6."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(('::1', port))
+    except OSError:
+        return []
+    return ['--listen', f'[::1]:{port}']
+
+
 class ClientCase(unittest.TestCase):
     """One server per class. After every test the server's log must hold requests of this client; at the end of the class they are summed up."""
     tls = True
@@ -103,6 +114,7 @@ class ClientCase(unittest.TestCase):
     def setUpClass(cls):
         cls.daemon = Daemon(tls=cls.tls, arguments=['--log-json', '--domain', DOMAIN, *cls.arguments])
         cls.addClassCleanup(cls.daemon.__exit__)
+        cls.daemon.arguments += listen_on_ipv6(cls.daemon.port)
         cls.daemon.start()
         key = cls.daemon.add_key('--name', 'client')
         cls.keys = key['key_id'], key['secret']
