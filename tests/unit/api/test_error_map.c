@@ -78,6 +78,20 @@ START_TEST(codes_that_clients_rely_on)
 }
 END_TEST
 
+/* Texts of what broke inside name files of the server. */
+START_TEST(faults_of_the_server_keep_their_text_to_the_log)
+{
+	static const enum error_kind inside[] = {ERROR_IO, ERROR_CORRUPT, ERROR_NO_SPACE};
+	struct error err = {0};
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+		error_set(&err, inside[i], "/srv/data/packs/aa cannot be written");
+		ck_assert_ptr_null(strstr(error_map_text(&err, error_map_find(err.kind)), "/srv"));
+	}
+	error_set(&err, ERROR_NO_KEY, "The object 'x' does not exist.");
+	ck_assert_str_eq(error_map_text(&err, error_map_find(err.kind)), "The object 'x' does not exist.");
+}
+END_TEST
+
 Suite *test_error_map_suite(void);
 
 Suite *test_error_map_suite(void)
@@ -86,6 +100,7 @@ Suite *test_error_map_suite(void)
 	TCase *const tcase = tcase_create("error_map");
 	tcase_add_loop_test(tcase, every_kind_has_a_row_of_its_own, 0, KIND_COUNT);
 	tcase_add_test(tcase, no_kind_has_two_rows);
+	tcase_add_test(tcase, faults_of_the_server_keep_their_text_to_the_log);
 	tcase_add_test(tcase, unknown_kinds_are_internal_errors);
 	tcase_add_loop_test(tcase, codes_that_clients_rely_on, 0, sizeof promises / sizeof promises[0]);
 	suite_add_tcase(suite, tcase);
