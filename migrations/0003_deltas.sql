@@ -1,0 +1,28 @@
+-- Steps that the server understands: derived objects, proof, folds, the fleet, publishing in parts. docs/FORMAT.md, "Catalog".
+
+-- Derived objects: versions of kind 3. The recipe tells how their bytes come from other versions, which stay as long as they are named here.
+CREATE TABLE derivations (
+	version INTEGER PRIMARY KEY,
+	depth INTEGER NOT NULL,
+	recipe BLOB NOT NULL
+);
+CREATE TABLE derivation_sources (
+	version INTEGER NOT NULL,
+	ordinal INTEGER NOT NULL,
+	source INTEGER NOT NULL,
+	PRIMARY KEY (version, ordinal)
+) WITHOUT ROWID;
+CREATE INDEX derivation_sources_source ON derivation_sources (source);
+
+-- Proof of steps, and the anchors that the server makes. verified: 0 pending, 1 ok, 2 failed.
+ALTER TABLE steps ADD COLUMN verified INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE steps ADD COLUMN verify_error BLOB;
+
+-- Folds: deltas over several steps.
+
+-- The fleet: replicas, pins, retention, forks.
+ALTER TABLE runs ADD COLUMN settings BLOB;
+
+-- Publishing: parts of large steps, webhooks, hot-load.
+
+-- Views and adopted runs.
