@@ -95,7 +95,7 @@ class Sync(unittest.TestCase):
                            XDG_STATE_HOME=os.path.join(self.daemon.scratch, 'state'), HOME=self.daemon.scratch)
         for step in range(1, 7):
             for attempt in range(6):
-                process = subprocess.Popen([CLIENT, 'publish', '--run', 'models/r', self.checkpoints[step]], env=environment,
+                process = subprocess.Popen([CLIENT, 'publish', '--run', 'models/r', '--step', str(step), self.checkpoints[step]], env=environment,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 time.sleep(0.012 * attempt)
                 process.kill()
