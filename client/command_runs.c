@@ -31,7 +31,7 @@ static void say_run(struct session *const session, const struct run_message *con
 	}
 	json_writer_u64(&line.writer, "steps", run->steps);
 	json_writer_u64(&line.writer, "bytes", run->bytes);
-	json_writer_u64(&line.writer, "keep_steps", run->keep_steps);
+	json_writer_u64(&line.writer, "keep_steps", run->settings.keep_steps);
 	json_writer_text(&line.writer, "created", span_text(created));
 	output_line_end(&line);
 	output_say(&session->output, "%.*s/%.*s  %s, %" PRIu64 " kept, %s", (int)run->bucket.len, (const char *)run->bucket.data,

@@ -60,7 +60,7 @@ static int stay_writer(struct publisher *const publisher, struct run_message *co
 		return error_set(err, ERROR_STALE_EPOCH, "another publisher has taken run %s over (epoch %" PRIu64 ", ours is %" PRIu64
 			"); if this one shall go on instead, run it once with --take-over", publisher->run.text, out->epoch,
 			publisher->state.epoch);
-	if (order->has_keep_steps && order->keep_steps != out->keep_steps)
+	if (order->has_keep_steps && order->keep_steps != out->settings.keep_steps)
 		return remote_run_set_keep(publisher->remote, &publisher->run, order->keep_steps, err);
 	return 0;
 }

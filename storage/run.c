@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "storage/bucket_row.h"
 #include "storage/run_internal.h"
+#include "storage/run_settings.h"
 #include "storage/step_watch.h"
 
 enum { CHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
@@ -104,7 +105,9 @@ static int open_new(struct run_change *const change, struct db *const db, struct
 	if (check_expected(change, 0, err) != 0 || run_check_name(change->run, err) != 0)
 		return -1;
 	row->epoch = 1;
-	row->keep_steps = change->open.has_keep_steps ? change->open.keep_steps : 0;
+	row->settings = run_settings_default();
+	if (change->open.has_keep_steps)
+		row->settings.keep_steps = change->open.keep_steps;
 	row->created_ms = clock->wall_ms(clock);
 	return run_row_add(db, change->run, row, err);
 }
@@ -114,8 +117,11 @@ static int open_again(const struct run_change *const change, struct db *const db
 	if (check_expected(change, row->epoch, err) != 0)
 		return -1;
 	row->epoch++;
-	if (change->open.has_keep_steps)
-		row->keep_steps = change->open.keep_steps;
+	if (change->open.has_keep_steps) {
+		row->settings.keep_steps = change->open.keep_steps;
+		if (run_settings_store(db, row->id, &row->settings, err) != 0)
+			return -1;
+	}
 	return run_row_update(db, row, err);
 }
 
@@ -159,20 +165,21 @@ static int apply_settings(struct change *const base, struct db *const db, struct
 {
 	struct run_change *const change = (struct run_change *)base;
 	struct run_row row;
-	if (check_keep(change->keep_steps, err) != 0 || run_row_need(db, change->bucket, change->run, &row, err) != 0)
+	if (run_row_need(db, change->bucket, change->run, &row, err) != 0)
 		return -1;
-	row.keep_steps = change->keep_steps;
+	if (run_settings_parse(&row.settings, change->settings, true, err) != 0 || run_settings_store(db, row.id, &row.settings, err) != 0)
+		return -1;
 	if (step_retain(db, &row, err) != 0 || run_row_update(db, &row, err) != 0)
 		return -1;
 	run_row_message(&row, change->bucket, change->run, &change->message);
 	return 0;
 }
 
-struct run_change *run_settings_start(struct store *const store, const struct span bucket, const struct span run, const uint64_t keep_steps,
+struct run_change *run_settings_start(struct store *const store, const struct span bucket, const struct span run, const struct span settings,
 	void (*const done)(void *owner), void *const owner)
 {
 	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
-	change->keep_steps = keep_steps;
+	change->settings = arena_copy(change->arena, settings);
 	run_change_submit(change, apply_settings);
 	return change;
 }

@@ -53,7 +53,8 @@ struct run_open_params {
 	uint64_t expected_epoch;
 };
 struct run_change *run_open_start(struct store *store, const struct run_open_params *params, void (*done)(void *owner), void *owner);
-struct run_change *run_settings_start(struct store *store, struct span bucket, struct span run, uint64_t keep_steps,
+/* `settings`: a JSON object of those to change (wire/run_settings_message.h). no_run, invalid. */
+struct run_change *run_settings_start(struct store *store, struct span bucket, struct span run, struct span settings,
 	void (*done)(void *owner), void *owner);
 /* `step` is read, not kept. Errors: no_run, stale_epoch, head_moved, base_missing, step_differs, digest_mismatch, schema_mismatch,
  * incomplete_anchor, no_key, invalid. */

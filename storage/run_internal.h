@@ -29,7 +29,7 @@ struct run_change {
 	struct span bucket;
 	struct span run;
 	struct run_open_params open;
-	uint64_t keep_steps;
+	struct span settings;    /* JSON, what to change */
 	uint64_t collect_step;
 	struct step_message step; /* of publish; in the arena */
 	struct step_check check;

@@ -3,15 +3,16 @@
 #include <string.h>
 
 #include "storage/bucket_row.h"
+#include "storage/run_settings.h"
 
-#define RUN_COLUMNS "id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, name"
+#define RUN_COLUMNS "id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name"
 
 static const char SQL_RUN_FIND[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name = ?2";
 static const char SQL_RUN_LIST[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name > ?2 ORDER BY name LIMIT ?3";
 static const char SQL_RUN_ADD[] =
 	"INSERT INTO runs (bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)";
 static const char SQL_RUN_UPDATE[] =
-	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, keep_steps = ?6, steps = ?7, bytes = ?8 WHERE id = ?1";
+	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, steps = ?6, bytes = ?7 WHERE id = ?1";
 static const char SQL_RUN_ANY[] = "SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
 static const char SQL_RUN_END[] = "UPDATE runs SET name = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
@@ -30,7 +31,7 @@ static bool read_digest(struct db_statement *const statement, const int column, 
 	return true;
 }
 
-static void read_row(struct db_statement *const statement, struct run_row *const out)
+static int read_row(struct db *const db, struct db_statement *const statement, struct run_row *const out, struct error *const err)
 {
 	memset(out, 0, sizeof(*out));
 	out->id = db_column_i64(statement, 0);
@@ -40,10 +41,10 @@ static void read_row(struct db_statement *const statement, struct run_row *const
 	out->head = (uint64_t)db_column_i64(statement, 3);
 	read_digest(statement, 4, &out->head_digest);
 	out->has_schema = read_digest(statement, 5, &out->schema_digest);
-	out->keep_steps = (uint64_t)db_column_i64(statement, 6);
 	out->steps = (uint64_t)db_column_i64(statement, 7);
 	out->bytes = (uint64_t)db_column_i64(statement, 8);
 	out->created_ms = db_column_i64(statement, 9);
+	return run_settings_read(db, db_column_blob(statement, 10), (uint64_t)db_column_i64(statement, 6), &out->settings, err);
 }
 
 int run_row_find(struct db *const db, const int64_t bucket, const struct span name, struct run_row *const out, struct error *const err)
@@ -53,9 +54,9 @@ int run_row_find(struct db *const db, const int64_t bucket, const struct span na
 		return -1;
 	db_bind_i64(statement, 1, bucket);
 	db_bind_blob(statement, 2, name);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		read_row(statement, out);
+	int got = db_step(statement, err);
+	if (got == 1 && read_row(db, statement, out, err) != 0)
+		got = -1;
 	db_reset(statement);
 	return got;
 }
@@ -85,20 +86,21 @@ void run_row_message(const struct run_row *const row, const struct span bucket, 
 		.schema_digest = row->schema_digest,
 		.steps = row->steps,
 		.bytes = row->bytes,
-		.keep_steps = row->keep_steps,
+		.settings = row->settings,
 		.created_ms = row->created_ms,
 	};
 }
 
-static int read_list(struct db_statement *const statement, const struct span bucket, const size_t limit, struct arena *const arena,
+static int read_list(struct db *const db, struct db_statement *const statement, const struct span bucket, const size_t limit, struct arena *const arena,
 	struct run_message *const runs, size_t *const out_count, struct error *const err)
 {
 	const struct span bucket_copy = arena_copy(arena, bucket);
 	int got = 0;
 	while (!arena_overflowed(arena) && *out_count < limit && (got = db_step(statement, err)) == 1) {
 		struct run_row row;
-		read_row(statement, &row);
-		run_row_message(&row, bucket_copy, arena_copy(arena, db_column_blob(statement, 10)), &runs[(*out_count)++]);
+		if (read_row(db, statement, &row, err) != 0)
+			return -1;
+		run_row_message(&row, bucket_copy, arena_copy(arena, db_column_blob(statement, 11)), &runs[(*out_count)++]);
 	}
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing runs.");
@@ -119,7 +121,7 @@ int run_row_list(struct db *const db, const struct span bucket, const struct spa
 	db_bind_blob(statement, 2, after);
 	db_bind_i64(statement, 3, (int64_t)limit);
 	size_t count = 0;
-	const int result = read_list(statement, bucket, limit, arena, runs, &count, err);
+	const int result = read_list(db, statement, bucket, limit, arena, runs, &count, err);
 	db_reset(statement);
 	*out = runs;
 	*out_count = count;
@@ -134,12 +136,12 @@ int run_row_add(struct db *const db, const struct span name, struct run_row *con
 	db_bind_i64(statement, 1, row->bucket);
 	db_bind_blob(statement, 2, name);
 	db_bind_i64(statement, 3, (int64_t)row->epoch);
-	db_bind_i64(statement, 4, (int64_t)row->keep_steps);
+	db_bind_i64(statement, 4, (int64_t)row->settings.keep_steps);
 	db_bind_i64(statement, 5, row->created_ms);
 	if (db_execute(statement, err) != 0)
 		return -1;
 	row->id = db_last_id(db);
-	return 0;
+	return run_settings_store(db, row->id, &row->settings, err);
 }
 
 int run_row_update(struct db *const db, const struct run_row *const row, struct error *const err)
@@ -155,9 +157,8 @@ int run_row_update(struct db *const db, const struct run_row *const row, struct 
 	}
 	if (row->has_schema)
 		db_bind_blob(statement, 5, span_of(row->schema_digest.bytes, sizeof(row->schema_digest.bytes)));
-	db_bind_i64(statement, 6, (int64_t)row->keep_steps);
-	db_bind_i64(statement, 7, (int64_t)row->steps);
-	db_bind_i64(statement, 8, (int64_t)row->bytes);
+	db_bind_i64(statement, 6, (int64_t)row->steps);
+	db_bind_i64(statement, 7, (int64_t)row->bytes);
 	return db_execute(statement, err);
 }
 

@@ -3,6 +3,7 @@
 #define STORAGE_RUN_ROW_H
 
 #include "storage/db.h"
+#include "wire/run_settings_message.h"
 #include "wire/step_message.h"
 
 struct run_row {
@@ -14,7 +15,7 @@ struct run_row {
 	struct digest128 head_digest;
 	bool has_schema;
 	struct digest128 schema_digest;
-	uint64_t keep_steps; /* 0: all */
+	struct run_settings settings;
 	uint64_t steps;      /* kept */
 	uint64_t bytes;      /* of all forms kept */
 	int64_t created_ms;
@@ -27,9 +28,9 @@ int run_row_need(struct db *db, struct span bucket, struct span name, struct run
 int run_row_list(struct db *db, struct span bucket, struct span after, size_t limit, struct arena *arena, struct run_message **out,
 	size_t *out_count, struct error *err);
 void run_row_message(const struct run_row *row, struct span bucket, struct span name, struct run_message *out);
-/* Adds the row and sets row->id. */
+/* Adds the row, settings and all, and sets row->id. */
 int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err);
-/* Writes all but bucket, name and creation. */
+/* Writes all but bucket, name, creation and settings (run_settings_store). */
 int run_row_update(struct db *db, const struct run_row *row, struct error *err);
 int run_row_set_schema(struct db *db, int64_t run, struct span schema, struct error *err);
 /* The schema's text, proven by the row's schema_digest. */

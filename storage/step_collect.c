@@ -14,9 +14,9 @@ int step_collect_row(struct db *const db, struct run_row *const run, const struc
 int step_retain(struct db *const db, struct run_row *const run, struct error *const err)
 {
 	uint64_t anchor;
-	if (run->keep_steps == 0 || !run->has_head || run->head + 1 <= run->keep_steps)
+	if (run->settings.keep_steps == 0 || !run->has_head || run->head + 1 <= run->settings.keep_steps)
 		return 0;
-	const int found = step_row_anchor_at_or_below(db, run->id, run->head + 1 - run->keep_steps, &anchor, err);
+	const int found = step_row_anchor_at_or_below(db, run->id, run->head + 1 - run->settings.keep_steps, &anchor, err);
 	if (found != 1)
 		return found;
 	for (int i = 0; i < STEP_RETAIN_AT_ONCE; i++) {

@@ -3,6 +3,15 @@
 
 enum { NAME_MAX_BYTES = 512, CODE_MAX_BYTES = 64, TEXT_MAX_BYTES = 4096 };
 
+/* Retention stands beside the other settings: it was there before them, and a server of that time sends it alone. */
+static int parse_settings(const struct json_node *const root, struct run_settings *const out, struct error *const err)
+{
+	*out = run_settings_default();
+	if (!message_absent(root, "settings") && run_settings_merge(out, json_node_member(root, "settings"), false, err) != 0)
+		return -1;
+	return message_u64(root, "keep_steps", &out->keep_steps, err);
+}
+
 static int parse_run(const struct json_node *const root, struct arena *const arena, struct run_message *const out, struct error *const err)
 {
 	if (message_text(root, "bucket", NAME_MAX_BYTES, arena, &out->bucket, err) != 0)
@@ -20,7 +29,7 @@ static int parse_run(const struct json_node *const root, struct arena *const are
 		return -1;
 	if (message_u64(root, "steps", &out->steps, err) != 0 || message_u64(root, "bytes", &out->bytes, err) != 0)
 		return -1;
-	if (message_u64(root, "keep_steps", &out->keep_steps, err) != 0)
+	if (parse_settings(root, &out->settings, err) != 0)
 		return -1;
 	return message_time(root, "created", &out->created_ms, err);
 }
@@ -60,7 +69,8 @@ void run_message_print(const struct run_message *const run, struct buffer *const
 		json_writer_null(&writer, "schema_digest");
 	json_writer_u64(&writer, "steps", run->steps);
 	json_writer_u64(&writer, "bytes", run->bytes);
-	json_writer_u64(&writer, "keep_steps", run->keep_steps);
+	json_writer_u64(&writer, "keep_steps", run->settings.keep_steps);
+	run_settings_print(&run->settings, "settings", &writer);
 	message_print_time(&writer, "created", run->created_ms);
 	json_writer_end(&writer, '}');
 }

@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/xxh3.h"
+#include "wire/run_settings_message.h"
 
 enum {
 	STEP_FORMS_MAX = 2,
@@ -91,7 +92,7 @@ struct run_message {
 	struct digest128 schema_digest;
 	uint64_t steps;           /* kept */
 	uint64_t bytes;           /* of all forms kept */
-	uint64_t keep_steps;      /* retention; 0: all */
+	struct run_settings settings;
 	int64_t created_ms;
 };
 int run_message_parse(struct span json, struct arena *arena, struct run_message *out, struct error *err);

@@ -1,26 +1,17 @@
 #include "api/steps/run_settings.h"
 
-#include "api/steps/run_request.h"
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 
 enum next run_settings_begin(struct exchange *const exchange)
 {
-	return exchange_accept_small(exchange, RUN_REQUEST_MAX_BYTES);
+	return exchange_accept_small(exchange, RUN_SETTINGS_MAX_BYTES);
 }
 
 enum next run_settings_finish(struct exchange *const exchange)
 {
-	struct run_request request;
-	struct error err = {0};
-	if (run_request_parse(exchange_body(exchange), &request, &err) != 0)
-		return exchange_fail(exchange, &err);
-	if (!request.has_keep_steps) {
-		error_set(&err, ERROR_INVALID, "The settings of a run must hold keep_steps.");
-		return exchange_fail(exchange, &err);
-	}
 	return run_wait_for(exchange, run_settings_start(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange),
-		request.keep_steps, exchange_wake_owner, exchange));
+		exchange_body(exchange), exchange_wake_owner, exchange));
 }
 
 enum next run_settings_resume(struct exchange *const exchange)

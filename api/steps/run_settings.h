@@ -1,4 +1,4 @@
-/* PUT /v1/runs/{bucket}/{run}/settings: {"keep_steps":N}, the number of steps that retention keeps; 0 keeps all. */
+/* PUT /v1/runs/{bucket}/{run}/settings: changes the settings that the body names (wire/run_settings_message.h). */
 #ifndef API_STEPS_RUN_SETTINGS_H
 #define API_STEPS_RUN_SETTINGS_H
 

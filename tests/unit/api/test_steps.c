@@ -500,7 +500,12 @@ START_TEST(test_settings)
 {
 	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"keep_steps\":5}", "\"keep_steps\":5");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN, NULL, NULL, "\"keep_steps\":5");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/settings", NULL, "{}", "\"code\":\"invalid\"");
+	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{}",
+		"\"settings\":{\"keep_steps\":5,\"lease_s\":120,\"verify\":true");
+	face_fixture_expect_text(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"verify\":false,\"lease_s\":30}",
+		"\"settings\":{\"keep_steps\":5,\"lease_s\":30,\"verify\":false");
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, RUN "/settings", NULL, "{\"keep_steps\":6,\"keep_stops\":6}", "keep_stops");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, RUN, NULL, NULL, "\"settings\":{\"keep_steps\":5,\"lease_s\":30,");
 	face_fixture_expect(&fixture, 400, METHOD_PUT, RUN "/settings", NULL, NULL);
 	face_fixture_expect(&fixture, 400, METHOD_PUT, RUN "/settings", NULL, "{\"keep_steps\":null}");
 }

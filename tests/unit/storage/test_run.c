@@ -619,7 +619,7 @@ START_TEST(retention_keeps_what_the_kept_steps_need)
 {
 	struct error err = {0};
 	struct settled *settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"), 3, settled_done, settled),
+	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"), span_text("{\"keep_steps\":3}"), settled_done, settled),
 		settled, NULL, &err), 0);
 	for (unsigned i = 0; i <= 9; i++) {
 		struct step_message step = prepare(i, i % 4 == 0, i == 0 ? 0 : 50);
@@ -637,10 +637,10 @@ START_TEST(retention_keeps_what_the_kept_steps_need)
 	const struct path_message way = path(&(struct run_path_params){.want = 7});
 	ck_assert_uint_eq(way.link_count, 4);
 	settled = settled_new();
-	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"), 1, settled_done, settled),
+	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"), span_text("{\"keep_steps\":1}"), settled_done, settled),
 		settled, NULL, &err), 0);
 	ck_assert_uint_eq(the_run().steps, 2); /* 8 and 9 */
-	ck_assert_uint_eq(the_run().keep_steps, 1);
+	ck_assert_uint_eq(the_run().settings.keep_steps, 1);
 }
 END_TEST
 

@@ -6,9 +6,9 @@
 #include "wire/step_message.h"
 
 static const char full_run[] = "{\"bucket\":\"models\",\"run\":\"llm\",\"epoch\":3,\"head\":5,\"head_digest\":\"" DIGEST_A "\",\"schema_digest\":\"" DIGEST_B
-	"\",\"steps\":6,\"bytes\":1234567890123,\"keep_steps\":100,\"created\":\"2026-01-02T03:04:05.000Z\"}";
+	"\",\"steps\":6,\"bytes\":1234567890123,\"keep_steps\":100,\"settings\":{\"keep_steps\":100,\"lease_s\":30,\"verify\":false},\"created\":\"2026-01-02T03:04:05.000Z\"}";
 static const char new_run[] = "{\"bucket\":\"models\",\"run\":\"llm\",\"epoch\":0,\"head\":null,\"head_digest\":null,\"schema_digest\":null,"
-	"\"steps\":0,\"bytes\":0,\"keep_steps\":0,\"created\":\"2026-01-02T03:04:05.000Z\"}";
+	"\"steps\":0,\"bytes\":0,\"keep_steps\":0,\"settings\":{\"keep_steps\":0,\"lease_s\":120,\"verify\":true},\"created\":\"2026-01-02T03:04:05.000Z\"}";
 
 static struct arena *arena;
 static struct error err;
@@ -36,7 +36,7 @@ START_TEST(run_goes_there_and_back)
 	ck_assert_int_eq(run.has_head, _i == 0);
 	ck_assert_int_eq(run.has_schema, _i == 0);
 	if (_i == 0)
-		ck_assert(run.epoch == 3 && run.head == 5 && run.steps == 6 && run.bytes == UINT64_C(1234567890123) && run.keep_steps == 100);
+		ck_assert(run.epoch == 3 && run.head == 5 && run.steps == 6 && run.bytes == UINT64_C(1234567890123) && run.settings.keep_steps == 100);
 	ck_assert(run.created_ms == INT64_C(1767323045000));
 	run_message_print(&run, &out);
 	ck_assert_str_eq(buffer_text(&out), texts[_i]);
@@ -48,7 +48,7 @@ static const struct {
 } bad_run_rows[] = {
 	{"\"bucket\":\"models\",", ""}, {"\"run\":\"llm\",", ""}, {"\"epoch\":3", "\"epoch\":\"3\""}, {"\"head\":5", "\"head\":-1"},
 	{"\"head_digest\":\"" DIGEST_A "\",", ""}, {DIGEST_B, "xxh3-128:"}, {"\"steps\":6,", ""}, {"\"bytes\":1234567890123", "\"bytes\":1.5"},
-	{"\"keep_steps\":100,", ""}, {"2026-01-02T03:04:05.000Z", "then"}, {"}", ""}, {"{", "[{"},
+	{"\"keep_steps\":100,\"settings\"", "\"settings\""}, {"\"verify\":false", "\"verify\":0"}, {"2026-01-02T03:04:05.000Z", "then"}, {"}", ""}, {"{", "[{"},
 };
 
 START_TEST(bad_runs_are_refused)

@@ -1,0 +1,51 @@
+#include "storage/run_settings.h"
+
+static const char SQL_SETTINGS_GET[] = "SELECT settings, keep_steps FROM runs WHERE id = ?1";
+static const char SQL_SETTINGS_SET[] = "UPDATE runs SET settings = ?2, keep_steps = ?3 WHERE id = ?1";
+
+int run_settings_read(struct db *const db, const struct span document, const uint64_t keep_steps, struct run_settings *const out,
+	struct error *const err)
+{
+	struct error fault = {0};
+	*out = run_settings_default();
+	if (document.len > 0 && run_settings_parse(out, document, false, &fault) != 0)
+		return error_set(err, ERROR_CORRUPT, "%s: the settings of a run are damaged: %s", db_path(db), fault.text);
+	out->keep_steps = keep_steps;
+	return 0;
+}
+
+int run_settings_load(struct db *const db, const int64_t run, struct run_settings *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SETTINGS_GET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	int got = db_step(statement, err);
+	if (got == 0)
+		got = error_set(err, ERROR_NO_RUN, "The run has ended.");
+	if (got == 1)
+		got = run_settings_read(db, db_column_blob(statement, 0), (uint64_t)db_column_i64(statement, 1), out, err);
+	db_reset(statement);
+	return got;
+}
+
+int run_settings_store(struct db *const db, const int64_t run, const struct run_settings *const settings, struct error *const err)
+{
+	struct buffer document;
+	struct json_writer writer;
+	buffer_init(&document, RUN_SETTINGS_MAX_BYTES);
+	json_writer_init(&writer, &document);
+	run_settings_print(settings, NULL, &writer);
+	int result = buffer_check(&document, "the settings of a run", err);
+	struct db_statement *const statement = result == 0 ? db_prepare(db, SQL_SETTINGS_SET, err) : NULL;
+	if (statement != NULL) {
+		db_bind_i64(statement, 1, run);
+		db_bind_blob(statement, 2, buffer_span(&document));
+		db_bind_i64(statement, 3, (int64_t)settings->keep_steps);
+		result = db_execute(statement, err);
+	} else {
+		result = -1;
+	}
+	buffer_release(&document);
+	return result;
+}

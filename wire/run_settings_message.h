@@ -1,0 +1,27 @@
+/* The settings of a run: one JSON object, in requests, in answers and as the catalog keeps it. docs/PROTOCOL.md, "Settings of a run", is the
+ * normative text. A setting is a member of the struct and a row of the table in the .c, which parses, bounds, prints and names it in
+ * refusals. */
+#ifndef WIRE_RUN_SETTINGS_MESSAGE_H
+#define WIRE_RUN_SETTINGS_MESSAGE_H
+
+#include "base/json_node.h"
+
+enum { RUN_SETTINGS_MAX_BYTES = 16 * 1024, RUN_KEEP_STEPS_DEFAULT = 64, RUN_LEASE_S_DEFAULT = 120 };
+
+struct run_settings {
+	uint64_t keep_steps; /* retention; 0: all */
+	uint64_t lease_s;    /* how long a replica counts after it was last heard of; 10 to 86400 */
+	bool verify;         /* published steps are decoded and proven in the background */
+};
+
+/* What a new run has. */
+struct run_settings run_settings_default(void);
+/* Changes the members that the object has, and no others. `strict` refuses unknown members, as a request does; otherwise they are passed
+ * over, as in documents of a later version. invalid: no object, unknown, of another type, out of bounds; then *settings may be half changed. */
+int run_settings_merge(struct run_settings *settings, const struct json_node *object, bool strict, struct error *err);
+/* The same from text. */
+int run_settings_parse(struct run_settings *settings, struct span json, bool strict, struct error *err);
+/* All of them, as an object. */
+void run_settings_print(const struct run_settings *settings, const char *name, struct json_writer *writer);
+
+#endif
