@@ -13,13 +13,13 @@ static void print_metadata(const struct options *const options, struct buffer *c
 	struct json_writer writer;
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
-	for (size_t i = 0; i < options->metadata_count; i++) {
-		const char *const equals = strchr(options->metadata[i], '=');
+	for (size_t i = 0; i < options->metadata.count; i++) {
+		const char *const equals = strchr(options->metadata.items[i], '=');
 		char name[256];
-		const size_t len = (size_t)(equals - options->metadata[i]);
+		const size_t len = (size_t)(equals - options->metadata.items[i]);
 		if (len >= sizeof name)
 			continue; /* refused before */
-		memcpy(name, options->metadata[i], len);
+		memcpy(name, options->metadata.items[i], len);
 		name[len] = '\0';
 		json_writer_text(&writer, name, span_text(equals + 1));
 	}
@@ -28,8 +28,8 @@ static void print_metadata(const struct options *const options, struct buffer *c
 
 static int check_metadata(struct session *const session, struct error *const err)
 {
-	for (size_t i = 0; i < session->options->metadata_count; i++)
-		if (strcspn(session->options->metadata[i], "=") > 255)
+	for (size_t i = 0; i < session->options->metadata.count; i++)
+		if (strcspn(session->options->metadata.items[i], "=") > 255)
 			return session_usage(session, err, "a --metadata key is over 255 bytes");
 	return 0;
 }
@@ -104,7 +104,7 @@ int command_publish(struct session *const session, struct error *const err)
 		return -1;
 	struct buffer metadata;
 	buffer_init(&metadata, METADATA_MAX_BYTES);
-	if (session->options->metadata_count > 0) {
+	if (session->options->metadata.count > 0) {
 		print_metadata(session->options, &metadata);
 		order.metadata = buffer_span(&metadata);
 	}

@@ -18,5 +18,10 @@ command_fn command_ls;
 command_fn command_rm;
 command_fn command_runs;
 command_fn command_steps;
+command_fn command_sync;
+command_fn command_replicas;
+command_fn command_pins;
+command_fn command_status;
+command_fn command_keys;
 
 #endif

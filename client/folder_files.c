@@ -83,8 +83,8 @@ static int collect(void *const owner, const char *const name, const char *const 
 		return 0;
 	if (!S_ISREG(facts->st_mode))
 		return error_set(err, ERROR_INVALID, "%s is neither a file nor a folder", path);
-	if (files->count == FOLDER_FILES_MAX)
-		return error_set(err, ERROR_TOO_LARGE, "there are over %d files beside %s", FOLDER_FILES_MAX, path);
+	if (files->count == files->most)
+		return error_set(err, ERROR_TOO_LARGE, "there are over %zu files beside %s", files->most, path);
 	files->files = memory_grow(files->files, files->count + 1, sizeof *files->files);
 	files->files[files->count++] = (struct folder_file){
 		.name = memory_copy_text(name),
@@ -103,7 +103,12 @@ static int by_name(const void *const left, const void *const right)
 
 int folder_files_read(const char *const folder, struct folder_files *const out, struct error *const err)
 {
-	*out = (struct folder_files){0};
+	return folder_files_read_most(folder, FOLDER_FILES_MAX, out, err);
+}
+
+int folder_files_read_most(const char *const folder, const size_t most, struct folder_files *const out, struct error *const err)
+{
+	*out = (struct folder_files){.most = most};
 	const struct walk walk = {.visit = collect, .owner = out};
 	if (walk_folder(&walk, folder, NULL, 0, err) != 0) {
 		folder_files_release(out);

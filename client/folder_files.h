@@ -15,12 +15,15 @@ struct folder_file {
 struct folder_files {
 	struct folder_file *files; /* sorted by name, byte order */
 	size_t count;
+	size_t most;               /* that may be read into it */
 };
 
 enum { FOLDER_FILES_MAX = 4096 };
 
 /* Regular files at most 32 folders deep; anything else in there is invalid, more than FOLDER_FILES_MAX too_large. */
 int folder_files_read(const char *folder, struct folder_files *out, struct error *err);
+/* The same with another limit. */
+int folder_files_read_most(const char *folder, size_t most, struct folder_files *out, struct error *err);
 void folder_files_release(struct folder_files *files);
 
 /* "folder/name" on the heap; aborts on nothing, paths of any length. */

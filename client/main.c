@@ -28,8 +28,10 @@ static const struct command COMMANDS[] = {
 	{"get", COMMAND_GET, command_get, 1, 2, 8, "BUCKET/KEY [FILE]", "download an object to a file, or stdout (-)"},
 	{"ls", COMMAND_LS, command_ls, 0, 1, 3, "[BUCKET[/PREFIX]]", "list buckets or objects"},
 	{"rm", COMMAND_RM, command_rm, 1, OPTIONS_ARGUMENTS_MAX, 3, "BUCKET/KEY...", "remove objects"},
-	{"runs", COMMAND_RUNS, command_runs, 0, 1, 3, "[BUCKET]", "list runs"},
+	{"sync", COMMAND_SYNC, command_sync, 2, 2, 8, "FROM TO", "make a prefix like a folder, or a folder like a prefix: what differs is sent"},
+	{"runs", COMMAND_RUNS, command_runs, 0, OPTIONS_ARGUMENTS_MAX, 3, "[BUCKET]", "list runs; `runs settings B/R [KEY=VALUE...]` shows or sets"},
 	{"steps", COMMAND_STEPS, command_steps, 1, 1, 3, "BUCKET/RUN", "list the steps of a run"},
+	{"keys", COMMAND_KEYS, command_keys, 0, 2, 3, "[add | rm KEY_ID]", "list, make or revoke keys (root only)"},
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0], HELP_MAX_BYTES = 64 * 1024 };
 

@@ -24,6 +24,12 @@ static const struct option_row ROWS[] = {
 	{"--into", OPTION_TEXT, COMMAND_FOLLOW, AT(into), "DIR", 0, 0,
 		"folder to keep the weights in; DIR/current is the newest whole checkpoint"},
 	{"--exec", OPTION_TEXT, COMMAND_FOLLOW, AT(exec), "CMD", 0, 0, "shell command to run after each swap"},
+	{"--replica", OPTION_TEXT, COMMAND_FOLLOW, AT(replica), "ID", 0, 0,
+		"what this worker is called in `replicas` (the host's name and a hash of DIR)"},
+	{"--tensors", OPTION_TEXT, COMMAND_FOLLOW, AT(glob), "GLOB", 0, 0, "keep only the tensors whose names match, like 'model.layers.[0-9].*'"},
+	{"--rank", OPTION_TEXT, COMMAND_FOLLOW | COMMAND_PUBLISH, AT(rank), "I/N", 0, 0,
+		"follow: keep only the I-th of N shares of the tensors (from 0); publish: this is rank I of N that publish one step together"},
+	{"--epoch", OPTION_NUMBER, COMMAND_PUBLISH, AT(epoch), "N", 0, UINT32_MAX, "with --rank: the epoch that rank 0 opened"},
 	{"--once", OPTION_FLAG, COMMAND_FOLLOW, AT(once), NULL, 0, 0, "bring the newest step, then end"},
 	{"--step", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW, AT(step), "N", 0, UINT32_MAX,
 		"publish: refuse unless this is the next step; follow: bring this step, then end"},
@@ -41,13 +47,21 @@ static const struct option_row ROWS[] = {
 	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0, "become the run's writer, fencing off any earlier one"},
 	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX,
 		"set the run to keep its newest N steps (0: all)"},
-	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
+	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT | COMMAND_SYNC, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
 	{"--recursive", OPTION_FLAG, COMMAND_LS, AT(recursive), NULL, 0, 0, "list below folders too"},
 	{"--tensors", OPTION_FLAG, COMMAND_INSPECT, AT(tensors), NULL, 0, 0, "list every tensor with its digest"},
+	{"--delete", OPTION_FLAG, COMMAND_SYNC, AT(delete), NULL, 0, 0, "remove at the target what the source does not have"},
+	{"--dry-run", OPTION_FLAG, COMMAND_SYNC, AT(dry_run), NULL, 0, 0, "say what would be done, and do nothing"},
+	{"--ttl", OPTION_NUMBER, COMMAND_PINS, AT(ttl), "SECONDS", 1, UINT32_MAX, "with add: let the pin end by itself"},
+	{"--watch", OPTION_NUMBER, COMMAND_REPLICAS, AT(watch), "SECONDS", 1, 86400, "show it again every so often, until stopped"},
+	{"--name", OPTION_TEXT, COMMAND_KEYS, AT(name), "NAME", 0, 0, "with add: what the key is for"},
+	{"--namespace", OPTION_TEXT, COMMAND_KEYS, AT(namespace), "NS", 0, 0, "with add: the account it belongs to"},
+	{"--grant", OPTION_LIST, COMMAND_KEYS, AT(grants), "BUCKET[/PREFIX]=read,write,list,admin", 0, 0,
+		"with add: what it may do, and nothing else; repeats"},
 	{"--limit", OPTION_NUMBER, COMMAND_STEPS | COMMAND_LS, AT(limit), "N", 1, UINT32_MAX, "stop after N entries (steps: the newest N)"},
 	{"--threads", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_INSPECT, AT(threads), "N",
 		1, 1024, "threads that compute (one per core)"},
-	{"--parallel", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET, AT(parallel), "N", 1, 64,
+	{"--parallel", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_SYNC, AT(parallel), "N", 1, 64,
 		"transfers at a time (4)"},
 	{"--retries", OPTION_NUMBER, COMMAND_REMOTE, AT(retries), "N", 0, 1000,
 		"tries after the first one fails (8 for transfers, 3 for listings)"},
@@ -62,22 +76,23 @@ static const struct option_row ROWS[] = {
 #undef AT
 enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], CONFIG_MAX_BYTES = 64 * 1024 };
 
-static const struct option_row *find_row(const struct span name)
+/* The row of this command: a name may mean different things to different ones. */
+static const struct option_row *find_row(const struct span name, const enum command_bit command)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
-		if (span_equal_text(name, ROWS[i].name))
+		if ((ROWS[i].commands & (int)command) != 0 && span_equal_text(name, ROWS[i].name))
 			return &ROWS[i];
 	return NULL;
 }
 
-static int add_metadata(struct options *const options, const char *const value, struct error *const err)
+static int add_pair(struct option_list *const list, const struct option_row *const row, const char *const value, struct error *const err)
 {
 	const char *const equals = strchr(value, '=');
 	if (equals == NULL || equals == value)
-		return error_set(err, ERROR_INVALID, "--metadata wants KEY=VALUE, not \"%s\"", value);
-	if (options->metadata_count == OPTIONS_METADATA_MAX)
-		return error_set(err, ERROR_INVALID, "--metadata is given over %d times", OPTIONS_METADATA_MAX);
-	options->metadata[options->metadata_count++] = value;
+		return error_set(err, ERROR_INVALID, "%s wants %s, not \"%s\"", row->name, row->value, value);
+	if (list->count == OPTIONS_LIST_MAX)
+		return error_set(err, ERROR_INVALID, "%s is given over %d times", row->name, OPTIONS_LIST_MAX);
+	list->items[list->count++] = value;
 	return 0;
 }
 
@@ -107,7 +122,7 @@ static int set_value(struct options *const options, const struct option_row *con
 	case OPTION_NUMBER:
 		return set_number(member, row, value, err);
 	case OPTION_LIST:
-		return add_metadata(options, value, err);
+		return add_pair(member, row, value, err);
 	}
 	return 0;
 }
@@ -119,8 +134,8 @@ static int take_flag(struct options *const options, const enum command_bit comma
 	const char *const word = words[(*at)++];
 	const char *const equals = strchr(word, '=');
 	const struct span name = equals == NULL ? span_text(word) : span_of(word, (size_t)(equals - word));
-	const struct option_row *const row = find_row(name);
-	if (row == NULL || (row->commands & (int)command) == 0)
+	const struct option_row *const row = find_row(name, command);
+	if (row == NULL)
 		return error_set(err, ERROR_INVALID, "this command has no flag %.*s; --help lists its flags", (int)name.len,
 			(const char *)name.data);
 	if (row->kind == OPTION_FLAG) {

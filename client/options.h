@@ -11,16 +11,23 @@
 enum command_bit {
 	COMMAND_PUBLISH = 1, COMMAND_FOLLOW = 2, COMMAND_DIFF = 4, COMMAND_APPLY = 8, COMMAND_INSPECT = 16, COMMAND_PUT = 32,
 	COMMAND_GET = 64, COMMAND_LS = 128, COMMAND_RM = 256, COMMAND_RUNS = 512, COMMAND_STEPS = 1024, COMMAND_HELP = 2048,
+	COMMAND_SYNC = 1 << 16, COMMAND_REPLICAS = 1 << 17, COMMAND_PINS = 1 << 18, COMMAND_STATUS = 1 << 19, COMMAND_KEYS = 1 << 20,
 	COMMAND_REMOTE =
-		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS | COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS,
-	COMMAND_ALL = 4095
+		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS | COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS |
+		COMMAND_SYNC | COMMAND_REPLICAS | COMMAND_PINS | COMMAND_STATUS | COMMAND_KEYS,
+	COMMAND_ALL = (1 << 24) - 1
 };
 
-enum { OPTIONS_METADATA_MAX = 64, OPTIONS_ARGUMENTS_MAX = 1024 };
+enum { OPTIONS_LIST_MAX = 64, OPTIONS_ARGUMENTS_MAX = 1024 };
 
 struct option_number {
 	bool given;
 	uint64_t value;
+};
+
+struct option_list {
+	const char *items[OPTIONS_LIST_MAX];
+	size_t count;
 };
 
 struct options {
@@ -28,11 +35,11 @@ struct options {
 	const char *token;
 	const char *ca;
 	bool json, quiet, help;
-	const char *run, *into, *exec, *state, *label, *format, *anchor;
-	bool take_over, create_bucket, once, recursive, tensors;
-	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit;
-	const char *metadata[OPTIONS_METADATA_MAX]; /* "key=value", checked */
-	size_t metadata_count;
+	const char *run, *into, *exec, *state, *label, *format, *anchor, *replica, *glob, *rank, *name, *namespace;
+	bool take_over, create_bucket, once, recursive, tensors, delete, dry_run;
+	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit, epoch, ttl, watch;
+	struct option_list metadata; /* "key=value", checked */
+	struct option_list grants;   /* "bucket/prefix=read,list" */
 	const char *arguments[OPTIONS_ARGUMENTS_MAX]; /* what is no flag */
 	size_t argument_count;
 	char *owned[4]; /* values from the config file, and the endpoint without slashes behind it */

@@ -33,6 +33,18 @@ void output_line_end(struct output_line *const line)
 	buffer_release(&line->text);
 }
 
+void output_object(struct output *const output, const struct json_node *const object)
+{
+	struct buffer text;
+	if (!output->json)
+		return;
+	buffer_init(&text, LINE_MAX_BYTES);
+	json_node_print(object, &text);
+	if (!buffer_failed(&text))
+		put_line(output, buffer_span(&text));
+	buffer_release(&text);
+}
+
 void output_say(struct output *const output, const char *const format, ...)
 {
 	if (output->json || output->quiet)

@@ -21,6 +21,9 @@ struct output_line {
 void output_line_begin(struct output_line *line, struct output *output, const char *event);
 void output_line_end(struct output_line *line);
 
+/* An answer of the server as it came, one line with --json and nothing without. */
+void output_object(struct output *output, const struct json_node *object);
+
 /* For people: nothing with --json or --quiet. */
 void output_say(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* To stderr, with or without --json, but not with --quiet: what a person at the terminal should know meanwhile. */

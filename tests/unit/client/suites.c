@@ -2,7 +2,7 @@
 
 unit_suite_fn test_exit_code_suite, test_options_suite, test_output_suite, test_retry_suite, test_run_name_suite, test_listing_suite,
 	test_remote_error_suite, test_folder_files_suite, test_part_journal_suite, test_anchor_policy_suite, test_publish_state_suite,
-	test_snapshot_suite, test_follow_folder_suite, test_hook_suite, test_transfer_suite, test_catch_up_suite;
+	test_snapshot_suite, test_follow_folder_suite, test_hook_suite, test_transfer_suite, test_catch_up_suite, test_sync_plan_suite;
 
 unit_suite_fn *const unit_suites[] = {
 	test_exit_code_suite,
@@ -21,5 +21,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_hook_suite,
 	test_transfer_suite,
 	test_catch_up_suite,
+	test_sync_plan_suite,
 	NULL,
 };

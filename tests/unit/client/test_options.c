@@ -41,10 +41,25 @@ START_TEST(flags_and_arguments_mix)
 	ck_assert_uint_eq(options.step.value, 7);
 	ck_assert_uint_eq(options.argument_count, 1);
 	ck_assert_str_eq(options.arguments[0], "model");
-	ck_assert_uint_eq(options.metadata_count, 2);
-	ck_assert_str_eq(options.metadata[1], "b=x=y");
+	ck_assert_uint_eq(options.metadata.count, 2);
+	ck_assert_str_eq(options.metadata.items[1], "b=x=y");
 	ck_assert(options.json);
 	ck_assert(!options.keep_steps.given);
+}
+END_TEST
+
+START_TEST(one_name_may_mean_two_things)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const inspect[] = {"--tensors", "path", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_INSPECT, inspect, &err), 0);
+	ck_assert(options.tensors);
+	ck_assert_uint_eq(options.argument_count, 1);
+	const char *const follow[] = {"--tensors", "model.*", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_FOLLOW, follow, &err), 0);
+	ck_assert_str_eq(options.glob, "model.*");
+	ck_assert_uint_eq(options.argument_count, 0);
 }
 END_TEST
 
@@ -79,6 +94,7 @@ static const struct {
 	{COMMAND_GET, {"--parallel", "65", NULL}, "1 to 64"},
 	{COMMAND_PUBLISH, {"--metadata", "novalue", NULL}, "KEY=VALUE"},
 	{COMMAND_PUBLISH, {"--metadata", "=v", NULL}, "KEY=VALUE"},
+	{COMMAND_KEYS, {"--grant", "bucket", NULL}, "--grant"},
 	{COMMAND_PUBLISH, {"-r", "x", NULL}, "-r"},
 };
 
@@ -201,6 +217,7 @@ Suite *test_options_suite(void)
 	TCase *const tests = tcase_create("options");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, flags_and_arguments_mix);
+	tcase_add_test(tests, one_name_may_mean_two_things);
 	tcase_add_test(tests, a_dash_is_an_argument_and_two_end_the_flags);
 	tcase_add_loop_test(tests, refusals_name_the_flag, 0, sizeof REFUSED / sizeof REFUSED[0]);
 	tcase_add_test(tests, flags_win_over_environment_and_that_over_the_file);

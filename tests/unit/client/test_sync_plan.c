@@ -1,0 +1,47 @@
+#include "tests/unit/unit.h"
+
+#include "client/sync_plan.h"
+
+START_TEST(two_lists_side_by_side)
+{
+	struct sync_entry left[] = {{(char *)"a", 1}, {(char *)"b", 2}, {(char *)"c", 3}};
+	struct sync_entry right[] = {{(char *)"b", 2}, {(char *)"c", 4}, {(char *)"d", 5}};
+	const struct sync_list source = {left, 3};
+	const struct sync_list target = {right, 3};
+	struct sync_plan plan;
+	sync_plan_make(&source, &target, &plan);
+	ck_assert_uint_eq(plan.count, 4);
+	ck_assert_int_eq(plan.items[0].state, SYNC_NEW);
+	ck_assert_int_eq(plan.items[1].state, SYNC_MAYBE);
+	ck_assert_int_eq(plan.items[2].state, SYNC_DIFFERS);
+	ck_assert_uint_eq(plan.items[2].size, 3);
+	ck_assert_int_eq(plan.items[3].state, SYNC_GONE);
+	ck_assert_str_eq(plan.items[3].name, "d");
+	sync_plan_release(&plan);
+}
+END_TEST
+
+static const struct {
+	const char *name;
+	bool is_path;
+} NAMES[] = {
+	{"a", true}, {"a/b c/.hidden", true}, {"...", true}, {"", false}, {"/a", false}, {"a/", false}, {"a//b", false}, {"..", false},
+	{"a/../b", false}, {"./a", false}, {"a/.", false}, {"a.deltabucket-part", false},
+};
+
+START_TEST(a_name_stays_below_its_folder)
+{
+	ck_assert_int_eq(sync_plan_is_path(NAMES[_i].name), NAMES[_i].is_path);
+}
+END_TEST
+
+Suite *test_sync_plan_suite(void);
+Suite *test_sync_plan_suite(void)
+{
+	Suite *const suite = suite_create("sync_plan");
+	TCase *const tests = tcase_create("sync_plan");
+	tcase_add_test(tests, two_lists_side_by_side);
+	tcase_add_loop_test(tests, a_name_stays_below_its_folder, 0, sizeof NAMES / sizeof NAMES[0]);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
