@@ -39,10 +39,10 @@ def installed(name):
     return program(os.path.join(INSTALLED, 'python', 'bin', name))
 
 
-def importable(*modules):
-    """Makes the Python packages of setup/clients importable in this process; says whether these modules then are."""
+def importable(*modules, environment='python'):
+    """Makes the Python packages of an environment of setup/clients importable in this process; says whether these modules then are."""
     import importlib.util
-    folder = os.path.join(INSTALLED, 'python', 'lib', f'python{sys.version_info.major}.{sys.version_info.minor}', 'site-packages')
+    folder = os.path.join(INSTALLED, environment, 'lib', f'python{sys.version_info.major}.{sys.version_info.minor}', 'site-packages')
     if os.path.isdir(folder) and folder not in sys.path:
         sys.path.insert(0, folder)
     return all(importlib.util.find_spec(module) for module in modules)
