@@ -13,6 +13,10 @@ CREATE TABLE derivation_sources (
 	PRIMARY KEY (version, ordinal)
 ) WITHOUT ROWID;
 CREATE INDEX derivation_sources_source ON derivation_sources (source);
+-- Hidden versions that background work has made and nothing names yet.
+CREATE TABLE scratch_versions (
+	version INTEGER PRIMARY KEY
+);
 
 -- Proof of steps, and the anchors that the server makes. verified: 0 pending, 1 ok, 2 failed.
 ALTER TABLE steps ADD COLUMN verified INTEGER NOT NULL DEFAULT 0;

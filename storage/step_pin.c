@@ -4,7 +4,6 @@
 
 static const char SQL_PIN_ADD[] = "INSERT INTO step_objects (step, form, name, version) VALUES (?1, ?2, ?3, ?4)";
 static const char SQL_PIN_FIND[] = "SELECT version FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
-static const char SQL_PIN_HOLDS[] = "SELECT 1 FROM step_objects WHERE version = ?1 LIMIT 1";
 static const char SQL_PIN_FIRST[] = "SELECT form, name, version FROM step_objects WHERE step = ?1 ORDER BY form, name LIMIT 1";
 static const char SQL_PIN_REMOVE[] = "DELETE FROM step_objects WHERE step = ?1 AND form = ?2 AND name = ?3";
 
@@ -39,18 +38,6 @@ int step_pin_find(struct db *const db, const int64_t step, const enum step_form_
 		*out_version = db_column_i64(statement, 0);
 	db_reset(statement);
 	return got;
-}
-
-int step_pin_holds(struct db *const db, const int64_t version, bool *const out_holds, struct error *const err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_PIN_HOLDS, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, version);
-	const int got = db_step(statement, err);
-	db_reset(statement);
-	*out_holds = got == 1;
-	return got < 0 ? -1 : 0;
 }
 
 static int remove_pin(struct db *const db, const int64_t step, const int64_t form, const struct span name, struct error *const err)

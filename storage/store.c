@@ -14,6 +14,7 @@
 #include "storage/pack_row.h"
 #include "storage/lifecycle_cache.h"
 #include "storage/lifecycle_worker.h"
+#include "storage/scratch.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
 #include "storage/sweeper.h"
@@ -26,7 +27,9 @@ struct reader_out { /* a connection that somebody has */
 };
 
 struct store {
+	char *folder;
 	char *catalog_path;
+	const struct file_ops *files;
 	const struct clock_source *clock;
 	struct metrics *metrics;
 	struct log *log;
@@ -121,7 +124,7 @@ static int open_packs(struct store *const store, const struct store_options *con
 		store->chunk_index = chunk_index_open(chunks_path, &store->reindex, err);
 	if (store->chunk_index != NULL)
 		backend = options->memory_packs ? backend_memory_new()
-			: backend_folder_open(packs_path, options->files != NULL ? options->files : file_system(), err);
+			: backend_folder_open(packs_path, store->files, err);
 	free(packs_path);
 	free(chunks_path);
 	if (backend == NULL)
@@ -157,6 +160,8 @@ struct store *store_open(const struct store_options *const options, struct error
 {
 	struct store *const store = memory_new(sizeof(*store));
 	lock_init(&store->lock, LOCK_READERS);
+	store->folder = memory_copy_text(options->folder);
+	store->files = options->files != NULL ? options->files : file_system();
 	store->catalog_path = path_in(options->folder, "catalog.db");
 	store->touches = pack_touches_new();
 	store->clock = options->clock != NULL ? options->clock : clock_system();
@@ -167,7 +172,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->lifecycle_cache = lifecycle_cache_new(day_ms);
 	if (file_make_folder(options->folder, 0700, err) == 0) {
 		store->helpers = helpers_start(options->helper_threads != 0 ? options->helper_threads : HELPER_THREADS);
-		if (open_packs(store, options, err) == 0 && open_catalog(store, err) == 0 &&
+		if (open_packs(store, options, err) == 0 && open_catalog(store, err) == 0 && scratch_recover(store, err) == 0 &&
 		    (store->checkpointer = checkpointer_start(store->catalog_path, err)) != NULL) {
 			store->watch = step_watch_start(store->clock);
 			store->sweeper = sweeper_start(store);
@@ -204,6 +209,7 @@ void store_close(struct store *const store)
 	free(store->readers_out);
 	lock_release(&store->lock);
 	free(store->catalog_path);
+	free(store->folder);
 	free(store);
 }
 
@@ -240,6 +246,16 @@ struct chunk_index *store_chunk_index(struct store *const store)
 struct pack_touches *store_pack_touches(struct store *const store)
 {
 	return store->touches;
+}
+
+const char *store_folder(const struct store *const store)
+{
+	return store->folder;
+}
+
+const struct file_ops *store_files(const struct store *const store)
+{
+	return store->files;
 }
 
 const char *store_catalog_path(const struct store *const store)

@@ -1,7 +1,7 @@
 /* The whole store of one data folder: catalog, packs, chunk index, committer, checkpointer, sweeper, helpers, step watch. Opening recovers;
  * only the holder of DIR/lock (server/data_folder) may open one. Any thread.
  *
- *   DIR/catalog.db   DIR/chunks.db   DIR/packs/xx/<32 hex>.pack, .index   */
+ *   DIR/catalog.db   DIR/chunks.db   DIR/packs/xx/<32 hex>.pack, .index   DIR/scratch/   */
 #ifndef STORAGE_STORE_H
 #define STORAGE_STORE_H
 

@@ -10,6 +10,8 @@
 struct log *store_log(const struct store *store); /* may be NULL */
 struct chunk_index *store_chunk_index(struct store *store);
 struct pack_touches *store_pack_touches(struct store *store);
+const char *store_folder(const struct store *store);
+const struct file_ops *store_files(const struct store *store);
 const char *store_catalog_path(const struct store *store);
 struct metrics *store_metrics(const struct store *store); /* may be NULL */
 /* Publishes read their anchors on a few lanes, chosen by the run: one run's stay in order. */

@@ -14,7 +14,7 @@ enum version_kind {
 	VERSION_SINGLE = 2    /* a set that is one part, of which the version's row says all but the segments */
 };
 enum version_state {
-	VERSION_HIDDEN = 0,  /* only a step names it */
+	VERSION_HIDDEN = 0,  /* its key does not show it: version_is_pinned */
 	VERSION_CURRENT = 1, /* markers too */
 	VERSION_OLDER = 2    /* its key shows it by id */
 };
@@ -63,11 +63,14 @@ int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, 
  * is replaced. Sets version->sequence, has_id, state. The one door for PutObject, CopyObject, CompleteMultipartUpload and markers. `current`:
  * what version_find_current gave, NULL when absent. */
 int version_push(struct db *db, enum bucket_versioning versioning, const struct version *current, struct version *version, struct error *err);
-/* Leaves its key for good: hidden when a step names it (invariant 6), else removed with what it leads to. When it was current, the newest
+/* Leaves its key for good: hidden when it is pinned (invariant 6), else removed with what it leads to. When it was current, the newest
  * older one takes its place. */
 int version_remove(struct db *db, const struct version *version, struct error *err);
-/* A step named it and does no more: removed unless its key still shows it or another step names it. */
-/* A damaged row stays as it is. */
+/* A new version that no key shows: it stays while something names it (version_is_pinned). Sets version->sequence, state. */
+int version_add_hidden(struct db *db, struct version *version, struct error *err);
+/* Whether something keeps the version when its key does not: a step, a derived version that is made of it, or background work. */
+int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, struct error *err);
+/* What named it does no more: removed unless its key still shows it or it is pinned otherwise. A damaged row stays as it is. */
 int version_unpin(struct db *db, int64_t sequence, struct error *err);
 /* Writes tags and acl of `version` (with all its texts) and the row's checksum anew. */
 int version_update(struct db *db, const struct version *version, struct error *err);

@@ -1,7 +1,6 @@
 /* A key that shows any version has exactly one that is current, and that is its newest: whatever removes the current one puts the newest
  * older one in its place. At most one version of a key is the null version. */
 #include "storage/part.h"
-#include "storage/step_pin.h"
 #include "storage/version_internal.h"
 
 enum { DIGEST_ARENA_BYTES = 256 * 1024 };
@@ -9,7 +8,7 @@ enum { DIGEST_ARENA_BYTES = 256 * 1024 };
 static const char SQL_VERSION_ADD[] =
 	"INSERT INTO versions (id, bucket, key, state, is_marker, kind, size, etag, digest, file_hash, modified_ms, headers, part_set,"
 	" contents, checksum, has_id, part_count, checksum_kind, checksum_value, storage_class, acl, tags)"
-	" VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+	" VALUES (?1, ?2, ?3, ?22, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
 static const char SQL_VERSION_RETIRE[] = "UPDATE versions SET state = 2, retired_ms = ?2 WHERE sequence = ?1";
 static const char SQL_VERSION_PROMOTE[] = "UPDATE versions SET state = 1, retired_ms = NULL WHERE sequence = ?1";
 static const char SQL_VERSION_HIDE[] = "UPDATE versions SET state = 0 WHERE sequence = ?1";
@@ -21,6 +20,9 @@ static const char SQL_VERSION_OLDER_NULL[] =
 	"SELECT sequence FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND has_id = 0";
 static const char SQL_VERSION_UPDATE[] = "UPDATE versions SET tags = ?2, acl = ?3, checksum = ?4 WHERE sequence = ?1";
 static const char SQL_VERSION_DIGEST[] = "UPDATE versions SET digest = ?2, checksum = ?3 WHERE sequence = ?1";
+static const char SQL_VERSION_PINNED[] =
+	"SELECT 1 FROM step_objects WHERE version = ?1 UNION ALL SELECT 1 FROM derivation_sources WHERE source = ?1"
+	" UNION ALL SELECT 1 FROM scratch_versions WHERE version = ?1 LIMIT 1";
 static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
 static void bind_bytes(struct db_statement *const statement, const struct version *const version)
@@ -39,7 +41,7 @@ static void bind_bytes(struct db_statement *const statement, const struct versio
 		db_bind_blob(statement, 18, span_of(version->checksum.bytes, version->checksum.len));
 }
 
-static int add(struct db *const db, struct version *const version, struct error *const err)
+static int add(struct db *const db, const enum version_state state, struct version *const version, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_ADD, err);
 	if (statement == NULL)
@@ -59,14 +61,32 @@ static int add(struct db *const db, struct version *const version, struct error 
 	db_bind_i64(statement, 20, version->is_public ? VERSION_ACL_PUBLIC_READ : VERSION_ACL_PRIVATE);
 	if (version->tags.len > 0)
 		db_bind_blob(statement, 21, version->tags);
+	db_bind_i64(statement, 22, state);
 	if (db_execute(statement, err) != 0)
 		return -1;
 	version->sequence = db_last_id(db);
 	if (version->kind == VERSION_SINGLE && version->part_set == 0)
 		version->part_set = part_single_set(version->sequence);
-	version->state = VERSION_CURRENT;
+	version->state = state;
 	version->retired_ms = 0;
 	return 0;
+}
+
+int version_add_hidden(struct db *const db, struct version *const version, struct error *const err)
+{
+	return add(db, VERSION_HIDDEN, version, err);
+}
+
+int version_is_pinned(struct db *const db, const int64_t sequence, bool *const out_is_pinned, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_PINNED, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, sequence);
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	*out_is_pinned = got == 1;
+	return got < 0 ? -1 : 0;
 }
 
 static int run_on_version(struct db *const db, const char *const sql, const int64_t sequence, struct error *const err)
@@ -100,7 +120,7 @@ static int drop(struct db *const db, const struct version *const version, struct
 static int leave(struct db *const db, const struct version *const version, struct error *const err)
 {
 	bool pinned = false;
-	if (step_pin_holds(db, version->sequence, &pinned, err) != 0)
+	if (version_is_pinned(db, version->sequence, &pinned, err) != 0)
 		return -1;
 	return pinned ? run_on_version(db, SQL_VERSION_HIDE, version->sequence, err) : drop(db, version, err); /* invariant 6 */
 }
@@ -148,7 +168,7 @@ int version_push(struct db *const db, const enum bucket_versioning versioning, c
 	version->in_versioned_bucket = versioning != BUCKET_UNVERSIONED;
 	if (current != NULL && make_way(db, current, version, err) != 0)
 		return -1;
-	return add(db, version, err);
+	return add(db, VERSION_CURRENT, version, err);
 }
 
 int version_remove(struct db *const db, const struct version *const version, struct error *const err)
@@ -171,7 +191,7 @@ int version_unpin(struct db *const db, const int64_t sequence, struct error *con
 {
 	struct version version;
 	bool pinned = false;
-	if (step_pin_holds(db, sequence, &pinned, err) != 0)
+	if (version_is_pinned(db, sequence, &pinned, err) != 0)
 		return -1;
 	if (pinned)
 		return 0;

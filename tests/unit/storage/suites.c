@@ -24,6 +24,7 @@ Suite *test_version_list_suite(void);
 Suite *test_version_change_suite(void);
 Suite *test_object_delete_suite(void);
 Suite *test_object_copy_suite(void);
+Suite *test_scratch_suite(void);
 Suite *test_part_map_suite(void);
 Suite *test_upload_suite(void);
 Suite *test_upload_kill_suite(void);
@@ -75,6 +76,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_version_change_suite,
 	test_object_delete_suite,
 	test_object_copy_suite,
+	test_scratch_suite,
 	test_part_map_suite,
 	test_upload_suite,
 	test_upload_kill_suite,
