@@ -1,8 +1,4 @@
-/* In `work`, a folder per link (named by step, kind and digest, so that another path never takes it for its own):
- *
- *   <link>/files/...   the link's objects by name, each renamed there only when proven
- *   <link>/parts/N     the object on its way, with its journal
- *   made-a, made-b     results of applying, the one before the last is the base of the last */
+/* In `work`, beside the downloads of client/path_fetch.h: made-a, made-b, results of applying; the one before the last is the base of the last. */
 #include "client/catch_up.h"
 
 #include <errno.h>
@@ -16,132 +12,16 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "client/folder_files.h"
+#include "client/path_fetch.h"
 #include "weights/checkpoint.h"
 #include "weights/delta.h"
 
-enum { LINK_NAME_BYTES = 96, URL_MAX_BYTES = 8192, PATH_LINKS_MAX = 100000 };
+enum { PATH_LINKS_MAX = 100000 };
 
 static int64_t now_ms(void)
 {
 	const struct clock_source *const clock = clock_system();
 	return clock->monotonic_ms(clock);
-}
-
-static void link_name(const struct path_link *const link, char out[LINK_NAME_BYTES])
-{
-	char digest[DIGEST128_TEXT_BYTES];
-	digest128_format(&link->digest, digest);
-	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%.12s", link->step, step_form_kind_name(link->form.kind),
-		digest + strlen("xxh3-128:"));
-}
-
-static char *link_path(const struct catch_up_params *const params, const struct path_link *const link, const char *const below)
-{
-	char name[LINK_NAME_BYTES];
-	link_name(link, name);
-	char *const folder = folder_files_join(params->work, name);
-	char *const path = folder_files_join(folder, below);
-	free(folder);
-	return path;
-}
-
-/* Removes from `work` what belongs to no link of the path: leftovers of another path, and half-made results. */
-static int clean_work(const struct catch_up_params *const params, struct error *const err)
-{
-	char **names;
-	size_t count;
-	if (file_list(params->work, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		bool wanted = false;
-		for (size_t k = 0; k < params->path->link_count && !wanted; k++) {
-			char name[LINK_NAME_BYTES];
-			link_name(&params->path->links[k], name);
-			wanted = strcmp(name, names[i]) == 0;
-		}
-		char *const path = folder_files_join(params->work, names[i]);
-		if (!wanted)
-			result = file_remove_tree(path, err);
-		free(path);
-	}
-	file_names_free(names, count);
-	return result;
-}
-
-struct downloads {
-	struct transfer_download *files;
-	size_t count;
-	uint64_t bytes;
-};
-
-static void downloads_release(struct downloads *const downloads)
-{
-	for (size_t i = 0; i < downloads->count; i++) {
-		free((char *)downloads->files[i].target);
-		free((char *)downloads->files[i].path);
-		free((char *)downloads->files[i].part_path);
-	}
-	free(downloads->files);
-}
-
-static int add_download(struct downloads *const downloads, const struct catch_up_params *const params, const struct path_link *const link,
-	const size_t index, struct error *const err)
-{
-	const struct step_object *const object = &link->form.objects[index];
-	if (object->url.len == 0 || object->url.len > URL_MAX_BYTES || object->url.data[0] == '/')
-		return error_set(err, ERROR_UPSTREAM, "the server's path gives no usable URL for an object of step %" PRIu64, link->step);
-	char *const files = link_path(params, link, "files");
-	char *const parts = link_path(params, link, "parts");
-	char *const name = memory_new(object->name.len + 1);
-	memcpy(name, object->name.data, object->name.len);
-	char *const url = memory_new(object->url.len + 1);
-	memcpy(url, object->url.data, object->url.len);
-	char part[32];
-	snprintf(part, sizeof part, "%zu", index);
-	downloads->files = memory_grow(downloads->files, downloads->count + 1, sizeof *downloads->files);
-	struct transfer_download *const download = &downloads->files[downloads->count++];
-	*download = (struct transfer_download){
-		.target = folder_files_join(params->run->target, url),
-		.size = object->size,
-		.has_digest = true,
-		.digest = object->digest,
-		.path = folder_files_join(files, name),
-		.part_path = folder_files_join(parts, part),
-	};
-	downloads->bytes += object->size;
-	free(url);
-	free(name);
-	int result = file_make_folder(parts, 0755, err);
-	if (result == 0)
-		result = folder_files_make_parent(download->path, err);
-	free(parts);
-	free(files);
-	return result;
-}
-
-static int fetch(const struct catch_up_params *const params, struct catch_up_result *const out, struct error *const err)
-{
-	struct downloads downloads = {0};
-	struct transfer_options transfer = params->transfer;
-	char what[64];
-	const int64_t started = now_ms();
-	int result = 0;
-	for (size_t i = 0; i < params->path->link_count && result == 0; i++) {
-		const struct path_link *const link = &params->path->links[i];
-		for (size_t k = 0; k < link->form.object_count && result == 0; k++)
-			result = add_download(&downloads, params, link, k, err);
-	}
-	if (result == 0) {
-		snprintf(what, sizeof what, "fetching step %" PRIu64, params->path->to_step);
-		transfer.progress = progress_new(what, downloads.bytes, params->show_progress);
-		result = transfer_download(&transfer, downloads.files, downloads.count, err);
-		progress_free(transfer.progress);
-	}
-	out->bytes = downloads.bytes;
-	out->fetch_ms = now_ms() - started;
-	downloads_release(&downloads);
-	return result;
 }
 
 /* The downloaded files under their names in a new folder; they share their bytes with the downloads, which nothing changes. */
@@ -186,7 +66,7 @@ static int apply_delta(const struct catch_up_params *const params, const struct 
 static int take_link(const struct catch_up_params *const params, const struct path_link *const link, const char *const base,
 	const char *const to, struct error *const err)
 {
-	char *const files = link_path(params, link, "files");
+	char *const files = path_fetch_files(params->work, link);
 	const int result = link->form.kind == STEP_ANCHOR ? assemble(files, to, err) : apply_delta(params, link, base, files, to, err);
 	free(files);
 	if (result != 0)
@@ -281,14 +161,6 @@ static int publish(const char *const made, const char *const out, struct error *
 	return 0;
 }
 
-static int empty_work(const struct catch_up_params *const params, struct error *const err)
-{
-	const struct path_message nothing = {0};
-	struct catch_up_params clean = *params;
-	clean.path = &nothing;
-	return clean_work(&clean, err);
-}
-
 static void count_links(const struct path_message *const path, struct catch_up_result *const out)
 {
 	for (size_t i = 0; i < path->link_count; i++) {
@@ -302,15 +174,29 @@ static void count_links(const struct path_message *const path, struct catch_up_r
 	}
 }
 
-int catch_up(const struct catch_up_params *const params, struct catch_up_result *const out_result, struct error *const err)
+int catch_up_fetch(const struct catch_up_params *const params, struct catch_up_result *const out_result, struct error *const err)
 {
 	ASSERT(params->path->link_count > 0);
 	if (params->path->link_count > PATH_LINKS_MAX)
 		return error_set(err, ERROR_UPSTREAM, "the server's path has over %d steps", PATH_LINKS_MAX);
+	const int64_t started = now_ms();
+	const struct path_fetch fetch = {
+		.transfer = params->transfer,
+		.run = params->run,
+		.path = params->path,
+		.work = params->work,
+		.show_progress = params->show_progress,
+	};
 	*out_result = (struct catch_up_result){0};
 	count_links(params->path, out_result);
-	if (file_make_folder(params->work, 0755, err) != 0 || clean_work(params, err) != 0 || fetch(params, out_result, err) != 0)
+	if (path_fetch_clean(params->work, params->path, err) != 0 || path_fetch_all(&fetch, &out_result->bytes, err) != 0)
 		return -1;
+	out_result->fetch_ms = now_ms() - started;
+	return 0;
+}
+
+int catch_up_make(const struct catch_up_params *const params, struct catch_up_result *const out_result, struct error *const err)
+{
 	char *const made[2] = {folder_files_join(params->work, "made-a"), folder_files_join(params->work, "made-b")};
 	const char *last = NULL;
 	const int64_t started = now_ms();
@@ -320,7 +206,7 @@ int catch_up(const struct catch_up_params *const params, struct catch_up_result 
 	if (result == 0)
 		result = publish(last, params->out, err);
 	if (result == 0)
-		result = empty_work(params, err);
+		result = path_fetch_drop(params->work, params->path, err);
 	out_result->apply_ms = now_ms() - started;
 	for (size_t i = 0; i < 2; i++) {
 		struct error ignored = {0};
@@ -328,6 +214,13 @@ int catch_up(const struct catch_up_params *const params, struct catch_up_result 
 		free(made[i]);
 	}
 	return result;
+}
+
+int catch_up(const struct catch_up_params *const params, struct catch_up_result *const out_result, struct error *const err)
+{
+	if (catch_up_fetch(params, out_result, err) != 0)
+		return -1;
+	return catch_up_make(params, out_result, err);
 }
 
 bool catch_up_wants_anchor(const struct error *const err)

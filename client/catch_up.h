@@ -29,6 +29,10 @@ struct catch_up_result {
 /* wrong_base, digest_mismatch, corrupt or invalid when the base or what came is not what the path says: a path from an anchor may help.
  * busy when a signal came. On success the downloads are removed from `work`. */
 int catch_up(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err);
+/* Its two halves: first what needs the server, then what needs the processor and the disk. Downloads stay in `work` between them. Both take the same
+ * parameters and fill their part of the result. */
+int catch_up_fetch(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err);
+int catch_up_make(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err);
 /* Whether a failure of catch_up is of the kind that an anchor cures. */
 bool catch_up_wants_anchor(const struct error *err);
 

@@ -85,6 +85,9 @@ static bool generation_read(const struct follow_folder *const folder, const char
 		&read.order) &&
 		json_node_text(json_node_member(root, "digest"), &digest) && digest128_parse(digest, &read.digest) &&
 		json_node_text(json_node_member(root, "label"), &label);
+	read.has_previous = json_node_u64(json_node_member(root, "previous"), &read.previous);
+	if (!json_node_bool(json_node_member(root, "changed"), &read.changed))
+		read.changed = true;
 	if (whole) {
 		read.name = memory_copy_text(name);
 		read.label = copy_span(label);
@@ -306,6 +309,9 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 	json_writer_object(&writer, NULL);
 	print_generation(&writer, generation);
 	json_writer_u64(&writer, "order", generation->order);
+	if (generation->has_previous)
+		json_writer_u64(&writer, "previous", generation->previous);
+	json_writer_bool(&writer, "changed", generation->changed);
 	json_writer_end(&writer, '}');
 	buffer_add_byte(&text, '\n');
 	char *const path = sidecar_path(folder, generation->name);
@@ -365,6 +371,9 @@ int follow_folder_swap(struct follow_folder *const folder, const struct follow_s
 		.digest = swap->digest,
 		.label = memory_copy_text(swap->label),
 		.order = next_order(folder),
+		.has_previous = folder->has_current,
+		.previous = folder->current.step,
+		.changed = !folder->has_current || !digest128_equal(&folder->current.digest, &swap->digest),
 	};
 	if (write_sidecar(folder, &fresh, err) != 0 || swap_link(folder, fresh.name, err) != 0) {
 		generation_release(&fresh);

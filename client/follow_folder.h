@@ -21,6 +21,9 @@ struct follow_generation {
 	struct digest128 digest;
 	char *label;     /* "" when the step has none */
 	uint64_t order;  /* rises with each one made here */
+	bool has_previous; /* what was current before it, if anything was */
+	uint64_t previous;
+	bool changed;    /* whether its tensors differ from that one's */
 };
 
 struct follow_folder {

@@ -10,6 +10,7 @@
 #include "client/catch_up.h"
 #include "client/follow_folder.h"
 #include "client/hook.h"
+#include "client/prefetch.h"
 #include "client/remote_run.h"
 
 struct follower {
@@ -24,6 +25,8 @@ struct follower {
 	bool waiting_told;
 	bool lost_told;
 	bool from_anchor;        /* this round does without what is held */
+	char *work;              /* where downloads go */
+	struct prefetch *prefetch; /* looks out for what comes next; NULL: nobody does */
 };
 
 static int64_t now_ms(void)
@@ -101,40 +104,52 @@ static void say_failure(struct follower *const follower, const char *const event
 	output_note(&follower->session->output, "%s", failure->text);
 }
 
+/* Runs the command with the facts of what is current: 0 also when the command fails, which is said. -1 when it was told to stop. */
+static int run_command(struct follower *const follower, struct error *const err)
+{
+	const struct follow_generation *const current = &follower->folder.current;
+	char step[24];
+	char previous[24] = "";
+	char digest[DIGEST128_TEXT_BYTES];
+	char *const relative = follow_folder_current(&follower->folder);
+	char *const absolute = realpath(relative, NULL); /* what the command tells others may start from anywhere */
+	const char *const path = absolute != NULL ? absolute : relative;
+	snprintf(step, sizeof step, "%" PRIu64, current->step);
+	if (current->has_previous)
+		snprintf(previous, sizeof previous, "%" PRIu64, current->previous);
+	digest128_format(&current->digest, digest);
+	const struct hook_variable variables[] = {
+		{"DELTABUCKET_RUN", follower->run.text},
+		{"DELTABUCKET_STEP", step},
+		{"DELTABUCKET_LABEL", current->label},
+		{"DELTABUCKET_DIGEST", digest},
+		{"DELTABUCKET_CURRENT", path},
+		{"DELTABUCKET_PATH", path},
+		{"DELTABUCKET_PREVIOUS_STEP", previous},
+		{"DELTABUCKET_CHANGED", current->changed ? "1" : "0"},
+	};
+	const struct hook hook = {follower->order->exec, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
+	struct error failure = {0};
+	int status = 0;
+	if (hook_run(&hook, follower->session->interrupt, &status, &failure) == 0 && status != 0)
+		error_set(&failure, ERROR_IO, "the command for step %s ended with status %d", step, status);
+	free(absolute);
+	free(relative);
+	if (interrupt_check(follower->session->interrupt, err) != 0)
+		return -1; /* it runs again at the next start */
+	if (failure.kind != ERROR_NONE)
+		say_failure(follower, "exec_failed", &failure);
+	return 0;
+}
+
 /* --exec for the current generation, unless it has run for it: at least once for each one that a reader could have seen and that is still
  * current. */
 static int run_hook(struct follower *const follower, struct error *const err)
 {
-	const char *const command = follower->order->exec;
-	const struct follow_generation *const current = &follower->folder.current;
 	if (!follower->folder.has_current || follow_folder_has_executed(&follower->folder))
 		return 0;
-	int status = 0;
-	if (command != NULL) {
-		char step[24];
-		char digest[DIGEST128_TEXT_BYTES];
-		char *const relative = follow_folder_current(&follower->folder);
-		char *const absolute = realpath(relative, NULL); /* what the command tells others may start from anywhere */
-		const char *const path = absolute != NULL ? absolute : relative;
-		snprintf(step, sizeof step, "%" PRIu64, current->step);
-		digest128_format(&current->digest, digest);
-		const struct hook_variable variables[] = {
-			{"DELTABUCKET_STEP", step},
-			{"DELTABUCKET_LABEL", current->label},
-			{"DELTABUCKET_DIGEST", digest},
-			{"DELTABUCKET_CURRENT", path},
-		};
-		const struct hook hook = {command, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
-		struct error failure = {0};
-		if (hook_run(&hook, follower->session->interrupt, &status, &failure) == 0 && status != 0)
-			error_set(&failure, ERROR_IO, "the command for step %s ended with status %d", step, status);
-		free(absolute);
-		free(relative);
-		if (interrupt_check(follower->session->interrupt, err) != 0)
-			return -1; /* it was told to stop: it runs again at the next start */
-		if (failure.kind != ERROR_NONE)
-			say_failure(follower, "exec_failed", &failure);
-	}
+	if (follower->order->exec != NULL && run_command(follower, err) != 0)
+		return -1;
 	return follow_folder_set_executed(&follower->folder, err);
 }
 
@@ -150,6 +165,24 @@ static int find_path(struct follower *const follower, struct path_message *const
 	return remote_run_path(follower->remote, &follower->run, &route, follower->arena, out, err);
 }
 
+/* From now on until the next round somebody looks out for what comes after `swap`. */
+static void start_prefetch(struct follower *const follower, const struct follow_swap *const swap)
+{
+	const struct follow_order *const order = follower->order;
+	if (order->once || order->has_step)
+		return;
+	const struct prefetch_params params = {
+		.remote = &follower->session->remote_options,
+		.run = &follower->run,
+		.work = follower->work,
+		.parallel = (unsigned)follower->session->options->parallel.value,
+		.have = swap->step,
+		.digest = swap->digest,
+		.poll_s = order->poll_s,
+	};
+	follower->prefetch = prefetch_start(&params);
+}
+
 /* Makes the generation that the path leads to, and swaps. */
 static int advance(struct follower *const follower, const struct path_message *const path, struct error *const err)
 {
@@ -162,21 +195,24 @@ static int advance(struct follower *const follower, const struct path_message *c
 	char *out;
 	follow_folder_next(folder, path->to_step, &name, &out);
 	char *const base = folder->has_current && !path->from_nothing ? follow_folder_current(folder) : NULL;
-	char *const work = follow_folder_incoming(folder);
 	char *const label = text_of(manifest.label);
 	const struct catch_up_params params = {
 		.transfer = session_transfer(follower->session, follower->remote, NULL),
 		.run = &follower->run,
 		.path = path,
 		.base = base,
-		.work = work,
+		.work = follower->work,
 		.out = out,
 		.threads = follower->order->threads,
 		.show_progress = !follower->session->output.quiet,
 	};
 	const struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
 		.label = label};
-	int result = catch_up(&params, &fetched, err);
+	int result = catch_up_fetch(&params, &fetched, err);
+	if (result == 0) {
+		start_prefetch(follower, &swap);
+		result = catch_up_make(&params, &fetched, err);
+	}
 	if (result == 0)
 		result = follow_folder_swap(folder, &swap, err);
 	if (result == 0) {
@@ -186,7 +222,6 @@ static int advance(struct follower *const follower, const struct path_message *c
 	if (result == 0)
 		result = follow_folder_trim(folder, follower->order->keep, err);
 	free(label);
-	free(work);
 	free(base);
 	free(out);
 	free(name);
@@ -219,6 +254,11 @@ static int round_once(struct follower *const follower, bool *const out_there, st
 static int wait_for_newer(struct follower *const follower, struct error *const err)
 {
 	const struct follow_folder *const folder = &follower->folder;
+	if (follower->prefetch != NULL) {
+		prefetch_finish(follower->prefetch);
+		follower->prefetch = NULL;
+		return interrupt_check(follower->session->interrupt, err);
+	}
 	const struct remote_run_wait wait = {
 		.has_after = folder->has_current,
 		.after = folder->has_current ? folder->current.step : 0,
@@ -294,6 +334,12 @@ static int recover(struct follower *const follower, const struct error *const fa
 	return -1;
 }
 
+static void stop_prefetch(struct follower *const follower)
+{
+	prefetch_stop(follower->prefetch);
+	follower->prefetch = NULL;
+}
+
 static int follow(struct follower *const follower, struct error *const err)
 {
 	const struct follow_order *const order = follower->order;
@@ -311,6 +357,7 @@ static int follow(struct follower *const follower, struct error *const err)
 			continue;
 		}
 		there = false;
+		stop_prefetch(follower);
 		if (recover(follower, &failure, err) != 0)
 			return -1;
 	}
@@ -342,6 +389,7 @@ static int open_follower(struct follower *const follower, struct error *const er
 	struct session *const session = follower->session;
 	if (follow_folder_open(&follower->folder, follower->order->into, session->options->endpoint, follower->run.text, err) != 0)
 		return -1;
+	follower->work = follow_folder_incoming(&follower->folder);
 	follower->remote = session_connect(session, err);
 	if (follower->remote == NULL)
 		return -1;
@@ -358,6 +406,8 @@ int follower_run(struct session *const session, const struct follow_order *const
 	int result = open_follower(&follower, err);
 	if (result == 0)
 		result = follow(&follower, err);
+	stop_prefetch(&follower);
+	free(follower.work);
 	arena_free(follower.arena);
 	remote_free(follower.remote);
 	follow_folder_close(&follower.folder);

@@ -40,6 +40,11 @@ void remote_free(struct remote *const remote)
 	free(remote);
 }
 
+void remote_cancel(struct remote *const remote)
+{
+	http_client_cancel(remote->client);
+}
+
 struct interrupt *remote_interrupt(const struct remote *const remote)
 {
 	return remote->options->interrupt;

@@ -21,6 +21,8 @@ struct remote;
 
 struct remote *remote_new(const struct remote_options *options, struct error *err);
 void remote_free(struct remote *remote); /* NULL is fine */
+/* From any thread: the call that is under way, and all later ones, end with busy. */
+void remote_cancel(struct remote *remote);
 struct interrupt *remote_interrupt(const struct remote *remote);
 
 /* One try. 0 with a 2xx answer; else the server's refusal or the transport's failure as an error, and remote_again knows whether to

@@ -77,6 +77,47 @@ class Sync(unittest.TestCase):
         follower.stdout.close()
         self.assertEqual([line.split()[:2] for line in lines], [[str(step), sha256(self.checkpoints[step])] for step in range(4)])
 
+    def test_the_command_knows_its_step(self):
+        """Every fact in the environment, an empty step among them."""
+        seen = os.path.join(self.daemon.scratch, 'seen')
+        command = f'env | grep ^DELTABUCKET_ | sort > {seen}.$DELTABUCKET_STEP'
+        facts = []
+        for step, path in enumerate((self.checkpoints[0], self.checkpoints[1], self.checkpoints[1])):
+            self.publish(step, '--step', step, '--label', f'at {step}', path=path)
+            self.follow('--exec', command)
+            with open(f'{seen}.{step}') as file:
+                facts.append(dict(line.rstrip('\n').split('=', 1) for line in file))
+        self.assertEqual([fact['DELTABUCKET_PREVIOUS_STEP'] for fact in facts], ['', '0', '1'])
+        self.assertEqual([fact['DELTABUCKET_CHANGED'] for fact in facts], ['1', '1', '0'])
+        self.assertEqual(facts[2]['DELTABUCKET_LABEL'], 'at 2')
+        self.assertEqual(facts[2]['DELTABUCKET_RUN'], 'models/r')
+        self.assertTrue(os.path.samefile(facts[2]['DELTABUCKET_PATH'], os.path.join(self.into, 'current')))
+        self.assertNotEqual(facts[1]['DELTABUCKET_PATH'], facts[2]['DELTABUCKET_PATH'])
+
+    def test_the_next_steps_come_while_the_command_runs(self):
+        """What was published meanwhile lies in the folder before the command has ended; one swap then takes all of it."""
+        self.publish(0)
+        go = os.path.join(self.daemon.scratch, 'go')
+        follower = self.start_follower(self.into, '--exec', f'while [ ! -e {go} ]; do sleep 0.05; done')
+        while json.loads(follower.stdout.readline()).get('step') != 0:
+            pass
+        for step in (1, 2, 3):
+            self.publish(step)
+        incoming = os.path.join(self.into, 'incoming')
+        limit = time.monotonic() + 30
+        while time.monotonic() < limit and not any(name.startswith('000003') and any(files for _, _, files in os.walk(os.path.join(incoming, name, 'files')))
+                                                   for name in os.listdir(incoming)):
+            time.sleep(0.05)
+        self.assertLess(time.monotonic(), limit, os.listdir(incoming))
+        with open(go, 'w'):
+            pass
+        line = json.loads(follower.stdout.readline())
+        follower.send_signal(signal.SIGTERM)
+        self.assertEqual(follower.wait(timeout=20), 0)
+        follower.stdout.close()
+        self.assertEqual((line['event'], line['step']), ('step', 3))
+        self.assertEqual(self.held(), sha256(self.checkpoints[3]))
+
     def test_killed_follower_goes_on(self):
         for step in range(5):
             self.publish(step)
