@@ -64,6 +64,7 @@ static const struct error_row rows[] = {
 	ROW(COLLECTED, 410, "NoSuchKey", "collected"),
 	ROW(NOT_READY, 425, "OperationAborted", "not_ready"),
 	ROW(CHAIN_IN_USE, 409, "OperationAborted", "chain_in_use"),
+	ROW(STEP_FAILED, 409, "OperationAborted", "step_failed"),
 	ROW(WRONG_BASE, 409, "OperationAborted", "wrong_base"),
 };
 

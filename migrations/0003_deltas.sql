@@ -18,9 +18,14 @@ CREATE TABLE scratch_versions (
 	version INTEGER PRIMARY KEY
 );
 
--- Proof of steps, and the anchors that the server makes. verified: 0 pending, 1 ok, 2 failed.
+-- Proof of steps, and the anchors that the server makes (form 2 in step_objects). verified: 0 pending, 1 ok, 2 failed. made: how many derivations
+-- deep the made anchor is, NULL when there is none; made_bytes: of its files.
 ALTER TABLE steps ADD COLUMN verified INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE steps ADD COLUMN verify_error BLOB;
+ALTER TABLE steps ADD COLUMN made INTEGER;
+ALTER TABLE steps ADD COLUMN made_bytes INTEGER;
+CREATE INDEX steps_pending ON steps (id) WHERE state = 0 AND verified = 0;
+CREATE INDEX steps_made ON steps (run, step) WHERE state = 0 AND made IS NOT NULL;
 
 -- Folds: deltas over several steps.
 

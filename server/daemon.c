@@ -17,6 +17,7 @@
 #include "server/listener.h"
 #include "server/root_key.h"
 #include "storage/step_watch.h"
+#include "storage/step_worker.h"
 
 enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1024, WATCH_SECONDS = 1, SWEEP_ROUNDS = 10 };
 
@@ -117,6 +118,11 @@ static int open_store(struct daemon *daemon, struct error *err)
 			.bytes_per_second = daemon->configuration->gc_rate * 1024 * 1024,
 			.live_percent = (unsigned)daemon->configuration->gc_live_percent,
 			.promise_ms = (int64_t)daemon->configuration->gc_promise * 60 * 60 * 1000,
+		},
+		.steps = {
+			.enabled = daemon->configuration->step_work,
+			.bytes_per_second = daemon->configuration->step_rate * 1024 * 1024,
+			.threads = (unsigned)daemon->configuration->step_threads,
 		},
 	};
 	daemon->store = store_open(&options, err);
@@ -236,6 +242,7 @@ static void drain(struct daemon *daemon)
 	const int64_t deadline_ms = clock->monotonic_ms(clock) + (int64_t)daemon->configuration->drain_timeout * 1000;
 	atomic_store(&daemon->stopping, true);
 	listener_quiesce(daemon->listener);
+	step_worker_quiesce(store_step_worker(daemon->store)); /* before the watch: who is woken does not ask again */
 	step_watch_wake_all(store_step_watch(daemon->store));
 	gc_quiesce(store_gc(daemon->store));
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));

@@ -37,11 +37,15 @@ int run_find(struct store *const store, const struct span bucket, const struct s
 	if (db == NULL)
 		return -1;
 	struct run_row row;
-	const int result = run_row_need(db, bucket, run, &row, err);
+	bool anchor_due = false;
+	int result = run_row_need(db, bucket, run, &row, err);
+	if (result == 0)
+		result = step_anchor_due(db, &row, &anchor_due, err);
 	store_reader_give(store, db);
 	if (result != 0)
 		return -1;
 	run_row_message(&row, arena_copy(arena, bucket), arena_copy(arena, run), out);
+	out->anchor_due = anchor_due;
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a run.");
 	return 0;

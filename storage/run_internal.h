@@ -63,5 +63,8 @@ int step_retain(struct db *db, struct run_row *run, struct error *err);
 /* collected, with the nearest anchor above (UINT64_MAX: none). */
 int step_is_collected(struct db *db, int64_t run, uint64_t step, uint64_t *out_anchor, struct error *err);
 int step_no_step(uint64_t step, struct error *err);
+/* Whether the next step should bring an anchor: nothing good leads to the head, or the deltas since the last anchor, published or made, are too
+ * many or too large. */
+int step_anchor_due(struct db *db, const struct run_row *run, bool *out_due, struct error *err);
 
 #endif

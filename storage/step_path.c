@@ -34,6 +34,8 @@ static int find_start(struct db_statement *const scan, const struct run_path_par
 		step_row_read(scan, &row);
 		if (row.step != expected)
 			return error_set(err, ERROR_CORRUPT, "The catalog lacks step %llu of a run.", (unsigned long long)expected);
+		if (row.verified == STEP_FAILED) /* nobody has what it claims to be, so nothing that is built on it helps */
+			return 0;
 		if (is_held(params, &row))
 			offer(best, true, row.step, deltas);
 		if (row.state != STEP_KEPT)
@@ -102,8 +104,14 @@ static int find_want(struct db *const db, const struct run_row *const run, const
 	struct step_row row;
 	if (params->want_latest && !run->has_head)
 		return error_set(err, ERROR_NOT_READY, "The run has no step yet.");
-	*out_want = params->want_latest ? run->head : params->want;
-	const int found = step_row_find(db, run->id, *out_want, &row, err);
+	const int found = params->want_latest ? step_row_good_at_or_below(db, run->id, run->head, &row, err)
+		: step_row_find(db, run->id, params->want, &row, err);
+	if (found == 0 && params->want_latest)
+		return error_set(err, ERROR_NOT_READY, "No step of the run is good: the proof of each kept one failed.");
+	*out_want = found == 1 ? row.step : params->want;
+	if (found == 1 && row.state == STEP_KEPT && row.verified == STEP_FAILED)
+		return error_set(err, ERROR_STEP_FAILED, "Step %llu is not what it was published as: its proof failed. Take another one.",
+			(unsigned long long)row.step);
 	if (found == 0)
 		return step_no_step(*out_want, err);
 	if (found == 1 && row.state != STEP_KEPT)

@@ -9,6 +9,7 @@
 #include "storage/run_internal.h"
 #include "storage/step_pin.h"
 #include "storage/step_watch.h"
+#include "storage/step_worker.h"
 #include "storage/store_internal.h"
 
 static int check_epoch(const struct run_row *const run, const struct step_message *const step, struct error *const err)
@@ -239,14 +240,20 @@ static int apply_publish(struct change *const base, struct db *const db, struct 
 		return -1;
 	const int found = step_row_find(db, run.id, step->step, &existing, err);
 	change->already = found == 1;
-	if (found != 0)
-		return found < 0 ? -1 : check_repeat(&existing, step, err);
+	if (found == 1) {
+		run_row_message(&run, change->bucket, change->run, &change->message);
+		return check_repeat(&existing, step, err) != 0 ? -1 : step_anchor_due(db, &run, &change->message.anchor_due, err);
+	}
+	if (found < 0)
+		return -1;
 	if (check_head(&run, step, err) != 0 || check_base(&run, step, err) != 0 || check_forms(step, err) != 0)
 		return -1;
 	if (write_step(change, db, &run, err) != 0 || step_retain(db, &run, err) != 0)
 		return -1;
 	run_row_message(&run, change->bucket, change->run, &change->message);
-	return run_row_update(db, &run, err);
+	if (run_row_update(db, &run, err) != 0)
+		return -1;
+	return step_anchor_due(db, &run, &change->message.anchor_due, err);
 }
 
 static void published(struct change *const base)
@@ -255,6 +262,7 @@ static void published(struct change *const base)
 	if (!base->failed && !change->already) {
 		metrics_add(store_metrics(change->store), METRIC_STEPS_PUBLISHED, 1);
 		step_watch_published(store_step_watch(change->store), change->bucket, change->run); /* invariant 2 */
+		step_worker_kick(store_step_worker(change->store));
 	}
 	change->done(change->owner);
 }

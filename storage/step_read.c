@@ -40,6 +40,9 @@ bool step_copy(const struct step_message *const step, struct arena *const arena,
 	}
 	out->files = files;
 	out->label = arena_copy(arena, step->label);
+	out->verified = STEP_PROOF_NONE; /* not for a request to say */
+	out->verify_error = span_of(NULL, 0);
+	out->anchor_due = false;
 	out->metadata = arena_copy(arena, step->metadata);
 	out->tensor_digests = arena_copy(arena, step->tensor_digests);
 	for (size_t i = 0; i < step->form_count; i++)
@@ -65,6 +68,15 @@ static void add_urls(struct step_message *const step, struct arena *const arena)
 	buffer_release(&path);
 }
 
+static int add_proof(struct db *const db, const struct step_row *const row, struct arena *const arena, struct step_message *const out,
+	struct error *const err)
+{
+	static const enum step_proof proofs[] = {
+		[STEP_UNPROVEN] = STEP_PROOF_PENDING, [STEP_PROVEN] = STEP_PROOF_OK, [STEP_FAILED] = STEP_PROOF_FAILED};
+	out->verified = proofs[row->verified];
+	return row->verified == STEP_FAILED ? step_row_load_reason(db, row->id, arena, &out->verify_error, err) : 0;
+}
+
 int step_read(struct db *const db, const struct step_row *const row, const bool with_tensors, struct arena *const arena,
 	struct step_message *const out, struct error *const err)
 {
@@ -80,6 +92,8 @@ int step_read(struct db *const db, const struct step_row *const row, const bool 
 		return error_wrap(err, "reading the stored manifest of step %llu", (unsigned long long)row->step);
 	out->tensor_digests = tensor_digests;
 	out->created_ms = row->created_ms;
+	if (add_proof(db, row, arena, out, err) != 0)
+		return -1;
 	add_urls(out, arena);
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading step %llu.", (unsigned long long)row->step);
@@ -152,14 +166,18 @@ int run_find_step(struct store *const store, const struct span bucket, const str
 static int find_latest(struct db *const db, const struct run_row *const run, const bool has_after, const uint64_t after,
 	struct arena *const arena, struct step_message *const out, struct error *const err)
 {
-	uint64_t anchor;
 	struct step_row row;
 	if (!run->has_head)
 		return error_set(err, ERROR_NOT_READY, "The run has no step yet.");
-	if (has_after && run->head <= after)
-		return error_set(err, ERROR_NOT_READY, "The run's head is step %llu, not above %llu.", (unsigned long long)run->head,
+	const int found = step_row_good_at_or_below(db, run->id, run->head, &row, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return error_set(err, ERROR_NOT_READY, "No step of the run is good: the proof of each kept one failed.");
+	if (has_after && row.step <= after)
+		return error_set(err, ERROR_NOT_READY, "The run's newest step is step %llu, not above %llu.", (unsigned long long)row.step,
 			(unsigned long long)after);
-	return need_step(db, run, run->head, &row, &anchor, err) != 0 ? -1 : step_read(db, &row, false, arena, out, err);
+	return step_read(db, &row, false, arena, out, err);
 }
 
 int run_find_latest(struct store *const store, const struct span bucket, const struct span run, const bool has_after, const uint64_t after,

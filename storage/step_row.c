@@ -4,12 +4,15 @@
 
 #include "storage/row_sum.h"
 
-#define STEP_COLUMNS "id, step, state, digest, content, anchor_bytes, delta_bytes, created_ms"
+#define STEP_COLUMNS "id, step, state, digest, content, anchor_bytes, delta_bytes, created_ms, verified, made, made_bytes"
+enum { STEP_COLUMN_COUNT = 11 };
 
 static const char SQL_STEP_FIND[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step = ?2";
 static const char SQL_STEP_UPWARDS[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step >= ?2 ORDER BY step";
 static const char SQL_STEP_DOWNWARDS[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step <= ?2 ORDER BY step DESC";
 static const char SQL_STEP_OLDEST[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND state = 0 ORDER BY step LIMIT 1";
+static const char SQL_STEP_GOOD_BELOW[] =
+	"SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND state = 0 AND step <= ?2 AND verified <> 2 ORDER BY step DESC LIMIT 1";
 static const char SQL_STEP_ANCHOR_BELOW[] =
 	"SELECT step FROM steps WHERE run = ?1 AND state = 0 AND has_anchor = 1 AND step <= ?2 ORDER BY step DESC LIMIT 1";
 static const char SQL_STEP_ANCHOR_ABOVE[] =
@@ -22,6 +25,11 @@ static const char SQL_STEP_ADD[] =
 static const char SQL_STEP_COLLECT[] = "UPDATE steps SET state = 1 WHERE id = ?1";
 static const char SQL_STEP_RELEASED[] = "UPDATE steps SET state = 2 WHERE id = ?1";
 static const char SQL_STEP_REMOVE[] = "DELETE FROM steps WHERE id = ?1";
+static const char SQL_STEP_UNPROVEN[] =
+	"SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND verified = 0 AND id > ?1 ORDER BY id LIMIT 1";
+static const char SQL_STEP_VERIFIED[] = "UPDATE steps SET verified = ?2, verify_error = ?3 WHERE id = ?1";
+static const char SQL_STEP_REASON[] = "SELECT verify_error FROM steps WHERE id = ?1";
+static const char SQL_STEP_MADE[] = "UPDATE steps SET made = ?2, made_bytes = ?3 WHERE id = ?1";
 static const char SQL_MANIFEST_ADD[] = "INSERT INTO step_manifests (step, manifest, tensor_digests, checksum) VALUES (?1, ?2, ?3, ?4)";
 static const char SQL_MANIFEST_GET[] = "SELECT manifest, tensor_digests, checksum FROM step_manifests WHERE step = ?1";
 static const char SQL_MANIFEST_REMOVE[] = "DELETE FROM step_manifests WHERE step = ?1";
@@ -45,6 +53,10 @@ void step_row_read(struct db_statement *const scan, struct step_row *const out)
 		out->form_bytes[kind] = (uint64_t)db_column_i64(scan, 5 + kind);
 	}
 	out->created_ms = db_column_i64(scan, 7);
+	out->verified = (enum step_verified)db_column_i64(scan, 8);
+	out->has_made = !db_column_is_null(scan, 9);
+	out->made_depth = (unsigned)db_column_i64(scan, 9);
+	out->made_bytes = (uint64_t)db_column_i64(scan, 10);
 }
 
 /* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
@@ -64,9 +76,8 @@ static struct db_statement *prepare_at(struct db *const db, const char *const sq
 	return statement;
 }
 
-int step_row_find(struct db *const db, const int64_t run, const uint64_t step, struct step_row *const out, struct error *const err)
+static int first_row(struct db_statement *const statement, struct step_row *const out, struct error *const err)
 {
-	struct db_statement *const statement = prepare_at(db, SQL_STEP_FIND, run, step, err);
 	if (statement == NULL)
 		return -1;
 	const int got = db_step(statement, err);
@@ -76,17 +87,24 @@ int step_row_find(struct db *const db, const int64_t run, const uint64_t step, s
 	return got;
 }
 
+int step_row_find(struct db *const db, const int64_t run, const uint64_t step, struct step_row *const out, struct error *const err)
+{
+	return first_row(prepare_at(db, SQL_STEP_FIND, run, step, err), out, err);
+}
+
+int step_row_good_at_or_below(struct db *const db, const int64_t run, const uint64_t at, struct step_row *const out,
+	struct error *const err)
+{
+	return first_row(prepare_at(db, SQL_STEP_GOOD_BELOW, run, at, err), out, err);
+}
+
 int step_row_oldest(struct db *const db, const int64_t run, struct step_row *const out, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_STEP_OLDEST, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, run);
-	const int got = db_step(statement, err);
-	if (got == 1)
-		step_row_read(statement, out);
-	db_reset(statement);
-	return got;
+	return first_row(statement, out, err);
 }
 
 static int first_number(struct db_statement *const statement, int64_t *const out, struct error *const err)
@@ -163,6 +181,61 @@ static int run_on_step(struct db *const db, const char *const sql, const int64_t
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, id);
+	return db_execute(statement, err);
+}
+
+int step_row_find_unproven(struct db *const db, const int64_t after, int64_t *const out_run, struct step_row *const out,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_STEP_UNPROVEN, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, after);
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		step_row_read(statement, out);
+		*out_run = db_column_i64(statement, STEP_COLUMN_COUNT);
+	}
+	db_reset(statement);
+	return got;
+}
+
+int step_row_set_verified(struct db *const db, const int64_t id, const enum step_verified verified, const struct span reason,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_STEP_VERIFIED, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	db_bind_i64(statement, 2, verified);
+	if (reason.len > 0)
+		db_bind_blob(statement, 3, reason);
+	return db_execute(statement, err);
+}
+
+int step_row_load_reason(struct db *const db, const int64_t id, struct arena *const arena, struct span *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_STEP_REASON, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out = arena_copy(arena, db_column_blob(statement, 0));
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int step_row_set_made(struct db *const db, const struct step_row *const row, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_STEP_MADE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, row->id);
+	if (row->has_made) {
+		db_bind_i64(statement, 2, row->made_depth);
+		db_bind_i64(statement, 3, (int64_t)row->made_bytes);
+	}
 	return db_execute(statement, err);
 }
 

@@ -10,6 +10,7 @@ enum step_state {
 	STEP_RELEASING = 1, /* removed; the sweeper still has objects of it to let go */
 	STEP_COLLECTED = 2  /* removed; the row stays as a tombstone */
 };
+enum step_verified { STEP_UNPROVEN = 0, STEP_PROVEN = 1, STEP_FAILED = 2 };
 struct step_row {
 	int64_t id;
 	uint64_t step;
@@ -19,6 +20,10 @@ struct step_row {
 	bool has_form[STEP_FORMS_MAX];
 	uint64_t form_bytes[STEP_FORMS_MAX]; /* by enum step_form_kind */
 	int64_t created_ms;
+	enum step_verified verified;
+	bool has_made;            /* the server has made an anchor of it: */
+	unsigned made_depth;      /* of its derivations */
+	uint64_t made_bytes;      /* of its files */
 };
 
 /* 1 found, 0 absent, -1. */
@@ -26,11 +31,21 @@ int step_row_find(struct db *db, int64_t run, uint64_t step, struct step_row *ou
 /* The newest kept anchor at or below `at`; the nearest above it. 1, 0, -1. */
 int step_row_anchor_at_or_below(struct db *db, int64_t run, uint64_t at, uint64_t *out_step, struct error *err);
 int step_row_anchor_above(struct db *db, int64_t run, uint64_t above, uint64_t *out_step, struct error *err);
+/* The newest kept step at or below `at` whose proof has not failed. 1, 0, -1. */
+int step_row_good_at_or_below(struct db *db, int64_t run, uint64_t at, struct step_row *out, struct error *err);
 /* The oldest kept step. */
 int step_row_oldest(struct db *db, int64_t run, struct step_row *out, struct error *err);
 /* Any step that is being released; any step of a run. 1, 0, -1. */
 int step_row_find_releasing(struct db *db, int64_t *out_id, struct error *err);
 int step_row_find_of_run(struct db *db, int64_t run, int64_t *out_id, struct error *err);
+
+/* The oldest kept step with an id above `after` that is not proven yet, with its run. 1, 0, -1. */
+int step_row_find_unproven(struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err);
+int step_row_set_verified(struct db *db, int64_t id, enum step_verified verified, struct span reason, struct error *err);
+/* Why it failed; empty when it did not. */
+int step_row_load_reason(struct db *db, int64_t id, struct arena *arena, struct span *out, struct error *err);
+/* The made anchor's depth and bytes; has_made false: there is none any more. */
+int step_row_set_made(struct db *db, const struct step_row *row, struct error *err);
 
 /* Rows from `from` on, upwards or downwards: db_step and step_row_read; db_reset. */
 struct db_statement *step_row_scan(struct db *db, int64_t run, uint64_t from, bool downwards, struct error *err);

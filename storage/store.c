@@ -16,6 +16,7 @@
 #include "storage/lifecycle_worker.h"
 #include "storage/scratch.h"
 #include "storage/step_watch.h"
+#include "storage/step_worker.h"
 #include "storage/store_internal.h"
 #include "storage/sweeper.h"
 
@@ -45,6 +46,7 @@ struct store {
 	struct lifecycle_worker *lifecycle_worker;
 	struct pack_touches *touches;
 	struct gc *gc;
+	struct step_worker *step_worker;
 	struct step_watch *watch;
 	struct helper_lane publish_lanes[PUBLISH_LANES];
 	struct lock lock;                 /* guards what follows */
@@ -179,6 +181,7 @@ struct store *store_open(const struct store_options *const options, struct error
 			store->lifecycle_worker = lifecycle_worker_start(store,
 				options->lifecycle_interval_ms > 0 ? options->lifecycle_interval_ms : LIFECYCLE_INTERVAL_MS, day_ms);
 			store->gc = gc_start(store, &options->gc);
+			store->step_worker = step_worker_start(store, &options->steps);
 			return store;
 		}
 	}
@@ -190,6 +193,7 @@ void store_close(struct store *const store)
 {
 	if (store == NULL)
 		return;
+	step_worker_stop(store->step_worker);
 	gc_stop(store->gc);
 	lifecycle_worker_stop(store->lifecycle_worker);
 	sweeper_stop(store->sweeper);
@@ -231,6 +235,11 @@ struct helpers *store_helpers(struct store *const store)
 struct gc *store_gc(struct store *const store)
 {
 	return store->gc;
+}
+
+struct step_worker *store_step_worker(struct store *const store)
+{
+	return store->step_worker;
 }
 
 struct log *store_log(const struct store *const store)

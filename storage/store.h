@@ -26,6 +26,11 @@ struct store_options {
 	int64_t lifecycle_day_ms;            /* what counts as a day in lifecycle rules; 0: 24 hours */
 	int64_t lifecycle_interval_ms;       /* between two walks of the lifecycle worker; 0: an hour */
 	struct gc_options gc;                /* zeros: gc works only when asked to */
+	struct step_worker_options {         /* background work of runs (storage/step_worker.h) */
+		bool enabled;                /* false: it does only what it is asked for */
+		uint64_t bytes_per_second;   /* of weights decoded; 0: as fast as it goes */
+		unsigned threads;            /* that decode; 0: 1 */
+	} steps;
 };
 /* A folder with packs and without a catalog is refused (corrupt). */
 struct store *store_open(const struct store_options *options, struct error *err);
@@ -37,6 +42,7 @@ struct pack_store *store_packs(struct store *store);
 struct helpers *store_helpers(struct store *store);
 struct step_watch *store_step_watch(struct store *store);
 struct gc *store_gc(struct store *store);
+struct step_worker *store_step_worker(struct store *store);
 const struct clock_source *store_clock(const struct store *store);
 bool store_fast_etags(const struct store *store);
 struct lifecycle_cache *store_lifecycle_cache(struct store *store);

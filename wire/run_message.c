@@ -31,6 +31,8 @@ static int parse_run(const struct json_node *const root, struct arena *const are
 		return -1;
 	if (parse_settings(root, &out->settings, err) != 0)
 		return -1;
+	if (!message_absent(root, "anchor_due") && !json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
+		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
 	return message_time(root, "created", &out->created_ms, err);
 }
 
@@ -71,6 +73,8 @@ void run_message_print(const struct run_message *const run, struct buffer *const
 	json_writer_u64(&writer, "bytes", run->bytes);
 	json_writer_u64(&writer, "keep_steps", run->settings.keep_steps);
 	run_settings_print(&run->settings, "settings", &writer);
+	if (run->anchor_due)
+		json_writer_bool(&writer, "anchor_due", true);
 	message_print_time(&writer, "created", run->created_ms);
 	json_writer_end(&writer, '}');
 }

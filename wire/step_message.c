@@ -103,8 +103,38 @@ static int parse_forms(const struct json_node *const root, struct arena *const a
 	return check_forms(out, err);
 }
 
-static int parse_answer_fields(const struct json_node *const root, struct step_message *const out, struct error *const err)
+static const char *const proof_names[] = {[STEP_PROOF_PENDING] = "pending", [STEP_PROOF_OK] = "ok", [STEP_PROOF_FAILED] = "failed"};
+enum { PROOF_NAMES = sizeof proof_names / sizeof proof_names[0] };
+
+const char *step_proof_name(const enum step_proof proof)
 {
+	ASSERT(proof > STEP_PROOF_NONE && proof <= STEP_PROOF_FAILED);
+	return proof_names[proof];
+}
+
+static int parse_proof(const struct json_node *const root, struct arena *const arena, struct step_message *const out, struct error *const err)
+{
+	struct span text = {NULL, 0};
+	if (message_optional_text(root, "verify_error", STEP_REASON_MAX_BYTES, arena, &out->verify_error, err) != 0)
+		return -1;
+	if (message_absent(root, "verified"))
+		return 0;
+	json_node_text(json_node_member(root, "verified"), &text);
+	for (size_t i = STEP_PROOF_PENDING; i < PROOF_NAMES && out->verified == STEP_PROOF_NONE; i++)
+		if (span_equal_text(text, proof_names[i]))
+			out->verified = (enum step_proof)i;
+	if (out->verified == STEP_PROOF_NONE)
+		return error_set(err, ERROR_INVALID, "\"verified\" is neither \"pending\" nor \"ok\" nor \"failed\"");
+	return 0;
+}
+
+static int parse_answer_fields(const struct json_node *const root, struct arena *const arena, struct step_message *const out,
+	struct error *const err)
+{
+	if (parse_proof(root, arena, out, err) != 0)
+		return -1;
+	if (!message_absent(root, "anchor_due") && !json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
+		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
 	if (message_time(root, "created", &out->created_ms, err) != 0)
 		return -1;
 	if (!message_absent(root, "collected") && !json_node_bool(json_node_member(root, "collected"), &out->collected))
@@ -123,7 +153,7 @@ static int parse_step(const struct json_node *const root, struct arena *const ar
 		return -1;
 	if (message_optional_digest(root, "schema_digest", &has_schema, &out->schema_digest, err) != 0)
 		return -1;
-	if (parse_answer_fields(root, out, err) != 0 || parse_base(root, out, err) != 0)
+	if (parse_answer_fields(root, arena, out, err) != 0 || parse_base(root, out, err) != 0)
 		return -1;
 	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &out->label, err) != 0)
 		return -1;
@@ -195,6 +225,16 @@ static void print_facts(struct json_writer *const writer, const struct step_mess
 		message_print_time(writer, "created", step->created_ms);
 }
 
+static void print_proof(struct json_writer *const writer, const struct step_message *const step)
+{
+	if (step->verified != STEP_PROOF_NONE)
+		json_writer_text(writer, "verified", span_text(step_proof_name(step->verified)));
+	if (step->verify_error.len > 0)
+		json_writer_text(writer, "verify_error", step->verify_error);
+	if (step->anchor_due)
+		json_writer_bool(writer, "anchor_due", true);
+}
+
 void step_message_print(const struct step_message *const step, const char *const run, const bool with_tensors, struct buffer *const out)
 {
 	struct json_writer writer;
@@ -213,5 +253,6 @@ void step_message_print(const struct step_message *const step, const char *const
 	json_writer_end(&writer, ']');
 	if (step->collected)
 		json_writer_bool(&writer, "collected", true);
+	print_proof(&writer, step);
 	json_writer_end(&writer, '}');
 }

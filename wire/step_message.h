@@ -21,6 +21,7 @@ enum {
 	STEP_FORMAT_MAX_BYTES = 64,
 	STEP_KEY_MAX_BYTES = 1024,
 	STEP_METADATA_MAX_BYTES = 64 * 1024, /* as compact text */
+	STEP_REASON_MAX_BYTES = 4096,
 	STEP_LINKS_MAX = 65536
 };
 
@@ -48,6 +49,10 @@ struct step_file { /* a file of the resulting checkpoint */
 	struct digest128 digest;
 };
 
+/* What the server says of a step's proof. */
+enum step_proof { STEP_PROOF_NONE = 0, STEP_PROOF_PENDING, STEP_PROOF_OK, STEP_PROOF_FAILED };
+const char *step_proof_name(enum step_proof proof); /* "pending", "ok", "failed" */
+
 struct step_message {
 	uint64_t step;
 	uint64_t epoch;
@@ -65,6 +70,9 @@ struct step_message {
 	size_t form_count;
 	int64_t created_ms;          /* answers only */
 	bool collected;              /* answers only */
+	enum step_proof verified;    /* answers only */
+	struct span verify_error;    /* why it failed; empty otherwise */
+	bool anchor_due;             /* answers to a publish only: the next step should bring an anchor */
 };
 
 /* Body of PUT steps/{n}, and the manifest answers. A message with `collected` has no forms and need have no base; in all others both are
@@ -93,6 +101,7 @@ struct run_message {
 	uint64_t steps;           /* kept */
 	uint64_t bytes;           /* of all forms kept */
 	struct run_settings settings;
+	bool anchor_due;          /* the next step should bring an anchor */
 	int64_t created_ms;
 };
 int run_message_parse(struct span json, struct arena *arena, struct run_message *out, struct error *err);

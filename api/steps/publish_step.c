@@ -72,5 +72,6 @@ enum next publish_step_resume(struct exchange *const exchange)
 	if (run_find_step(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), step, false, exchange->arena,
 		    &published, &anchor, &err) != 0)
 		return steps_error_fail(exchange, &err, anchor);
+	published.anchor_due = outcome.run.anchor_due;
 	return steps_request_reply_step(exchange, outcome.already ? 200 : 201, &published, false);
 }

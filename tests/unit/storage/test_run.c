@@ -474,6 +474,94 @@ static struct path_message path(const struct run_path_params *const given)
 	return out;
 }
 
+/* What the step worker does to a step whose proof fails. */
+static void fail_step(const unsigned step)
+{
+	struct error err = {0};
+	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena,
+		"UPDATE steps SET verified = 2, verify_error = 'not so' WHERE step = %u", step), &err), 0);
+}
+
+static uint64_t latest(void)
+{
+	struct error err = {0};
+	struct step_message read;
+	ck_assert_msg(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), false, 0, fixture.arena, &read, &err) == 0, "%s",
+		err.text);
+	return read.step;
+}
+
+START_TEST(failed_steps_leave_every_path)
+{
+	struct error err = {0};
+	struct step_message read;
+	struct path_message out;
+	uint64_t anchor;
+	for (unsigned i = 0; i <= 4; i++) {
+		struct step_message step = prepare(i, i == 0, i == 0 ? 0 : 5);
+		publish_ok(&step);
+	}
+	ck_assert(latest() == 4 && !the_run().anchor_due);
+	fail_step(3);
+	fail_step(4);
+	ck_assert_uint_eq(latest(), 2);
+	ck_assert(the_run().anchor_due);
+	ck_assert_int_eq(run_find_latest(fixture.store, span_text("bucket"), span_text("run"), true, 2, fixture.arena, &read, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
+	ck_assert_uint_eq(path(&(struct run_path_params){.want_latest = true}).to_step, 2);
+	const struct run_path_params wants_failed = {.bucket = span_text("bucket"), .run = span_text("run"), .want = 3};
+	ck_assert_int_eq(run_find_path(fixture.store, &wants_failed, fixture.arena, &out, &anchor, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_STEP_FAILED);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 3, false, fixture.arena, &read, &anchor, &err), 0);
+	ck_assert(read.verified == STEP_PROOF_FAILED && span_equal_text(read.verify_error, "not so"));
+
+	struct step_message cure = prepare(5, true, 20);
+	struct run_outcome outcome;
+	ck_assert_int_eq(publish(&cure, &outcome, &err), 0);
+	ck_assert(!outcome.run.anchor_due && latest() == 5);
+	/* its delta is built on a failed step, so not even who claims to hold that is led over it */
+	const struct path_message way = path(&(struct run_path_params){.want_latest = true, .has_have = true, .have = 4});
+	ck_assert_uint_eq(way.link_count, 1);
+	ck_assert_int_eq(way.links[0].form.kind, STEP_ANCHOR);
+	struct step_message after = prepare(6, false, 20);
+	publish_ok(&after);
+	ck_assert_uint_eq(path(&(struct run_path_params){.want_latest = true, .has_have = true, .have = 5}).link_count, 1);
+}
+END_TEST
+
+START_TEST(anchors_are_due_when_deltas_pile_up)
+{
+	const size_t anchor_bytes = make_shard("ab", 0).len;
+	struct step_message step = prepare(0, true, 0);
+	publish_ok(&step);
+	step = prepare(1, false, anchor_bytes / 4);
+	publish_ok(&step);
+	ck_assert(!the_run().anchor_due);
+	step = prepare(2, false, anchor_bytes / 4);
+	struct error err = {0};
+	struct run_outcome outcome;
+	ck_assert_int_eq(publish(&step, &outcome, &err), 0);
+	ck_assert(outcome.run.anchor_due && the_run().anchor_due);
+	ck_assert_int_eq(publish(&step, &outcome, &err), 0);
+	ck_assert(outcome.already && outcome.run.anchor_due);
+	step = prepare(3, true, 0);
+	publish_ok(&step);
+	ck_assert(!the_run().anchor_due);
+	for (unsigned i = 4; i < 68; i++) { /* 64 deltas that change nothing */
+		step = make_step(i);
+		step.forms[0] = (struct step_form){.kind = STEP_DELTA, .format = span_text("trl-gap")};
+		step.form_count = 1;
+		publish_ok(&step);
+	}
+	ck_assert(!the_run().anchor_due);
+	step = make_step(68);
+	step.forms[0] = (struct step_form){.kind = STEP_DELTA, .format = span_text("trl-gap")};
+	step.form_count = 1;
+	publish_ok(&step);
+	ck_assert(the_run().anchor_due);
+}
+END_TEST
+
 START_TEST(paths_are_the_cheapest)
 {
 	const size_t anchor_bytes = make_shard("ab", 0).len;
@@ -801,6 +889,8 @@ Suite *test_run_suite(void)
 	tcase_add_test(tests, runs_are_listed_in_order);
 	tcase_add_test(tests, steps_0_and_1_on_their_way_together);
 	tcase_add_test(tests, publishing_wakes_who_waits);
+	tcase_add_test(tests, failed_steps_leave_every_path);
+	tcase_add_test(tests, anchors_are_due_when_deltas_pile_up);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

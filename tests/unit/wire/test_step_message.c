@@ -408,6 +408,33 @@ START_TEST(form_bytes_are_the_sum_and_never_wrap)
 }
 END_TEST
 
+START_TEST(proof_goes_both_ways)
+{
+	static const enum step_proof proofs[] = {STEP_PROOF_NONE, STEP_PROOF_PENDING, STEP_PROOF_OK, STEP_PROOF_FAILED};
+	for (size_t i = 0; i < sizeof proofs / sizeof proofs[0]; i++) {
+		struct buffer text;
+		buffer_init(&text, 64 * 1024);
+		check_parses(request);
+		ck_assert(step.verified == STEP_PROOF_NONE && step.verify_error.len == 0 && !step.anchor_due);
+		const struct digest128 content = step_message_content_digest(&step);
+		step.verified = proofs[i];
+		step.verify_error = span_text(proofs[i] == STEP_PROOF_FAILED ? "not so" : "");
+		step.anchor_due = proofs[i] == STEP_PROOF_FAILED;
+		step_message_print(&step, NULL, true, &text);
+		check_parses(buffer_text(&text));
+		ck_assert(step.verified == proofs[i] && step.anchor_due == (proofs[i] == STEP_PROOF_FAILED));
+		ck_assert(span_equal_text(step.verify_error, proofs[i] == STEP_PROOF_FAILED ? "not so" : ""));
+		const struct digest128 again = step_message_content_digest(&step);
+		ck_assert(digest128_equal(&content, &again)); /* a republish need not know it */
+		buffer_release(&text);
+	}
+	char *const odd = message_text_replace(request, "\"step\":5", "\"step\":5,\"verified\":\"maybe\"");
+	ck_assert_int_eq(step_message_parse(span_text(odd), arena, &step, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	free(odd);
+}
+END_TEST
+
 Suite *test_step_message_suite(void);
 Suite *test_step_message_suite(void)
 {
@@ -434,6 +461,7 @@ Suite *test_step_message_suite(void)
 	tcase_add_test(tc, collected_steps_have_no_forms);
 	tcase_add_test(tc, base_is_the_step_before);
 	tcase_add_test(tc, form_bytes_are_the_sum_and_never_wrap);
+	tcase_add_test(tc, proof_goes_both_ways);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

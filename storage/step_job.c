@@ -1,0 +1,8 @@
+#include "storage/step_job.h"
+
+const struct step_job_kind *const step_job_kinds[] = {NULL};
+
+int step_work_stopped(struct error *const err)
+{
+	return error_set(err, ERROR_BUSY, "The server is stopping.");
+}

@@ -1,0 +1,317 @@
+/* The catalog is the queue; what is asked for stands before it, in memory alone: whoever asked and still wants it asks again after a restart. */
+#include "storage/step_worker.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/memory.h"
+#include "storage/step_watch.h"
+#include "storage/store_internal.h"
+
+enum {
+	ASKED_MAX = 64,
+	ASIDE_MAX = 64,
+	ASIDE_MS = 60 * 1000,
+	PAUSE_BYTES = 1024 * 1024
+};
+
+/* A job that failed, and when it may be tried again. */
+struct aside {
+	struct step_job job;
+	int64_t until_ms;
+	struct error error;
+};
+
+struct step_worker {
+	struct step_work work; /* first: spend finds the rest by it */
+	struct step_worker_options options;
+	const struct clock_source *clock; /* real time, whatever the store's clock says */
+	pthread_t thread;
+	_Atomic bool stopping;
+	struct lock lock;
+	struct lock_condition changed;
+	struct lock_condition settled;
+	struct step_job asked[ASKED_MAX]; /* guarded by lock, as all below; the first one stays here while it runs */
+	size_t asked_count;
+	struct aside aside[ASIDE_MAX];
+	size_t aside_count;
+	bool kicked;
+	bool settling; /* somebody waits in step_worker_settle */
+	uint64_t spent;  /* bytes since the last pause */
+};
+
+static bool same_job(const struct step_job *const a, const struct step_job *const b)
+{
+	return a->kind == b->kind && a->id == b->id && a->from == b->from;
+}
+
+/* The job when it was put aside and its time has not come. */
+static const struct aside *find_aside(struct step_worker *const worker, const struct step_job *const job)
+{
+	lock_assert_held(&worker->lock);
+	for (size_t i = 0; i < worker->aside_count; i++)
+		if (same_job(&worker->aside[i].job, job))
+			return &worker->aside[i];
+	return NULL;
+}
+
+/* Takes those off whose time has come; gives the milliseconds until the next one's does, 0 when there is none. */
+static int64_t review_aside(struct step_worker *const worker)
+{
+	const int64_t now = worker->clock->monotonic_ms(worker->clock);
+	int64_t next = 0;
+	lock_assert_held(&worker->lock);
+	for (size_t i = worker->aside_count; i-- > 0;) {
+		const int64_t left = worker->aside[i].until_ms - now;
+		if (left <= 0)
+			worker->aside[i] = worker->aside[--worker->aside_count];
+		else if (next == 0 || left < next)
+			next = left;
+	}
+	return next;
+}
+
+static void put_aside(struct step_worker *const worker, const struct step_job *const job, const struct error *const err)
+{
+	const int64_t until = worker->clock->monotonic_ms(worker->clock) + ASIDE_MS;
+	lock_enter(&worker->lock);
+	if (find_aside(worker, job) == NULL && worker->aside_count < ASIDE_MAX)
+		worker->aside[worker->aside_count++] = (struct aside){*job, until, *err};
+	lock_leave(&worker->lock);
+}
+
+static bool spend(struct step_work *const work, const uint64_t bytes)
+{
+	struct step_worker *const worker = (struct step_worker *)work;
+	const uint64_t rate = worker->options.bytes_per_second;
+	if (rate == 0)
+		return !atomic_load(&worker->stopping);
+	lock_enter(&worker->lock);
+	worker->spent += bytes;
+	if (worker->spent >= PAUSE_BYTES) {
+		const int64_t until = worker->clock->monotonic_ms(worker->clock) + (int64_t)(worker->spent * 1000 / rate);
+		worker->spent = 0;
+		for (int64_t left = 1; left > 0 && !atomic_load(&worker->stopping); left = until - worker->clock->monotonic_ms(worker->clock))
+			lock_wait_for(&worker->lock, &worker->changed, left);
+	}
+	lock_leave(&worker->lock);
+	return !atomic_load(&worker->stopping);
+}
+
+static int find_of_kind(struct step_worker *const worker, struct db *const db, const struct step_job_kind *const kind,
+	struct step_job *const out, struct error *const err)
+{
+	int64_t after = 0;
+	int found;
+	do {
+		*out = (struct step_job){.kind = kind};
+		found = kind->find_next == NULL ? 0 : kind->find_next(db, after, out, err);
+		out->kind = kind;
+		after = out->id;
+		lock_enter(&worker->lock);
+		const bool passed = found == 1 && find_aside(worker, out) != NULL;
+		lock_leave(&worker->lock);
+		if (!passed)
+			return found;
+	} while (!atomic_load(&worker->stopping));
+	return 0;
+}
+
+static int find_job(struct step_worker *const worker, struct step_job *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(worker->work.store, err);
+	if (db == NULL)
+		return -1;
+	int found = 0;
+	for (size_t i = 0; step_job_kinds[i] != NULL && found == 0; i++)
+		found = find_of_kind(worker, db, step_job_kinds[i], out, err);
+	store_reader_give(worker->work.store, db);
+	return found;
+}
+
+/* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. */
+static int next_job(struct step_worker *const worker, const bool looks, struct step_job *const out, bool *const out_asked,
+	struct error *const err)
+{
+	lock_enter(&worker->lock);
+	*out_asked = worker->asked_count > 0;
+	const bool is_full = worker->aside_count == ASIDE_MAX; /* what fails next could not be kept apart */
+	if (*out_asked)
+		*out = worker->asked[0];
+	lock_leave(&worker->lock);
+	if (*out_asked)
+		return 1;
+	return looks && !is_full ? find_job(worker, out, err) : 0;
+}
+
+static void end_asked(struct step_worker *const worker)
+{
+	lock_enter(&worker->lock);
+	worker->asked_count--;
+	for (size_t i = 0; i < worker->asked_count; i++)
+		worker->asked[i] = worker->asked[i + 1];
+	lock_leave(&worker->lock);
+	step_watch_published(store_step_watch(worker->work.store), span_of(NULL, 0), step_worker_waiters());
+}
+
+static void tell_failure(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
+{
+	struct log *const log = store_log(worker->work.store);
+	if (job != NULL)
+		error_wrap(err, "background work '%s' on step %llu of run %lld", job->kind->name, (unsigned long long)job->step,
+			(long long)job->run);
+	if (log != NULL)
+		log_failure(log, LOG_WARNING, NULL, "step_work_failed", err);
+}
+
+static void run_job(struct step_worker *const worker, const struct step_job *const job, const bool is_asked)
+{
+	struct error err = {0};
+	if (job->kind->run(&worker->work, job, &err) != 0 && !atomic_load(&worker->stopping)) {
+		put_aside(worker, job, &err);
+		tell_failure(worker, job, &err);
+	}
+	if (is_asked)
+		end_asked(worker);
+}
+
+static void work_through(struct step_worker *const worker, const bool looks)
+{
+	struct step_job job;
+	struct error err = {0};
+	bool is_asked = false;
+	int found = 1;
+	while (found == 1 && !atomic_load(&worker->stopping)) {
+		found = next_job(worker, looks, &job, &is_asked, &err);
+		if (found == 1)
+			run_job(worker, &job, is_asked);
+	}
+	if (found < 0)
+		tell_failure(worker, NULL, &err); /* looked for again with the next publish */
+}
+
+/* Until there may be something to do. */
+static void wait_for_work(struct step_worker *const worker)
+{
+	lock_assert_held(&worker->lock);
+	while (!worker->kicked && worker->asked_count == 0 && !atomic_load(&worker->stopping)) {
+		const size_t aside = worker->aside_count;
+		const int64_t left = review_aside(worker);
+		if (worker->aside_count < aside)
+			return;
+		if (left > 0)
+			lock_wait_for(&worker->lock, &worker->changed, left);
+		else
+			lock_wait(&worker->lock, &worker->changed);
+	}
+}
+
+static void *run(void *const argument)
+{
+	struct step_worker *const worker = argument;
+	lock_enter(&worker->lock);
+	while (!atomic_load(&worker->stopping)) {
+		wait_for_work(worker);
+		const bool settles = worker->settling;
+		worker->kicked = false;
+		lock_leave(&worker->lock);
+		work_through(worker, worker->options.enabled || settles);
+		lock_enter(&worker->lock);
+		if (settles && !worker->kicked) {
+			worker->settling = false;
+			lock_broadcast(&worker->settled);
+		}
+	}
+	worker->settling = false;
+	lock_broadcast(&worker->settled);
+	lock_leave(&worker->lock);
+	return NULL;
+}
+
+struct step_worker *step_worker_start(struct store *const store, const struct step_worker_options *const options)
+{
+	struct step_worker *const worker = memory_new(sizeof(*worker));
+	worker->options = *options;
+	worker->work = (struct step_work){.store = store, .threads = options->threads == 0 ? 1 : options->threads, .spend = spend};
+	worker->clock = clock_system();
+	worker->kicked = options->enabled;
+	atomic_init(&worker->stopping, false);
+	lock_init(&worker->lock, LOCK_CONTROL);
+	lock_condition_init(&worker->changed);
+	lock_condition_init(&worker->settled);
+	lock_thread_start(&worker->thread, "step_worker", run, worker);
+	return worker;
+}
+
+void step_worker_quiesce(struct step_worker *const worker)
+{
+	lock_enter(&worker->lock);
+	atomic_store(&worker->stopping, true);
+	lock_broadcast(&worker->changed);
+	lock_leave(&worker->lock);
+}
+
+void step_worker_stop(struct step_worker *const worker)
+{
+	if (worker == NULL)
+		return;
+	step_worker_quiesce(worker);
+	pthread_join(worker->thread, NULL);
+	lock_condition_release(&worker->settled);
+	lock_condition_release(&worker->changed);
+	lock_release(&worker->lock);
+	free(worker);
+}
+
+void step_worker_kick(struct step_worker *const worker)
+{
+	lock_enter(&worker->lock);
+	worker->kicked = true;
+	lock_signal(&worker->changed);
+	lock_leave(&worker->lock);
+}
+
+static int queue_asked(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
+{
+	lock_assert_held(&worker->lock);
+	review_aside(worker);
+	const struct aside *const failed = find_aside(worker, job);
+	if (failed != NULL) {
+		*err = failed->error;
+		return -1;
+	}
+	for (size_t i = 0; i < worker->asked_count; i++)
+		if (same_job(&worker->asked[i], job))
+			return 0;
+	if (worker->asked_count == ASKED_MAX || atomic_load(&worker->stopping))
+		return error_set(err, ERROR_BUSY, "The server has too much of this kind to do, or is stopping: ask again later.");
+	worker->asked[worker->asked_count++] = *job;
+	lock_signal(&worker->changed);
+	return 0;
+}
+
+int step_worker_ask(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
+{
+	lock_enter(&worker->lock);
+	const int result = queue_asked(worker, job, err);
+	lock_leave(&worker->lock);
+	return result;
+}
+
+struct span step_worker_waiters(void)
+{
+	return span_text("asked");
+}
+
+void step_worker_settle(struct step_worker *const worker, size_t *const out_failed)
+{
+	lock_enter(&worker->lock);
+	worker->kicked = true;
+	worker->settling = true;
+	lock_broadcast(&worker->changed);
+	while (worker->settling)
+		lock_wait(&worker->lock, &worker->settled);
+	*out_failed = worker->aside_count;
+	lock_leave(&worker->lock);
+}
