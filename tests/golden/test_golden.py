@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
+from tests.golden import history
 from tests.support.checkpoints import sha256
 from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
 from tests.support.signer import Signer
@@ -132,6 +133,10 @@ class Store(Golden):
         self.assertEqual(self.get(outside, token=None, headers=signed(outside, reader)).status, 403)
         self.assertEqual(self.get(outside, token=None, headers=signed(outside, self.expected['root'])).status, 200)
         self.assertEqual(self.expected['root']['token'], ROOT_TOKEN)
+
+    def test_versions_and_uploads(self):
+        if 'history' in self.expected:
+            history.check(self, self.daemon, self.expected['history'])
 
     def test_rebuilt_chunk_index_finds_old_chunks(self):
         known = self.expected['objects']['large text']
