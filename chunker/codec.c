@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "chunker/byte_planes.h"
+#include "base/byte_planes.h"
 #include "chunker/chunk.h"
 #include "chunker/codec_lz4.h"
 #include "chunker/codec_planes.h"

@@ -4,7 +4,7 @@
 #define CHUNKER_CODEC_PLANES_H
 
 #include "base/compress.h"
-#include "chunker/byte_planes.h"
+#include "base/byte_planes.h"
 
 enum {
 	CODEC_PLANES_HEADER_BYTES = 3, /* per plane */

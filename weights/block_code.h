@@ -11,7 +11,7 @@
 
 enum {
 	BLOCK_CODE_ELEMENTS = 1 << 20,
-	BLOCK_CODE_HEADER_MAX = 192 /* no header is longer; a parser may be given less when the block ends before */
+	BLOCK_CODE_HEADER_MAX = 60 /* no header is longer */
 };
 
 struct block_code_context;

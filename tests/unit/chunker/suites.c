@@ -7,7 +7,6 @@ Suite *test_gear_suite(void);
 Suite *test_chunk_hash_suite(void);
 Suite *test_merkle_suite(void);
 Suite *test_chunk_stream_suite(void);
-Suite *test_byte_planes_suite(void);
 Suite *test_codec_lz4_suite(void);
 Suite *test_codec_planes_suite(void);
 Suite *test_codec_trial_suite(void);
@@ -19,7 +18,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_chunk_hash_suite,
 	test_merkle_suite,
 	test_chunk_stream_suite,
-	test_byte_planes_suite,
 	test_codec_lz4_suite,
 	test_codec_planes_suite,
 	test_codec_trial_suite,

@@ -8,6 +8,8 @@ Suite *test_safetensors_suite(void);
 Suite *test_element_scan_suite(void);
 Suite *test_index_code_suite(void);
 Suite *test_tensor_changes_suite(void);
+Suite *test_gap_code_suite(void);
+Suite *test_block_code_suite(void);
 Suite *test_parallel_suite(void);
 Suite *test_schema_suite(void);
 Suite *test_checkpoint_suite(void);
@@ -22,6 +24,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_element_scan_suite,
 	test_index_code_suite,
 	test_tensor_changes_suite,
+	test_gap_code_suite,
+	test_block_code_suite,
 	test_parallel_suite,
 	test_schema_suite,
 	test_checkpoint_suite,

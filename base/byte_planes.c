@@ -1,6 +1,6 @@
 /* Whole blocks of elements go through loops of fixed length over arrays that do not overlap: the form that compilers turn into
  * vector code. What remains goes byte by byte. */
-#include "chunker/byte_planes.h"
+#include "base/byte_planes.h"
 
 #include "base/error.h"
 
@@ -55,14 +55,31 @@ static void join_block4(const uint8_t *const planes[BYTE_PLANES_MAX], const size
 	}
 }
 
+/* Of any width: what is rare may go element by element. */
+static void split_elements(const uint8_t *const from, const size_t width, const size_t elements, uint8_t *const planes[BYTE_PLANES_MAX])
+{
+	for (size_t plane = 0; plane < width; plane++)
+		for (size_t i = 0; i < elements; i++)
+			planes[plane][i] = from[width * i + plane];
+}
+
+static void join_elements(const uint8_t *const planes[BYTE_PLANES_MAX], const size_t width, const size_t elements, uint8_t *const into)
+{
+	for (size_t plane = 0; plane < width; plane++)
+		for (size_t i = 0; i < elements; i++)
+			into[width * i + plane] = planes[plane][i];
+}
+
 void byte_planes_split(const struct span content, const size_t width, uint8_t *const into)
 {
-	ASSERT(width == 2 || width == 4);
+	ASSERT(width == 1 || width == 2 || width == 4 || width == 8);
 	uint8_t *planes[BYTE_PLANES_MAX] = {into};
 	for (size_t plane = 1; plane < width; plane++)
 		planes[plane] = planes[plane - 1] + byte_planes_length(content.len, width, plane - 1);
 	const size_t whole = content.len / (BLOCK * width) * BLOCK;
-	for (size_t at = 0; at < whole; at += BLOCK) {
+	if (width == 1 || width == 8)
+		split_elements(content.data, width, whole, planes);
+	for (size_t at = 0; at < whole && (width == 2 || width == 4); at += BLOCK) {
 		if (width == 2)
 			split_block2(content.data + 2 * at, planes[0] + at, planes[1] + at);
 		else
@@ -74,9 +91,11 @@ void byte_planes_split(const struct span content, const size_t width, uint8_t *c
 
 void byte_planes_join(const uint8_t *const planes[BYTE_PLANES_MAX], const size_t width, uint8_t *const into, const size_t len)
 {
-	ASSERT(width == 2 || width == 4);
+	ASSERT(width == 1 || width == 2 || width == 4 || width == 8);
 	const size_t whole = len / (BLOCK * width) * BLOCK;
-	for (size_t at = 0; at < whole; at += BLOCK) {
+	if (width == 1 || width == 8)
+		join_elements(planes, width, whole, into);
+	for (size_t at = 0; at < whole && (width == 2 || width == 4); at += BLOCK) {
 		if (width == 2)
 			join_block2(planes[0] + at, planes[1] + at, into + 2 * at);
 		else

@@ -1,11 +1,11 @@
 /* Bytes of `width`-byte elements regrouped: first every element's byte 0, then every byte 1 and so on. Element boundaries need not
- * be known: byte i goes to plane i % width, so an uneven tail goes to the first planes. Widths 2 and 4. Any thread. */
-#ifndef CHUNKER_BYTE_PLANES_H
-#define CHUNKER_BYTE_PLANES_H
+ * be known: byte i goes to plane i % width, so an uneven tail goes to the first planes. Widths 1, 2, 4 and 8. Any thread. */
+#ifndef BASE_BYTE_PLANES_H
+#define BASE_BYTE_PLANES_H
 
 #include "base/span.h"
 
-enum { BYTE_PLANES_MAX = 4 };
+enum { BYTE_PLANES_MAX = 8 };
 
 /* Bytes of plane `plane` when `len` bytes are split. */
 size_t byte_planes_length(size_t len, size_t width, size_t plane);

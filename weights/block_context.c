@@ -1,0 +1,78 @@
+#include "weights/block_context.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+struct block_code_context *block_code_context_new(void)
+{
+	struct block_code_context *const context = memory_new(sizeof *context);
+	context->compressor = compressor_new();
+	context->way = ulp_way(BLOCK_CODE_BEST);
+	return context;
+}
+
+void block_code_context_free(struct block_code_context *const context)
+{
+	if (context == NULL)
+		return;
+	compressor_free(context->compressor);
+	free(context->keys);
+	free(context->gaps);
+	free(context->found_steps);
+	free(context->steps);
+	free(context->words);
+	free(context->scratch);
+	free(context->payloads[0]);
+	free(context->payloads[1]);
+	free(context);
+}
+
+bool block_code_context_use(struct block_code_context *const context, const enum block_code_path path)
+{
+	const struct ulp_way *const way = ulp_way(path);
+	if (way != NULL)
+		context->way = way;
+	return way != NULL;
+}
+
+size_t block_context_payload_room(const size_t bytes)
+{
+	return bytes + bytes / 2 + 256;
+}
+
+/* Nothing in it is to be kept. */
+static void *renew(void *const old, const size_t count, const size_t bytes)
+{
+	free(old);
+	return memory_new_array(count, bytes);
+}
+
+static void need_elements(struct block_code_context *const context, const size_t elements)
+{
+	const size_t room = elements + ULP_SCAN_GROUP;
+	context->elements = elements;
+	context->keys = renew(context->keys, room, sizeof *context->keys);
+	context->gaps = renew(context->gaps, room, sizeof *context->gaps);
+	context->found_steps = renew(context->found_steps, room, sizeof *context->found_steps);
+	context->steps = renew(context->steps, room, sizeof *context->steps);
+}
+
+void block_context_need(struct block_code_context *const context, const size_t elements, const size_t bytes)
+{
+	if (elements > context->elements)
+		need_elements(context, elements);
+	if (bytes <= context->bytes)
+		return;
+	context->bytes = bytes;
+	context->words = renew(context->words, bytes, 1);
+	context->scratch = renew(context->scratch, bytes, 1);
+	for (size_t i = 0; i < 2; i++)
+		context->payloads[i] = renew(context->payloads[i], block_context_payload_room(bytes), 1);
+}
+
+struct word_code block_context_words(const struct block_code_context *const context, const enum dtype dtype)
+{
+	const struct plane_code planes = {.compressor = context->compressor, .scratch = context->scratch, .width = block_word_bytes(dtype)};
+	return (struct word_code){.planes = planes, .gaps = context->gaps, .words = context->words};
+}
