@@ -34,4 +34,25 @@ ALTER TABLE runs ADD COLUMN settings BLOB;
 
 -- Publishing: parts of large steps, webhooks, hot-load.
 
--- Views and adopted runs.
+-- Views and adopted runs. runs.adopts: 1 when what a foreign trainer puts becomes a step; runs.hot_load: the deployment whose hot-loads do. Both repeat
+-- settings, so that they are found without reading them all. An adoption is a foreign publish: state 0 waits, 1 is a step, 2 failed; objects: the key,
+-- or the beginning of the keys, of what it brought; base: the identity that it says it builds on, NULL when it does not say.
+ALTER TABLE runs ADD COLUMN adopts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN hot_load BLOB;
+CREATE INDEX runs_adopting ON runs (bucket) WHERE adopts = 1;
+CREATE UNIQUE INDEX runs_hot_load ON runs (hot_load) WHERE hot_load IS NOT NULL;
+CREATE TABLE adoptions (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	run INTEGER NOT NULL,
+	identity BLOB NOT NULL,
+	convention INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	objects BLOB NOT NULL,
+	base BLOB,
+	step INTEGER,
+	error BLOB,
+	created_ms INTEGER NOT NULL,
+	UNIQUE (run, identity)
+);
+CREATE INDEX adoptions_waiting ON adoptions (id) WHERE state = 0;
+CREATE INDEX adoptions_step ON adoptions (run, step) WHERE step IS NOT NULL;
