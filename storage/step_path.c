@@ -8,7 +8,7 @@
 #include "storage/step_plan.h"
 
 /* What is still done on a reactor: about a millisecond. */
-enum { QUICK_ROWS = 256, QUICK_LINKS = 4 };
+enum { QUICK_ROWS = 256, QUICK_LINKS = 3 };
 
 struct walk {
 	struct db *db;
