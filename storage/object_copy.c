@@ -1,6 +1,6 @@
 /* start --[another checksum: a helper reads the source]--> change queued --apply: source and conditions judged, rows written--> done
  *
- * Segments are shared, inline bytes copied. The source is held before the copy is pushed: a copy onto itself may remove it. */
+ * Segments are shared, inline bytes and recipes copied. The source is held before the copy is pushed: a copy onto itself may remove it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,12 +8,13 @@
 #include "base/random.h"
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
+#include "storage/derived_row.h"
 #include "storage/header_blob.h"
 #include "storage/object_internal.h"
 #include "storage/part.h"
 #include "storage/store_internal.h"
 
-enum { COPY_ARENA_BYTES = 256 * 1024 };
+enum { COPY_ARENA_BYTES = 256 * 1024, HELD_DERIVATION = 0 /* no version's number */ };
 
 struct object_copy {
 	struct change change;  /* first */
@@ -85,12 +86,19 @@ static int push_copy(struct object_copy *const copy, struct db *const db, const 
 	const struct version *const source, const struct version *const current, struct error *const err)
 {
 	const bool is_inline = source->kind == VERSION_INLINE;
+	const bool is_derived = source->kind == VERSION_DERIVED;
 	struct span bytes = {0};
-	if (is_inline ? load_inline(copy, db, source, &bytes, err) != 0 : part_set_share(db, source->part_set, err) != 0)
+	if (is_inline && load_inline(copy, db, source, &bytes, err) != 0)
+		return -1;
+	if (is_derived && derived_row_share(db, source->sequence, HELD_DERIVATION, err) != 0)
+		return -1;
+	if (!is_inline && !is_derived && part_set_share(db, source->part_set, err) != 0)
 		return -1;
 	fill_version(copy, source, bucket->id);
 	if (version_push(db, bucket->versioning, current, &copy->version, err) != 0)
 		return -1;
+	if (is_derived)
+		return derived_row_move(db, HELD_DERIVATION, copy->version.sequence, err);
 	return is_inline ? part_inline_add(db, copy->version.sequence, bytes, err) : 0;
 }
 

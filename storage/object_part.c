@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include "storage/derived_parts.h"
+#include "storage/derived_row.h"
 #include "storage/object_internal.h"
 #include "storage/upload_set.h"
 
@@ -42,7 +44,25 @@ static int load_map(struct db *const db, const struct object *const object, stru
 	return got;
 }
 
-static int find_part(struct db *const db, const struct object *const object, const uint32_t number, struct object_part *const out,
+/* 1: the version was swapped, and these are its parts until the statement is reset. 0: it has a part set. */
+static int load_swapped(struct db *const db, const struct object *const object, struct span *const out, struct db_statement **const out_statement,
+	struct error *const err)
+{
+	struct version version;
+	const int found = version_find_sequence(db, object->sequence, NULL, &version, err);
+	if (found != 1)
+		return found == 0 ? object_no_key(object->key, err) : -1;
+	if (version.kind != VERSION_DERIVED)
+		return 0;
+	if (derived_row_parts(db, version.sequence, version.contents, out, out_statement, err) != 0)
+		return -1;
+	if (derived_parts_are_sound(*out))
+		return 1;
+	db_reset(*out_statement);
+	return error_set(err, ERROR_CORRUPT, "%s: the parts of version %lld are damaged.", db_path(db), (long long)version.sequence);
+}
+
+static int find_mapped(struct db *const db, const struct object *const object, const uint32_t number, struct object_part *const out,
 	struct error *const err)
 {
 	struct version version;
@@ -60,6 +80,22 @@ static int find_part(struct db *const db, const struct object *const object, con
 	}
 	db_reset(statement);
 	return result;
+}
+
+static int find_part(struct db *const db, const struct object *const object, const uint32_t number, struct object_part *const out,
+	struct error *const err)
+{
+	struct span parts;
+	struct db_statement *statement = NULL;
+	const int swapped = load_swapped(db, object, &parts, &statement, err);
+	if (swapped != 1)
+		return swapped < 0 ? -1 : find_mapped(db, object, number, out, err);
+	const size_t index = derived_parts_find(parts, number);
+	*out = (struct object_part){.number = 0};
+	if (index < derived_parts_count(parts))
+		*out = derived_parts_entry(parts, index, object->checksum.algorithm);
+	db_reset(statement);
+	return out->number == number ? 0 : no_part(object, number, err);
 }
 
 int object_find_part(struct store *const store, const struct object *const object, const uint32_t number, struct object_part *const out,
@@ -89,7 +125,12 @@ struct page {
 	bool truncated;
 };
 
-static int list_parts(struct db *const db, const struct object *const object, struct arena *const arena, struct page *const page,
+static int no_memory(struct error *const err)
+{
+	return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing the parts of an object.");
+}
+
+static int list_mapped(struct db *const db, const struct object *const object, struct arena *const arena, struct page *const page,
 	struct error *const err)
 {
 	struct version version;
@@ -104,7 +145,7 @@ static int list_parts(struct db *const db, const struct object *const object, st
 	page->parts = arena_take_array(arena, count + 1, sizeof(*page->parts));
 	page->truncated = count < left;
 	if (page->parts == NULL)
-		result = error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing the parts of an object.");
+		result = no_memory(err);
 	for (; result == 0 && page->count < count; page->count++) {
 		const struct part_map_entry entry = part_map_entry(map, first + page->count);
 		result = read_part(db, &version, &entry, &page->parts[page->count], err);
@@ -113,11 +154,39 @@ static int list_parts(struct db *const db, const struct object *const object, st
 	return result;
 }
 
+static int list_swapped(const struct span parts, const struct object *const object, struct arena *const arena, struct page *const page,
+	struct error *const err)
+{
+	const size_t first = page->after == UINT32_MAX ? derived_parts_count(parts) : derived_parts_find(parts, page->after + 1);
+	const size_t left = derived_parts_count(parts) - first;
+	const size_t count = left < page->limit ? left : page->limit;
+	page->parts = arena_take_array(arena, count + 1, sizeof(*page->parts));
+	page->truncated = count < left;
+	if (page->parts == NULL)
+		return no_memory(err);
+	for (; page->count < count; page->count++)
+		page->parts[page->count] = derived_parts_entry(parts, first + page->count, object->checksum.algorithm);
+	return 0;
+}
+
+static int list_parts(struct db *const db, const struct object *const object, struct arena *const arena, struct page *const page,
+	struct error *const err)
+{
+	struct span parts;
+	struct db_statement *statement = NULL;
+	const int swapped = load_swapped(db, object, &parts, &statement, err);
+	if (swapped != 1)
+		return swapped < 0 ? -1 : list_mapped(db, object, arena, page, err);
+	const int result = list_swapped(parts, object, arena, page, err);
+	db_reset(statement);
+	return result;
+}
+
 static int list_single(const struct object *const object, struct arena *const arena, struct page *const page, struct error *const err)
 {
 	page->parts = arena_take_array(arena, 1, sizeof(*page->parts));
 	if (page->parts == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing the parts of an object.");
+		return no_memory(err);
 	page->parts[0] = whole(object);
 	page->count = page->after == 0 && page->limit > 0 ? 1 : 0;
 	page->truncated = page->after == 0 && page->limit == 0;

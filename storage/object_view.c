@@ -5,6 +5,8 @@
 
 #include "base/memory.h"
 #include "storage/assemble.h"
+#include "storage/derived_body.h"
+#include "storage/derived_row.h"
 #include "storage/object_internal.h"
 #include "storage/part.h"
 
@@ -88,6 +90,21 @@ static struct body_source *open_segments(struct object_view *const view, const u
 	return source;
 }
 
+static struct body_source *open_derived(struct object_view *const view, const uint64_t offset, const uint64_t length, struct error *const err)
+{
+	const struct version *const version = &view->version;
+	const struct derived_body_params params = {
+		.store = view->store,
+		.db = view->db,
+		.recipe = derived_row_load(view->db, version->sequence, version->contents, err),
+		.from = offset,
+		.to = offset + length,
+		.levels = DERIVED_DEPTH_MAX,
+	};
+	struct derived_body *const body = params.recipe == NULL ? NULL : derived_body_open(&params, err);
+	return body == NULL ? NULL : derived_body_source(body, offset, offset + length);
+}
+
 /* The row of `object`, if the view has not just found it. */
 static int load_version(struct object_view *const view, const struct object *const object, struct error *const err)
 {
@@ -117,5 +134,5 @@ struct body_source *object_view_open(struct object_view *const view, const struc
 	}
 	if (version->kind == VERSION_INLINE)
 		return open_inline(view->db, version, offset, length, err);
-	return open_segments(view, offset, length, err);
+	return version->kind == VERSION_DERIVED ? open_derived(view, offset, length, err) : open_segments(view, offset, length, err);
 }

@@ -1,5 +1,5 @@
 /* start --helper: plan--> [helper: read a slice, again and again] --edges stored--> change queued: place, apply --COMMIT--> done
- * A slice at a time, so that other jobs get their turn. The source's packs are held from the plan until the end (invariant 5). */
+ * A slice at a time, so that other jobs get their turn; a derived source has no chunks to refer to, so all of the copy is stored anew. The source's packs are held from the plan until the end (invariant 5). */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +43,8 @@ struct upload_copy {
 	struct body_source *reading;
 	uint64_t at;                  /* bytes read */
 	uint8_t *block;
+	size_t untaken;               /* bytes in it that an edge has not taken yet */
+	atomic_uint resumes;
 	struct md5_stream *md5;       /* NULL: not wanted */
 	struct xxh3_stream *xxh3;
 	struct checksum_stream *checksum;
@@ -130,9 +132,23 @@ static void edge_is_done(void *const owner)
 		upload_call_submit(&copy->call);
 }
 
-static void no_room(void *const owner)
+static void submit_job(struct upload_copy *const copy)
 {
-	(void)owner; /* an edge is less than a chunk: it never waits */
+	helpers_submit(store_helpers(copy->call.store), &copy->lane, &copy->job);
+}
+
+/* An edge that took no more takes more again, and the job that found it so has ended: whichever comes last. */
+static void resume(struct upload_copy *const copy)
+{
+	if (atomic_fetch_add(&copy->resumes, 1) == 0)
+		return;
+	atomic_store(&copy->resumes, 0);
+	submit_job(copy);
+}
+
+static void has_room(void *const owner)
+{
+	resume(owner);
 }
 
 static void finish_edges(struct upload_copy *const copy)
@@ -154,7 +170,7 @@ static int open_edge(struct upload_copy *const copy, struct copy_edge *const edg
 	edge->to = from + bytes;
 	if (bytes == 0)
 		return 0;
-	const struct ingest_options options = {.packs = store_packs(copy->call.store), .never_inline = true, .room = no_room,
+	const struct ingest_options options = {.packs = store_packs(copy->call.store), .never_inline = true, .room = has_room,
 		.done = edge_is_done, .owner = copy};
 	edge->body.ingest = ingest_open(&options, err);
 	return edge->body.ingest == NULL ? -1 : 0;
@@ -247,7 +263,7 @@ static int look_up_digests(struct upload_copy *const copy, struct db *const db, 
 	return result;
 }
 
-/* In a snapshot: what the copy is made of. Inline bytes have no chunk to refer to: all of them are edge. */
+/* In a snapshot: what the copy is made of. Inline bytes and derived ones have no chunk to refer to: all of them are edge. */
 static int load_source(struct upload_copy *const copy, struct db *const db, struct error *const err)
 {
 	struct version version;
@@ -259,7 +275,7 @@ static int load_source(struct upload_copy *const copy, struct db *const db, stru
 		return found < 0 ? -1 : object_no_key(copy->source.key, err);
 	if (copy->offset > version.size || copy->length > version.size - copy->offset)
 		return error_set(err, ERROR_RANGE, "The range lies outside the source object of %llu bytes.", (unsigned long long)version.size);
-	if (version.kind == VERSION_INLINE)
+	if (version.kind == VERSION_INLINE || version.kind == VERSION_DERIVED)
 		return 0;
 	copy->range = (struct part_range){.offset = copy->offset, .length = copy->length};
 	if (part_set_load(db, version.part_set, version.size, version.contents, &copy->range, err) != 0)
@@ -309,44 +325,55 @@ static int plan(struct upload_copy *const copy, struct error *const err)
 	return copy->is_known ? 0 : open_reading(copy, err);
 }
 
-/* What of the bytes [at, at + len) belongs to an edge. */
-static int feed_edge(const struct copy_edge *const edge, const uint64_t at, const struct span bytes, struct error *const err)
+/* What of the bytes [at, at + len) belongs to an edge. An edge that is cut off a chunk never waits; one that is all of the copy may. */
+static enum sink_result feed_edge(const struct copy_edge *const edge, const uint64_t at, const struct span bytes, struct error *const err)
 {
 	const uint64_t from = edge->from > at ? edge->from : at;
 	const uint64_t end = at + bytes.len;
 	const uint64_t to = edge->to < end ? edge->to : end;
 	if (edge->body.ingest == NULL || from >= to)
-		return 0;
-	const enum sink_result result = ingest_write(edge->body.ingest, span_slice(bytes, (size_t)(from - at), (size_t)(to - from)), err);
-	ASSERT(result != SINK_WAIT);
-	return result == SINK_TAKEN ? 0 : -1;
+		return SINK_TAKEN;
+	return ingest_write(edge->body.ingest, span_slice(bytes, (size_t)(from - at), (size_t)(to - from)), err);
 }
 
-static int feed(struct upload_copy *const copy, const struct span bytes, struct error *const err)
+static enum sink_result feed(struct upload_copy *const copy, const struct span bytes, struct error *const err)
 {
+	for (size_t i = 0; i < COPY_EDGES; i++) {
+		const enum sink_result result = feed_edge(&copy->edges[i], copy->at, bytes, err);
+		ASSERT(result != SINK_WAIT || i == 0);
+		if (result != SINK_TAKEN)
+			return result;
+	}
 	if (copy->md5 != NULL)
 		md5_stream_add(copy->md5, bytes);
 	xxh3_stream_add(copy->xxh3, bytes);
 	checksum_stream_add(copy->checksum, bytes);
-	for (size_t i = 0; i < COPY_EDGES; i++)
-		if (feed_edge(&copy->edges[i], copy->at, bytes, err) != 0)
-			return -1;
 	copy->at += bytes.len;
-	return 0;
+	return SINK_TAKEN;
 }
 
-static int read_slice(struct upload_copy *const copy, struct error *const err)
+static int read_block(struct upload_copy *const copy, struct error *const err)
+{
+	const ptrdiff_t got = copy->reading->read(copy->reading, copy->block, COPY_BLOCK_BYTES, err);
+	copy->untaken = got > 0 ? (size_t)got : 0;
+	if (got != 0)
+		return got < 0 ? -1 : 0;
+	return error_set(err, ERROR_CORRUPT, "The source of a copy ended after %llu of %llu bytes.", (unsigned long long)copy->at,
+		(unsigned long long)copy->length);
+}
+
+static enum sink_result read_slice(struct upload_copy *const copy, struct error *const err)
 {
 	for (size_t read = 0; read < COPY_SLICE_BYTES && copy->at < copy->length;) {
-		const ptrdiff_t got = copy->reading->read(copy->reading, copy->block, COPY_BLOCK_BYTES, err);
-		if (got == 0)
-			return error_set(err, ERROR_CORRUPT, "The source of a copy ended after %llu of %llu bytes.", (unsigned long long)copy->at,
-				(unsigned long long)copy->length);
-		if (got < 0 || feed(copy, span_of(copy->block, (size_t)got), err) != 0)
-			return -1;
-		read += (size_t)got;
+		if (copy->untaken == 0 && read_block(copy, err) != 0)
+			return SINK_FAILED;
+		const enum sink_result result = feed(copy, span_of(copy->block, copy->untaken), err);
+		if (result != SINK_TAKEN)
+			return result;
+		read += copy->untaken;
+		copy->untaken = 0;
 	}
-	return 0;
+	return SINK_TAKEN;
 }
 
 static void conclude(struct upload_copy *const copy)
@@ -362,13 +389,20 @@ static void run(struct helper_job *const job)
 {
 	struct upload_copy *const copy = (struct upload_copy *)((uint8_t *)job - offsetof(struct upload_copy, job));
 	struct upload_call *const call = &copy->call;
-	call->failed = (copy->is_planned ? 0 : plan(copy, &call->error)) != 0 || (!copy->is_known && read_slice(copy, &call->error) != 0);
+	enum sink_result result = copy->is_planned || plan(copy, &call->error) == 0 ? SINK_TAKEN : SINK_FAILED;
+	if (result == SINK_TAKEN && !copy->is_known)
+		result = read_slice(copy, &call->error);
+	call->failed = result == SINK_FAILED;
 	if (call->failed) {
 		upload_call_settle(call);
 		return;
 	}
+	if (result == SINK_WAIT) {
+		resume(copy);
+		return;
+	}
 	if (!copy->is_known && copy->at < copy->length) {
-		helpers_submit(store_helpers(call->store), &copy->lane, &copy->job);
+		submit_job(copy);
 		return;
 	}
 	if (!copy->is_known)

@@ -11,7 +11,8 @@
 enum version_kind {
 	VERSION_INLINE = 0,
 	VERSION_SEGMENTS = 1, /* parts of a set */
-	VERSION_SINGLE = 2    /* a set that is one part, of which the version's row says all but the segments */
+	VERSION_SINGLE = 2,   /* a set that is one part, of which the version's row says all but the segments */
+	VERSION_DERIVED = 3   /* a recipe (derived.h): part_set 0 */
 };
 enum version_state {
 	VERSION_HIDDEN = 0,  /* its key does not show it: version_is_pinned */
@@ -44,7 +45,7 @@ struct version {
 	struct span headers;  /* a header_blob */
 	struct span tags;     /* a tag_set */
 	int64_t part_set;     /* 0 for VERSION_INLINE, and in a new VERSION_SINGLE until version_push gave it its own (part.h) */
-	uint64_t contents;    /* sum of the part set or inline bytes */
+	uint64_t contents;    /* sum of the part set, inline bytes or recipe */
 };
 
 /* Each: 1 found, 0 absent, -1 (corrupt when the row's checksum does not match). With `arena` NULL key, headers and tags stay empty. */
@@ -68,12 +69,17 @@ int version_push(struct db *db, enum bucket_versioning versioning, const struct 
 int version_remove(struct db *db, const struct version *version, struct error *err);
 /* A new version that no key shows: it stays while something names it (version_is_pinned). Sets version->sequence, state. */
 int version_add_hidden(struct db *db, struct version *version, struct error *err);
-/* Whether something keeps the version when its key does not: a step, a fold, a derived version that is made of it, or background work. */
+/* Whether something keeps the version when its key does not: a step, a derived version that is made of it, or background work. */
 int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, struct error *err);
 /* What named it does no more: removed unless its key still shows it or it is pinned otherwise. A damaged row stays as it is. */
 int version_unpin(struct db *db, int64_t sequence, struct error *err);
 /* Writes tags and acl of `version` (with all its texts) and the row's checksum anew. */
 int version_update(struct db *db, const struct version *version, struct error *err);
+/* The hidden version becomes the current one of its key, which must show none. precondition otherwise. */
+int version_show(struct db *db, int64_t sequence, struct error *err);
+/* The version's bytes come from elsewhere from here on: writes kind, part_set, contents and digest of `version` (with all its texts). What held them
+ * before is the caller's to drop. */
+int version_replace_contents(struct db *db, const struct version *version, struct error *err);
 /* The digest of a version that had none; it stays what it says, so only the row's checksum changes. */
 int version_set_digest(struct db *db, int64_t sequence, const struct digest128 *digest, struct error *err);
 /* Whether the bucket shows any version, current or older, marker or not. */

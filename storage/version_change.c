@@ -1,5 +1,6 @@
 /* A key that shows any version has exactly one that is current, and that is its newest: whatever removes the current one puts the newest
  * older one in its place. At most one version of a key is the null version. */
+#include "storage/derived_row.h"
 #include "storage/part.h"
 #include "storage/version_internal.h"
 
@@ -20,9 +21,14 @@ static const char SQL_VERSION_OLDER_NULL[] =
 	"SELECT sequence FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND has_id = 0";
 static const char SQL_VERSION_UPDATE[] = "UPDATE versions SET tags = ?2, acl = ?3, checksum = ?4 WHERE sequence = ?1";
 static const char SQL_VERSION_DIGEST[] = "UPDATE versions SET digest = ?2, checksum = ?3 WHERE sequence = ?1";
+static const char SQL_VERSION_SHOW[] =
+	"UPDATE versions SET state = 1, retired_ms = NULL WHERE sequence = ?1 AND state = 0 AND NOT EXISTS"
+	" (SELECT 1 FROM versions o WHERE o.bucket = versions.bucket AND o.key = versions.key AND o.state = 1)";
+static const char SQL_VERSION_CONTENTS[] =
+	"UPDATE versions SET kind = ?2, part_set = ?3, contents = ?4, digest = ?5, checksum = ?6 WHERE sequence = ?1";
 static const char SQL_VERSION_PINNED[] =
 	"SELECT 1 FROM step_objects WHERE version = ?1 UNION ALL SELECT 1 FROM derivation_sources WHERE source = ?1"
-	" UNION ALL SELECT 1 FROM fold_objects WHERE version = ?1 UNION ALL SELECT 1 FROM scratch_versions WHERE version = ?1 LIMIT 1";
+	" UNION ALL SELECT 1 FROM scratch_versions WHERE version = ?1 LIMIT 1";
 static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
 static void bind_bytes(struct db_statement *const statement, const struct version *const version)
@@ -110,7 +116,9 @@ static int find_number(struct db_statement *const statement, int64_t *const out,
 static int drop(struct db *const db, const struct version *const version, struct error *const err)
 {
 	int dropped = 0;
-	if (version->kind != VERSION_INLINE)
+	if (version->kind == VERSION_DERIVED)
+		dropped = derived_row_remove(db, version->sequence, err);
+	else if (version->kind != VERSION_INLINE)
 		dropped = part_set_drop(db, version->part_set, err);
 	else if (!version->is_marker)
 		dropped = part_inline_drop(db, version->sequence, err);
@@ -213,6 +221,29 @@ int version_update(struct db *const db, const struct version *const version, str
 		db_bind_blob(statement, 2, version->tags);
 	db_bind_i64(statement, 3, version->is_public ? VERSION_ACL_PUBLIC_READ : VERSION_ACL_PRIVATE);
 	db_bind_i64(statement, 4, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	return db_execute(statement, err);
+}
+
+int version_show(struct db *const db, const int64_t sequence, struct error *const err)
+{
+	if (run_on_version(db, SQL_VERSION_SHOW, sequence, err) != 0)
+		return -1;
+	return db_changes(db) == 1 ? 0 : error_set(err, ERROR_PRECONDITION, "Version %lld cannot be shown: its key shows another.", (long long)sequence);
+}
+
+int version_replace_contents(struct db *const db, const struct version *const version, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_CONTENTS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version->sequence);
+	db_bind_i64(statement, 2, version->kind);
+	if (version_stored_set(version) != 0)
+		db_bind_i64(statement, 3, version_stored_set(version));
+	db_bind_i64(statement, 4, (int64_t)version->contents);
+	if (version->has_digest)
+		db_bind_blob(statement, 5, span_of(version->digest.bytes, sizeof(version->digest.bytes)));
+	db_bind_i64(statement, 6, (int64_t)version_sum(version, version->key, version->headers, version->tags));
 	return db_execute(statement, err);
 }
 

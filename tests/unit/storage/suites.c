@@ -11,8 +11,6 @@ Suite *test_lifecycle_worker_suite(void);
 Suite *test_object_list_suite(void);
 Suite *test_run_suite(void);
 Suite *test_step_watch_suite(void);
-Suite *test_step_plan_suite(void);
-Suite *test_fold_suite(void);
 Suite *test_store_suite(void);
 Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
@@ -27,6 +25,7 @@ Suite *test_version_change_suite(void);
 Suite *test_object_delete_suite(void);
 Suite *test_object_copy_suite(void);
 Suite *test_scratch_suite(void);
+Suite *test_derived_suite(void);
 Suite *test_part_map_suite(void);
 Suite *test_upload_suite(void);
 Suite *test_upload_kill_suite(void);
@@ -65,8 +64,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_object_list_suite,
 	test_run_suite,
 	test_step_watch_suite,
-	test_step_plan_suite,
-	test_fold_suite,
 	test_store_suite,
 	test_store_kill_suite,
 	test_object_suite,
@@ -81,6 +78,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_object_delete_suite,
 	test_object_copy_suite,
 	test_scratch_suite,
+	test_derived_suite,
 	test_part_map_suite,
 	test_upload_suite,
 	test_upload_kill_suite,

@@ -1,0 +1,236 @@
+#include "storage/derived.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/encode.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "storage/bucket_row.h"
+#include "storage/committer.h"
+#include "storage/derived_body.h"
+#include "storage/derived_parts.h"
+#include "storage/derived_row.h"
+#include "storage/part.h"
+#include "storage/scratch_row.h"
+#include "storage/version.h"
+
+enum { DIGEST_PIECE_BYTES = 1024 * 1024, SWAP_ARENA_BYTES = 256 * 1024, PARTS_MAX_BYTES = 2 * 1024 * 1024 };
+
+struct body_source *derived_open_recipe(struct store *const store, const struct derived_recipe *const recipe, const uint64_t offset,
+	const uint64_t length, struct error *const err)
+{
+	if (recipe->is_unsound || offset > derived_recipe_size(recipe) || length > derived_recipe_size(recipe) - offset) {
+		error_set(err, ERROR_INVALID, "A piece of a recipe lies outside of its source, or the range outside of the recipe.");
+		return NULL;
+	}
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return NULL;
+	struct derived_body *body = NULL;
+	if (db_snapshot_begin(db, err) == 0) {
+		const struct derived_body_params params = {.store = store, .db = db, .recipe = recipe, .is_borrowed = true, .from = offset,
+			.to = offset + length, .levels = DERIVED_DEPTH_MAX};
+		body = derived_body_open(&params, err);
+		db_snapshot_end(db);
+	}
+	store_reader_give(store, db);
+	return body == NULL ? NULL : derived_body_source(body, offset, offset + length);
+}
+
+int derived_recipe_digest(struct store *const store, const struct derived_recipe *const recipe, struct digest128 *const out_digest,
+	struct error *const err)
+{
+	struct body_source *const source = derived_open_recipe(store, recipe, 0, derived_recipe_size(recipe), err);
+	if (source == NULL)
+		return -1;
+	uint8_t *const piece = memory_new(DIGEST_PIECE_BYTES);
+	struct xxh3_stream *const digest = xxh3_stream_new();
+	ptrdiff_t got;
+	while ((got = source->read(source, piece, DIGEST_PIECE_BYTES, err)) > 0)
+		xxh3_stream_add(digest, span_of(piece, (size_t)got));
+	*out_digest = xxh3_stream_result(digest);
+	xxh3_stream_free(digest);
+	free(piece);
+	source->close(source);
+	return got < 0 ? -1 : 0;
+}
+
+/* Judges the sources: *out_depth of a version made of them. They are named from here on, so what held them meanwhile lets go. */
+static int judge_sources(struct db *const db, const struct derived_recipe *const recipe, unsigned *const out_depth, struct error *const err)
+{
+	*out_depth = 1;
+	for (size_t i = 0; i < recipe->source_count; i++) {
+		const struct derived_source *const source = &recipe->sources[i];
+		struct version version;
+		unsigned depth = 0;
+		const int found = version_find_sequence(db, source->version, NULL, &version, err);
+		if (found < 0 || derived_row_depth(db, source->version, &depth, err) != 0)
+			return -1;
+		if (found == 0 || version.is_marker || version.size != source->size)
+			return error_set(err, ERROR_INVALID, "Version %lld, of which an object shall be derived, is gone.", (long long)source->version);
+		if (depth + 1 > *out_depth)
+			*out_depth = depth + 1;
+	}
+	if (*out_depth > DERIVED_DEPTH_MAX)
+		return error_set(err, ERROR_INVALID, "An object cannot be derived more than %d times over.", DERIVED_DEPTH_MAX);
+	return 0;
+}
+
+static int release_sources(struct db *const db, const struct derived_recipe *const recipe, struct error *const err)
+{
+	for (size_t i = 0; i < recipe->source_count; i++)
+		if (scratch_row_release(db, recipe->sources[i].version, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int push(struct db *const db, const struct derived_add *const add, struct version *const version, struct error *const err)
+{
+	enum bucket_versioning versioning;
+	struct version current;
+	if (add->is_hidden)
+		return version_add_hidden(db, version, err);
+	if (bucket_row_versioning(db, add->bucket, &versioning, err) != 0)
+		return -1;
+	const int found = version_find_current(db, add->bucket, add->key, NULL, &current, err);
+	return found < 0 ? -1 : version_push(db, versioning, found == 1 ? &current : NULL, version, err);
+}
+
+static int add_encoded(struct db *const db, const struct derived_add *const add, const struct span bytes, int64_t *const out_version,
+	struct error *const err)
+{
+	unsigned depth;
+	struct version version = {
+		.bucket = add->bucket,
+		.key = add->key,
+		.kind = VERSION_DERIVED,
+		.size = derived_recipe_size(add->recipe),
+		.has_digest = true,
+		.digest = add->digest,
+		.headers = add->headers,
+		.modified_ms = add->modified_ms,
+		.contents = derived_row_contents(bytes, span_of(NULL, 0)),
+	};
+	random_bytes(version.id, VERSION_ID_BYTES);
+	encode_hex(span_of(add->digest.bytes, sizeof(add->digest.bytes)), version.etag);
+	memcpy(version.etag + 2 * sizeof(add->digest.bytes), "-d", sizeof("-d"));
+	if (judge_sources(db, add->recipe, &depth, err) != 0 || push(db, add, &version, err) != 0)
+		return -1;
+	*out_version = version.sequence;
+	if (derived_row_add(db, version.sequence, depth, add->recipe, bytes, span_of(NULL, 0), err) != 0)
+		return -1;
+	return release_sources(db, add->recipe, err);
+}
+
+int derived_add(struct db *const db, const struct derived_add *const add, int64_t *const out_version, struct error *const err)
+{
+	struct buffer bytes;
+	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
+	const int result = derived_recipe_encode(add->recipe, &bytes, err) != 0 ? -1 : add_encoded(db, add, buffer_span(&bytes), out_version, err);
+	buffer_release(&bytes);
+	return result;
+}
+
+static int cannot_swap(const int64_t version, const char *const why, struct error *const err)
+{
+	return error_set(err, ERROR_PRECONDITION, "Version %lld keeps its bytes: %s.", (long long)version, why);
+}
+
+static int judge_swap(struct db *const db, const struct version *const version, const struct derived_recipe *const recipe,
+	const struct digest128 *const digest, struct error *const err)
+{
+	bool is_source = false;
+	if (version->is_marker || (version->kind != VERSION_SEGMENTS && version->kind != VERSION_SINGLE))
+		return cannot_swap(version->sequence, "it has no segments", err);
+	if (version->size != derived_recipe_size(recipe) || (version->has_digest && !digest128_equal(&version->digest, digest)))
+		return cannot_swap(version->sequence, "the recipe makes others", err);
+	if (derived_row_is_source(db, version->sequence, &is_source, err) != 0)
+		return -1;
+	return is_source ? cannot_swap(version->sequence, "others are derived from it", err) : 0;
+}
+
+static int replace(struct db *const db, struct version *const version, const struct derived_recipe *const recipe, const struct digest128 *const digest,
+	const struct span bytes, struct error *const err)
+{
+	unsigned depth;
+	struct buffer parts;
+	const int64_t old_set = version->part_set;
+	buffer_init(&parts, PARTS_MAX_BYTES);
+	int result = judge_sources(db, recipe, &depth, err);
+	if (result == 0)
+		result = derived_parts_collect(db, version, &parts, err);
+	version->kind = VERSION_DERIVED;
+	version->part_set = 0;
+	version->contents = derived_row_contents(bytes, buffer_span(&parts));
+	version->has_digest = true;
+	version->digest = *digest;
+	if (result == 0)
+		result = derived_row_add(db, version->sequence, depth, recipe, bytes, buffer_span(&parts), err);
+	if (result == 0)
+		result = version_replace_contents(db, version, err);
+	if (result == 0)
+		result = part_set_drop(db, old_set, err);
+	buffer_release(&parts);
+	return result != 0 ? -1 : release_sources(db, recipe, err);
+}
+
+static int find_to_swap(struct db *const db, const int64_t version, struct arena *const arena, struct version *const out, struct error *const err)
+{
+	const int found = version_find_sequence(db, version, arena, out, err);
+	if (found == 0)
+		return cannot_swap(version, "it is gone", err);
+	return found < 0 ? -1 : 0;
+}
+
+int derived_swap(struct db *const db, const int64_t version, const struct derived_recipe *const recipe, const struct digest128 *const digest,
+	struct error *const err)
+{
+	struct arena *const arena = arena_new(SWAP_ARENA_BYTES);
+	struct buffer bytes;
+	struct version row;
+	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
+	int result = derived_recipe_encode(recipe, &bytes, err);
+	if (result == 0)
+		result = find_to_swap(db, version, arena, &row, err);
+	if (result == 0)
+		result = judge_swap(db, &row, recipe, digest, err);
+	if (result == 0)
+		result = replace(db, &row, recipe, digest, buffer_span(&bytes), err);
+	buffer_release(&bytes);
+	arena_free(arena);
+	return result;
+}
+
+struct derived_change {
+	struct change change; /* first */
+	const struct derived_add *add; /* NULL: a swap */
+	const struct derived_recipe *recipe;
+	const struct digest128 *digest;
+	int64_t version;
+};
+
+static int apply(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct derived_change *const change = (struct derived_change *)base;
+	if (change->add == NULL)
+		return derived_swap(db, change->version, change->recipe, change->digest, err);
+	if (derived_add(db, change->add, &change->version, err) != 0)
+		return -1;
+	return change->add->is_hidden ? scratch_row_add(db, change->version, err) : 0;
+}
+
+int derived_add_run(struct store *const store, const struct derived_add *const add, int64_t *const out_version, struct error *const err)
+{
+	struct derived_change change = {.change = {.apply = apply}, .add = add};
+	const int result = committer_run(store_committer(store), &change.change, err);
+	*out_version = change.version;
+	return result;
+}
+
+int derived_swap_run(struct store *const store, const int64_t version, const struct derived_recipe *const recipe,
+	const struct digest128 *const digest, struct error *const err)
+{
+	struct derived_change change = {.change = {.apply = apply}, .recipe = recipe, .digest = digest, .version = version};
+	return committer_run(store_committer(store), &change.change, err);
+}

@@ -1,0 +1,155 @@
+#include "tests/unit/storage/derived_fixture.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/scratch.h"
+#include "weights/block_code.h"
+#include "weights/safetensors.h"
+
+static uint64_t next_random(uint64_t *const state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Bits of a number of about 0.01, as weights are. */
+static uint16_t weight_bits(uint64_t *const state)
+{
+	const uint64_t random = next_random(state);
+	const unsigned exponent = 120 - (unsigned)__builtin_ctzll(random | 1024);
+	return (uint16_t)((random >> 48 & 0x8000) | exponent << 7 | (random >> 32 & 0x7f));
+}
+
+static void fill(const struct derived_tensor *const tensor, uint8_t *const bytes)
+{
+	uint64_t state = tensor->begin + 88172645463325252U;
+	for (uint64_t at = tensor->begin; at + 2 <= tensor->end; at += 2) {
+		const uint16_t bits = weight_bits(&state);
+		memcpy(bytes + at, &bits, sizeof(bits));
+	}
+}
+
+static void train(const struct derived_tensor *const tensor, uint8_t *const bytes, const unsigned step)
+{
+	uint64_t state = (tensor->begin + step) * 2862933555777941757U + 3037000493U;
+	for (uint64_t at = tensor->begin; at + 2 <= tensor->end; at += 2) {
+		const uint64_t random = next_random(&state);
+		if (random >> 32 & 0x7f)
+			continue;
+		uint16_t bits;
+		memcpy(&bits, bytes + at, sizeof(bits));
+		bits = (uint16_t)(random & 1 ? bits + 1 : bits - 1);
+		memcpy(bytes + at, &bits, sizeof(bits));
+	}
+}
+
+void derived_checkpoint_make(struct derived_checkpoint *const out, const size_t large, const unsigned step)
+{
+	struct error err = {0};
+	const uint64_t shapes[DERIVED_TENSORS] = {large, 70000, 501, 1000, 3};
+	const enum dtype dtypes[DERIVED_TENSORS] = {DTYPE_BF16, DTYPE_F32, DTYPE_U8, DTYPE_BF16, DTYPE_F64};
+	static const char *const names[DERIVED_TENSORS] = {"large", "float", "bytes", "small", "tiny"};
+	struct safetensors_tensor tensors[DERIVED_TENSORS];
+	for (size_t i = 0; i < DERIVED_TENSORS; i++)
+		tensors[i] = (struct safetensors_tensor){.name = span_text(names[i]), .dtype = dtypes[i], .rank = 1, .shape = &shapes[i],
+			.elements = shapes[i]};
+	const size_t bytes = 2 * large + 400000;
+	buffer_init(&out->bytes, bytes + 100000);
+	ck_assert_int_eq(safetensors_write_header(tensors, DERIVED_TENSORS, NULL, 0, &out->bytes, &err), 0);
+	out->header = out->bytes.len;
+	const uint64_t data = tensors[DERIVED_TENSORS - 1].end;
+	memset(buffer_reserve(&out->bytes, data), 0, data);
+	buffer_commit(&out->bytes, data);
+	for (size_t i = 0; i < DERIVED_TENSORS; i++) {
+		out->tensors[i] = (struct derived_tensor){tensors[i].dtype, out->header + tensors[i].begin, out->header + tensors[i].end};
+		fill(&out->tensors[i], out->bytes.data);
+		for (unsigned s = 1; s <= step && !span_equal_text(tensors[i].name, "small"); s++)
+			train(&out->tensors[i], out->bytes.data, s);
+	}
+}
+
+void derived_checkpoint_release(struct derived_checkpoint *const checkpoint)
+{
+	buffer_release(&checkpoint->bytes);
+}
+
+static void encode_tensor(const struct derived_tensor *const tensor, const uint8_t *const base, const uint8_t *const next,
+	struct buffer *const out)
+{
+	struct block_code_context *const context = block_code_context_new();
+	const uint64_t whole = block_code_bytes(tensor->dtype);
+	for (uint64_t at = tensor->begin; at < tensor->end; at += whole) {
+		const size_t len = (size_t)(tensor->end - at < whole ? tensor->end - at : whole);
+		block_code_encode(context, tensor->dtype, span_of(base + at, len), span_of(next + at, len), out, NULL);
+	}
+	block_code_context_free(context);
+}
+
+static int64_t store_blocks(struct store_fixture *const fixture, const struct span blocks)
+{
+	struct error err = {0};
+	int64_t version = 0;
+	struct scratch *const scratch = scratch_open(fixture->store, &err);
+	ck_assert(scratch != NULL);
+	const char *const path = arena_format(fixture->arena, "%s/blocks", scratch_path(scratch));
+	ck_assert_int_eq(file_place(file_system(), path, blocks, 0600, &err), 0);
+	ck_assert_int_eq(scratch_store(fixture->store, path, span_text("b"), span_text("blocks"), true, &version, &err), 0);
+	scratch_close(scratch);
+	return version;
+}
+
+struct derived_recipe *derived_fixture_recipe(struct store_fixture *const fixture, const struct derived_checkpoint *const base_bytes,
+	const struct object *const base, const struct derived_checkpoint *const next, const bool in_pieces)
+{
+	struct error err = {0};
+	struct buffer blocks;
+	uint64_t ends[DERIVED_TENSORS];
+	buffer_init(&blocks, next->bytes.len + 100000);
+	for (size_t i = 0; i < DERIVED_TENSORS; i++) {
+		encode_tensor(&next->tensors[i], base_bytes->bytes.data, next->bytes.data, &blocks);
+		ends[i] = blocks.len;
+	}
+	struct derived_recipe *const recipe = derived_recipe_new();
+	const size_t base_source = derived_recipe_source(recipe, base->sequence, base->size);
+	const size_t delta = derived_recipe_source(recipe, store_blocks(fixture, buffer_span(&blocks)), blocks.len);
+	derived_recipe_add_literal(recipe, span_of(next->bytes.data, 100));
+	derived_recipe_add_copy(recipe, base_source, 100, next->header - 100);
+	for (size_t i = 0; i < DERIVED_TENSORS; i++) {
+		const struct derived_tensor *const tensor = &next->tensors[i];
+		const uint64_t start = i == 0 ? 0 : ends[i - 1];
+		if (in_pieces)
+			ck_assert_int_eq(derived_recipe_add_blocks(recipe, tensor->dtype, base_source, tensor->begin, tensor->end - tensor->begin, delta,
+				start, span_of(blocks.data + start, ends[i] - start), &err), 0);
+		else
+			derived_recipe_add_delta(recipe, tensor->dtype, base_source, tensor->begin, tensor->end - tensor->begin, delta, start,
+				ends[i] - start);
+	}
+	buffer_release(&blocks);
+	return recipe;
+}
+
+struct object derived_fixture_put(struct store_fixture *const fixture, const char *const bucket, const char *const key,
+	const struct derived_checkpoint *const checkpoint)
+{
+	struct error err = {0};
+	struct object object;
+	struct object_put_params params = {.bucket = span_text(bucket), .key = span_text(key)};
+	ck_assert_msg(fixture_put_object(fixture->store, &params, buffer_span(&checkpoint->bytes), &object, &err) == 0, "%s", err.text);
+	return object;
+}
+
+struct object derived_fixture_put_swapped(struct store_fixture *const fixture, const char *const bucket, const char *const key,
+	const struct derived_checkpoint *const base_bytes, const struct object *const base, const struct derived_checkpoint *const next)
+{
+	struct error err = {0};
+	const struct object object = derived_fixture_put(fixture, bucket, key, next);
+	struct derived_recipe *const recipe = derived_fixture_recipe(fixture, base_bytes, base, next, true);
+	ck_assert_msg(derived_swap_run(fixture->store, object.sequence, recipe, &object.digest, &err) == 0, "%s", err.text);
+	derived_recipe_free(recipe);
+	return object;
+}

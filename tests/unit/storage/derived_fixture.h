@@ -1,0 +1,32 @@
+/* Checkpoints of a few tensors that change a little from step to step, as safetensors files, and derived versions made of them. */
+#ifndef TESTS_UNIT_STORAGE_DERIVED_FIXTURE_H
+#define TESTS_UNIT_STORAGE_DERIVED_FIXTURE_H
+
+#include "storage/derived.h"
+#include "tests/unit/storage/store_fixture.h"
+
+enum { DERIVED_TENSORS = 5 };
+
+struct derived_checkpoint {
+	struct buffer bytes;            /* the file */
+	struct derived_tensor {
+		enum dtype dtype;
+		uint64_t begin;         /* in the file */
+		uint64_t end;
+	} tensors[DERIVED_TENSORS];
+	uint64_t header;                /* bytes in front of the tensors */
+};
+/* Step 0 has `large` BF16 elements in its largest tensor; each further step changes about one element in a hundred of all tensors but one. */
+void derived_checkpoint_make(struct derived_checkpoint *out, size_t large, unsigned step);
+void derived_checkpoint_release(struct derived_checkpoint *checkpoint);
+
+/* The recipe of `next` over the version `base` that holds `base_bytes`; the blocks are stored as a hidden version. */
+struct derived_recipe *derived_fixture_recipe(struct store_fixture *fixture, const struct derived_checkpoint *base_bytes,
+	const struct object *base, const struct derived_checkpoint *next, bool in_pieces);
+/* Puts a checkpoint; the object's texts but the etag are gone. */
+struct object derived_fixture_put(struct store_fixture *fixture, const char *bucket, const char *key, const struct derived_checkpoint *checkpoint);
+/* Puts it, then swaps it for a recipe over `base`. */
+struct object derived_fixture_put_swapped(struct store_fixture *fixture, const char *bucket, const char *key,
+	const struct derived_checkpoint *base_bytes, const struct object *base, const struct derived_checkpoint *next);
+
+#endif
