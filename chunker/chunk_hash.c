@@ -1,7 +1,6 @@
 #include "chunker/chunk_hash.h"
 
-#include <blake3.h>
-
+#include "base/blake3_stream.h"
 #include "chunker/merkle.h"
 
 static const uint8_t data_key[32] = {
@@ -13,19 +12,11 @@ static const uint8_t verify_key[32] = {
 	0xa4, 0xcd, 0x26, 0xd5, 0xb5, 0xdb, 0x49, 0xe6, 0x41, 0x24, 0x98, 0x7f, 0x28, 0xfb, 0x94, 0xc3,
 };
 
-static struct chunk_id hasher_result(const blake3_hasher *const hasher)
-{
-	struct chunk_id id;
-	blake3_hasher_finalize(hasher, id.bytes, CHUNK_ID_BYTES);
-	return id;
-}
-
 struct chunk_id chunk_hash_keyed(const uint8_t key[32], const struct span bytes)
 {
-	blake3_hasher hasher;
-	blake3_hasher_init_keyed(&hasher, key);
-	blake3_hasher_update(&hasher, bytes.data, bytes.len);
-	return hasher_result(&hasher);
+	struct chunk_id id;
+	blake3(key, bytes, id.bytes);
+	return id;
 }
 
 struct chunk_id chunk_hash(const struct span content)
@@ -56,9 +47,11 @@ struct chunk_id chunk_hash_file(const struct chunk_entry *const chunks, const si
 
 struct chunk_id chunk_hash_range(const struct chunk_entry *const chunks, const size_t count)
 {
-	blake3_hasher hasher;
-	blake3_hasher_init_keyed(&hasher, verify_key);
+	struct chunk_id id;
+	struct blake3_stream *const stream = blake3_stream_new(verify_key);
 	for (size_t i = 0; i < count; i++)
-		blake3_hasher_update(&hasher, chunks[i].id.bytes, CHUNK_ID_BYTES);
-	return hasher_result(&hasher);
+		blake3_stream_add(stream, span_of(chunks[i].id.bytes, CHUNK_ID_BYTES));
+	blake3_stream_result(stream, id.bytes);
+	blake3_stream_free(stream);
+	return id;
 }

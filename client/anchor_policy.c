@@ -18,31 +18,17 @@ int anchor_policy_parse(const char *const text, struct anchor_policy *const out,
 	return 0;
 }
 
-bool anchor_policy_wants(const struct anchor_policy *const policy, const struct anchor_history *const history, const uint64_t step,
-	const uint64_t delta_bytes)
+bool anchor_policy_wants(const struct anchor_policy *const policy, const uint64_t step, const bool due)
 {
-	if (!history->has_anchor)
-		return true;
 	switch (policy->when) {
 	case ANCHOR_ALWAYS:
 		return true;
 	case ANCHOR_NEVER:
 		return false;
 	case ANCHOR_EVERY:
-		return step % policy->every == 0;
+		return due || step % policy->every == 0;
 	case ANCHOR_AUTO:
-		break;
+		return due;
 	}
-	const double since = (double)history->delta_bytes + (double)delta_bytes;
-	return history->links + 1 > ANCHOR_LINKS_MAX || since * 100 > (double)history->anchor_bytes * ANCHOR_SHARE_PERCENT;
-}
-
-void anchor_history_add(struct anchor_history *const history, const uint64_t anchor_bytes, const uint64_t delta_bytes)
-{
-	if (anchor_bytes > 0) {
-		*history = (struct anchor_history){.has_anchor = true, .anchor_bytes = anchor_bytes};
-		return;
-	}
-	history->delta_bytes += delta_bytes;
-	history->links++;
+	return false;
 }

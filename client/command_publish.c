@@ -74,6 +74,7 @@ static void say_published(struct session *const session, const struct publish_ou
 	json_writer_u64(&line.writer, "checkpoint_bytes", outcome->checkpoint_bytes);
 	json_writer_u64(&line.writer, "delta_bytes", outcome->delta_bytes);
 	json_writer_u64(&line.writer, "anchor_bytes", outcome->anchor_bytes);
+	json_writer_bool(&line.writer, "anchor_due", outcome->anchor_due);
 	json_writer_u64(&line.writer, "elements", outcome->stats.elements);
 	json_writer_u64(&line.writer, "changed_elements", outcome->stats.changed_elements);
 	json_writer_i64(&line.writer, "diff_ms", outcome->diff_ms);

@@ -28,6 +28,10 @@ static void say_json(struct session *const session, const struct step_message *c
 	json_writer_text(&line.writer, "digest", span_text(digest));
 	json_writer_u64(&line.writer, "epoch", step->epoch);
 	json_writer_bool(&line.writer, "collected", step->collected);
+	if (step->verified != STEP_PROOF_NONE)
+		json_writer_text(&line.writer, "verified", span_text(step_proof_name(step->verified)));
+	if (step->verify_error.len > 0)
+		json_writer_text(&line.writer, "verify_error", step->verify_error);
 	json_writer_text(&line.writer, "created", span_text(created));
 	if (step->metadata.len > 0)
 		json_writer_raw(&line.writer, "metadata", step->metadata);
@@ -52,8 +56,9 @@ static void say_step(struct session *const session, const struct step_message *c
 		output_format_size(step_form_bytes(&step->forms[i]), size);
 		snprintf(forms + used, sizeof forms - used, "%s%s %s", i > 0 ? ", " : "", step_form_kind_name(step->forms[i].kind), size);
 	}
-	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s", step->step, created, digest, step->collected ? "removed" : forms,
-		step->label.len > 0 ? "  " : "", (int)step->label.len, (const char *)step->label.data);
+	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created, digest, step->collected ? "removed" : forms,
+		step->label.len > 0 ? "  " : "", (int)step->label.len, (const char *)step->label.data,
+		step->verified == STEP_PROOF_FAILED ? "  FAILED: " : "", (int)step->verify_error.len, (const char *)step->verify_error.data);
 }
 
 static int list_from(struct session *const session, struct remote *const remote, const struct run_name *const run, uint64_t from,

@@ -1,4 +1,4 @@
-/* In `work`, a folder per link (named by step, kind and digest, so that another path never takes it for its own):
+/* In `work`, a folder per link (named by step, kind, what it starts from and digest, so that another path never takes it for its own):
  *
  *   <link>/files/...   the link's objects by name, each renamed there only when proven
  *   <link>/parts/N     the object on its way, with its journal */
@@ -19,7 +19,7 @@ static void link_name(const struct path_link *const link, char out[LINK_NAME_BYT
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	digest128_format(&link->digest, digest);
-	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%.12s", link->step, step_form_kind_name(link->form.kind),
+	snprintf(out, LINK_NAME_BYTES, "%06" PRIu64 "-%s-%06" PRIu64 "-%.12s", link->step, step_form_kind_name(link->form.kind), link->from,
 		digest + strlen("xxh3-128:"));
 }
 

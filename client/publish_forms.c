@@ -134,7 +134,7 @@ int publish_forms_make(struct publish_forms *const forms, struct publisher *cons
 		if (delta->bytes >= snapshot->bytes)
 			form_release(delta); /* a full copy costs the reader less */
 	}
-	const bool wants_anchor = anchor_policy_wants(&order->anchor, &state->history, state->pending.step, delta->bytes);
+	const bool wants_anchor = anchor_policy_wants(&order->anchor, state->pending.step, publisher->anchor_due);
 	if ((wants_anchor || !delta->wanted) && read_form(anchor, publisher, STEP_ANCHOR, "checkpoint", "full", err) != 0)
 		return -1;
 	publisher->outcome.delta_bytes = delta->bytes;

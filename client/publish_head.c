@@ -70,12 +70,6 @@ static bool mark_equal(const struct publish_mark *const a, const struct publish_
 	return a->step == b->step && digest128_equal(&a->digest, &b->digest) && digest128_equal(&a->content, &b->content);
 }
 
-static uint64_t form_bytes(const struct step_message *const step, const enum step_form_kind kind)
-{
-	const struct step_form *const form = step_message_form(step, kind);
-	return form == NULL ? 0 : step_form_bytes(form);
-}
-
 /* A path to the head, from the committed step when there is one. */
 static int fetch_from(struct publisher *const publisher, const struct publish_mark *const from, const struct publish_mark *const head,
 	struct catch_up_result *const out, struct error *const err)
@@ -119,14 +113,6 @@ static int fetch_from(struct publisher *const publisher, const struct publish_ma
 	return result;
 }
 
-static void take_history(struct publish_state *const state, const struct catch_up_result *const fetched)
-{
-	if (fetched->anchor_bytes > 0)
-		anchor_history_add(&state->history, fetched->anchor_bytes, 0);
-	state->history.delta_bytes += fetched->delta_bytes;
-	state->history.links += fetched->deltas;
-}
-
 /* Brings the head as the committed step. */
 static int fetch_baseline(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
 {
@@ -145,9 +131,6 @@ static int fetch_baseline(struct publisher *const publisher, const struct publis
 		*err = failure;
 		return error_wrap(err, "fetching the baseline");
 	}
-	if (!state->has_committed)
-		state->history = (struct anchor_history){0};
-	take_history(state, &fetched);
 	state->committed = *head;
 	state->has_committed = true;
 	return publish_state_save(state, err);
@@ -156,7 +139,6 @@ static int fetch_baseline(struct publisher *const publisher, const struct publis
 static int start_anew(struct publisher *const publisher, struct error *const err)
 {
 	publisher->state.has_committed = false;
-	publisher->state.history = (struct anchor_history){0};
 	return publish_state_drop_pending(&publisher->state, err);
 }
 
@@ -182,6 +164,7 @@ int publish_head_settle(struct publisher *const publisher, struct error *const e
 	new_answer(publisher);
 	if ((opens ? become_writer(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
 		return -1;
+	publisher->anchor_due = run.anchor_due;
 	if (!run.has_head) {
 		if (!state->has_committed)
 			return 0;
@@ -198,7 +181,7 @@ int publish_head_settle(struct publisher *const publisher, struct error *const e
 		return 0;
 	if (state->has_pending && mark_equal(&head, &state->pending)) {
 		publisher->adopted = true;
-		return publish_state_commit(state, form_bytes(&step, STEP_ANCHOR), form_bytes(&step, STEP_DELTA), err);
+		return publish_state_commit(state, err);
 	}
 	/* Without a baseline, but with the current epoch: an earlier call was killed while it fetched. */
 	return opens || !state->has_committed ? fetch_baseline(publisher, &head, err) : refuse_head(publisher, &run, err);

@@ -69,22 +69,13 @@ static bool read_optional_mark(const struct json_node *const node, bool *const o
 	return !*out_has || read_mark(node, out);
 }
 
-static bool read_history(const struct json_node *const node, struct anchor_history *const out)
-{
-	return json_node_bool(json_node_member(node, "has_anchor"), &out->has_anchor) &&
-		json_node_u64(json_node_member(node, "anchor_bytes"), &out->anchor_bytes) &&
-		json_node_u64(json_node_member(node, "delta_bytes"), &out->delta_bytes) &&
-		json_node_u64(json_node_member(node, "links"), &out->links);
-}
-
 static bool read_facts(struct publish_state *const state, const struct json_node *const root)
 {
 	const struct json_node *const epoch = json_node_member(root, "epoch");
 	state->has_epoch = epoch != NULL && !json_node_is_null(epoch);
 	return (!state->has_epoch || json_node_u64(epoch, &state->epoch)) &&
 		read_optional_mark(json_node_member(root, "committed"), &state->has_committed, &state->committed) &&
-		read_optional_mark(json_node_member(root, "pending"), &state->has_pending, &state->pending) &&
-		read_history(json_node_member(root, "since_anchor"), &state->history);
+		read_optional_mark(json_node_member(root, "pending"), &state->has_pending, &state->pending);
 }
 
 static int check_owner(const struct publish_state *const state, const struct json_node *const root, const char *const path,
@@ -189,12 +180,6 @@ static void print_state(const struct publish_state *const state, struct buffer *
 		json_writer_u64(&writer, "epoch", state->epoch);
 	print_mark(&writer, "committed", state->has_committed, &state->committed);
 	print_mark(&writer, "pending", state->has_pending, &state->pending);
-	json_writer_object(&writer, "since_anchor");
-	json_writer_bool(&writer, "has_anchor", state->history.has_anchor);
-	json_writer_u64(&writer, "anchor_bytes", state->history.anchor_bytes);
-	json_writer_u64(&writer, "delta_bytes", state->history.delta_bytes);
-	json_writer_u64(&writer, "links", state->history.links);
-	json_writer_end(&writer, '}');
 	json_writer_end(&writer, '}');
 	buffer_add_byte(out, '\n');
 }
@@ -267,15 +252,13 @@ void publish_state_close(struct publish_state *const state)
 	*state = (struct publish_state){.lock_fd = -1};
 }
 
-int publish_state_commit(struct publish_state *const state, const uint64_t anchor_bytes, const uint64_t delta_bytes,
-	struct error *const err)
+int publish_state_commit(struct publish_state *const state, struct error *const err)
 {
 	ASSERT(state->has_pending);
 	static const char *const PENDING_ONLY[] = {"delta", "sent"};
 	state->committed = state->pending;
 	state->has_committed = true;
 	state->has_pending = false;
-	anchor_history_add(&state->history, anchor_bytes, delta_bytes);
 	if (publish_state_save(state, err) != 0)
 		return -1;
 	int result = 0;

@@ -1,6 +1,6 @@
 /* What a publisher remembers of one run between two publishes, in a folder of its own:
  *
- *   state.json        endpoint, run, epoch, the committed step, the pending one, what was published since the last anchor
+ *   state.json        endpoint, run, epoch, the committed step, the pending one
  *   step-NNNNNN/      of the committed and the pending step only:
  *       checkpoint/   a copy of the checkpoint (reflink where the file system can)
  *       delta/        pending only: the delta against the committed step
@@ -14,7 +14,6 @@
 
 #include "base/buffer.h"
 #include "base/xxh3.h"
-#include "client/anchor_policy.h"
 
 struct publish_mark {
 	uint64_t step;
@@ -33,7 +32,6 @@ struct publish_state {
 	struct publish_mark committed;
 	bool has_pending;
 	struct publish_mark pending;
-	struct anchor_history history;
 };
 
 /* The default folder: $XDG_STATE_HOME (or ~/.local/state)/deltabucket/<endpoint>/<bucket>/<run>, the endpoint percent-encoded. NULL with
@@ -48,7 +46,7 @@ void publish_state_close(struct publish_state *state); /* a zeroed one is fine *
 /* Writes state.json; then removes step folders that it does not name. */
 int publish_state_save(struct publish_state *state, struct error *err);
 /* The pending step is published: it becomes the baseline. Saves. */
-int publish_state_commit(struct publish_state *state, uint64_t anchor_bytes, uint64_t delta_bytes, struct error *err);
+int publish_state_commit(struct publish_state *state, struct error *err);
 /* Forgets the pending step and its folder. Saves. */
 int publish_state_drop_pending(struct publish_state *state, struct error *err);
 

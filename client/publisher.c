@@ -151,13 +151,17 @@ static int send_step(struct publisher *const publisher, const struct snapshot *c
 	struct error *const err)
 {
 	struct step_message message;
+	struct remote_run_published answer;
 	struct error failure = {0};
 	fill_message(&message, publisher, snapshot, forms);
 	for (unsigned tries = 0; tries < 2; tries++) {
 		if (publish_forms_send(forms, publisher, err) != 0)
 			return error_wrap(err, "uploading step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
-		if (remote_run_publish(publisher->remote, &publisher->run, &message, &publisher->outcome.already, &failure) == 0)
+		if (remote_run_publish(publisher->remote, &publisher->run, &message, &answer, &failure) == 0) {
+			publisher->outcome.already = answer.already;
+			publisher->outcome.anchor_due = answer.anchor_due;
 			return 0;
+		}
 		if (!wants_upload_again(&failure) || publish_state_clear_sent(&publisher->state, err) != 0)
 			break;
 	}
@@ -179,7 +183,7 @@ static int publish_snapshot(struct publisher *const publisher, const struct snap
 	outcome->step = publisher->state.pending.step;
 	outcome->digest = snapshot->digest;
 	outcome->checkpoint_bytes = snapshot->bytes;
-	return publish_state_commit(&publisher->state, outcome->anchor_bytes, outcome->delta_bytes, err);
+	return publish_state_commit(&publisher->state, err);
 }
 
 static int publish_once(struct publisher *const publisher, struct error *const err)

@@ -31,6 +31,7 @@ struct publish_outcome {
 	uint64_t step;
 	struct digest128 digest;
 	bool already;             /* it had been published before this call */
+	bool anchor_due;          /* the server wants an anchor with the step after this one */
 	uint64_t checkpoint_bytes;
 	uint64_t delta_bytes;     /* 0: no delta */
 	uint64_t anchor_bytes;    /* 0: no anchor */
@@ -47,6 +48,7 @@ struct publisher {
 	struct remote *remote;
 	struct publish_state state;
 	struct arena *arena;      /* of one answer at a time */
+	bool anchor_due;          /* the server wants an anchor with the next step */
 	bool adopted;             /* the pending step turned out to be published */
 	struct publish_outcome outcome;
 };

@@ -89,8 +89,18 @@ int remote_run_find(struct remote *const remote, const struct run_name *const ru
 	return result;
 }
 
+/* The step is published, whatever the answer's body says: a hint that cannot be read is none. */
+static void read_published(const struct http_response *const response, struct remote_run_published *const out)
+{
+	struct error ignored = {0};
+	struct json_node *const root = json_node_parse(buffer_span(&response->body), "the server's answer", &ignored);
+	*out = (struct remote_run_published){.already = response->status == 200};
+	json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due);
+	json_node_free(root);
+}
+
 int remote_run_publish(struct remote *const remote, const struct run_name *const run, const struct step_message *const step,
-	bool *const out_already, struct error *const err)
+	struct remote_run_published *const out, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
@@ -107,7 +117,8 @@ int remote_run_publish(struct remote *const remote, const struct run_name *const
 	static const char *const HEADERS[] = {"Content-Type: application/json", NULL};
 	const struct http_request request = {.method = "PUT", .headers = HEADERS, .body = buffer_span(&body), .wait_ms = PUBLISH_WAIT_MS};
 	result = target_send(&target, remote, &request, &response, err);
-	*out_already = result == 0 && response.status == 200;
+	if (result == 0)
+		read_published(&response, out);
 out:
 	http_response_release(&response);
 	buffer_release(&body);

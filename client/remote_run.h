@@ -16,9 +16,12 @@ int remote_run_open(struct remote *remote, const struct run_name *run, const uin
 	struct error *err);
 int remote_run_find(struct remote *remote, const struct run_name *run, struct arena *arena, struct run_message *out, struct error *err);
 int remote_run_set_keep(struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err);
-/* *out_already: the same step was there before. */
-int remote_run_publish(struct remote *remote, const struct run_name *run, const struct step_message *step, bool *out_already,
-	struct error *err);
+struct remote_run_published {
+	bool already;    /* the same step was there before */
+	bool anchor_due; /* the next step should bring an anchor */
+};
+int remote_run_publish(struct remote *remote, const struct run_name *run, const struct step_message *step,
+	struct remote_run_published *out, struct error *err);
 int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step, struct arena *arena, struct step_message *out,
 	struct error *err);
 

@@ -28,11 +28,56 @@ ALTER TABLE steps ADD COLUMN made_bytes INTEGER;
 CREATE INDEX steps_pending ON steps (id) WHERE state = 0 AND verified = 0;
 CREATE INDEX steps_made ON steps (run, step) WHERE state = 0 AND made IS NOT NULL;
 
--- Folds: deltas over several steps.
+-- Folds: deltas over several steps. kind: 0 skip (made after each publish), 1 direct (asked for). state: 0 wanted, 1 made, 2 refused (it cannot be
+-- made), 3 being released. A row of fold_objects pins its version, which is hidden.
+CREATE TABLE folds (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	run INTEGER NOT NULL,
+	from_step INTEGER NOT NULL,
+	to_step INTEGER NOT NULL,
+	kind INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	format BLOB NOT NULL,
+	bytes INTEGER NOT NULL,
+	used_ms INTEGER NOT NULL,
+	UNIQUE (run, to_step, from_step)
+);
+CREATE INDEX folds_from ON folds (run, from_step);
+CREATE INDEX folds_wanted ON folds (kind, to_step) WHERE state = 0;
+CREATE INDEX folds_direct ON folds (used_ms) WHERE kind = 1 AND state <> 3;
+CREATE INDEX folds_releasing ON folds (id) WHERE state = 3;
+CREATE TABLE fold_objects (
+	fold INTEGER NOT NULL,
+	name BLOB NOT NULL,
+	version INTEGER NOT NULL,
+	PRIMARY KEY (fold, name)
+) WITHOUT ROWID;
+CREATE INDEX fold_objects_version ON fold_objects (version);
 
 -- The fleet: replicas, pins, retention, forks.
 ALTER TABLE runs ADD COLUMN settings BLOB;
 
 -- Publishing: parts of large steps, webhooks, hot-load.
 
--- Views and adopted runs.
+-- Views and adopted runs. runs.adopts: 1 when what a foreign trainer puts becomes a step; runs.hot_load: the deployment whose hot-loads do. Both repeat
+-- settings, so that they are found without reading them all. An adoption is a foreign publish: state 0 waits, 1 is a step, 2 failed; objects: the key,
+-- or the beginning of the keys, of what it brought; base: the identity that it says it builds on, NULL when it does not say.
+ALTER TABLE runs ADD COLUMN adopts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN hot_load BLOB;
+CREATE INDEX runs_adopting ON runs (bucket) WHERE adopts = 1;
+CREATE UNIQUE INDEX runs_hot_load ON runs (hot_load) WHERE hot_load IS NOT NULL;
+CREATE TABLE adoptions (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	run INTEGER NOT NULL,
+	identity BLOB NOT NULL,
+	convention INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	objects BLOB NOT NULL,
+	base BLOB,
+	step INTEGER,
+	error BLOB,
+	created_ms INTEGER NOT NULL,
+	UNIQUE (run, identity)
+);
+CREATE INDEX adoptions_waiting ON adoptions (id) WHERE state = 0;
+CREATE INDEX adoptions_step ON adoptions (run, step) WHERE step IS NOT NULL;

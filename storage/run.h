@@ -27,8 +27,11 @@ int run_list_steps(struct store *store, struct span bucket, struct span run, uin
 /* The object of a step as published, by its name "anchor/model.safetensors" or "delta/delta.safetensors" (form kind, slash, name). */
 int run_find_object(struct store *store, struct span bucket, struct span run, uint64_t step, struct span name, struct arena *arena,
 	struct object *out, uint64_t *out_anchor, struct error *err);
-/* The cheapest way in bytes. `has_have` with a digest that is not that step's starts from an anchor. no_step, collected, not_ready (no
- * anchor). */
+/* The object of a fold, by the steps it leads from and to and its name. no_run, no_key. */
+int run_find_fold_object(struct store *store, struct span bucket, struct span run, uint64_t from, uint64_t to, struct span name,
+	struct arena *arena, struct object *out, struct error *err);
+/* The cheapest way in bytes, over anchors, deltas and folds. `has_have` with a digest that is not that step's starts from an anchor. no_step,
+ * collected, not_ready (no anchor). 1: it takes longer than a reactor should be held up: ask again with `may_take_long`, on a helper. */
 struct run_path_params {
 	struct span bucket;
 	struct span run;
@@ -38,9 +41,17 @@ struct run_path_params {
 	struct digest128 digest;
 	bool want_latest;
 	uint64_t want;
+	bool may_take_long;
+	bool asks_fold;        /* a direct fold from `have` to the head that would save much is queued, unless it was before */
+};
+struct run_path_facts {
+	uint64_t anchor;       /* with collected; UINT64_MAX: none */
+	bool fold_is_due;      /* a direct fold that would save much is queued: a wait for run_folds_topic may give a cheaper way */
 };
 int run_find_path(struct store *store, const struct run_path_params *params, struct arena *arena, struct path_message *out,
-	uint64_t *out_anchor, struct error *err);
+	struct run_path_facts *out_facts, struct error *err);
+/* The name under which step_watch tells that a fold of the run was made or refused. */
+struct span run_folds_topic(struct span run, struct arena *arena);
 
 /* Changes, all asynchronous: done(owner) once, then outcome, then free. */
 struct run_change;

@@ -14,7 +14,7 @@ static const char SQL_RUN_ADD[] =
 static const char SQL_RUN_UPDATE[] =
 	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, steps = ?6, bytes = ?7 WHERE id = ?1";
 static const char SQL_RUN_ANY[] = "SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
-static const char SQL_RUN_END[] = "UPDATE runs SET name = NULL WHERE id = ?1";
+static const char SQL_RUN_END[] = "UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
 static const char SQL_RUN_REMOVE[] = "DELETE FROM runs WHERE id = ?1";
 static const char SQL_SCHEMA_ADD[] = "INSERT INTO run_schemas (run, schema) VALUES (?1, ?2)";

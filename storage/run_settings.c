@@ -1,7 +1,8 @@
 #include "storage/run_settings.h"
 
 static const char SQL_SETTINGS_GET[] = "SELECT settings, keep_steps FROM runs WHERE id = ?1";
-static const char SQL_SETTINGS_SET[] = "UPDATE runs SET settings = ?2, keep_steps = ?3 WHERE id = ?1";
+static const char SQL_SETTINGS_SET[] = "UPDATE runs SET settings = ?2, keep_steps = ?3, adopts = ?4, hot_load = ?5 WHERE id = ?1";
+static const char SQL_SETTINGS_BOUND[] = "SELECT 1 FROM runs WHERE hot_load = ?2 AND id <> ?1";
 
 int run_settings_read(struct db *const db, const struct span document, const uint64_t keep_steps, struct run_settings *const out,
 	struct error *const err)
@@ -29,9 +30,23 @@ int run_settings_load(struct db *const db, const int64_t run, struct run_setting
 	return got;
 }
 
+static int check_deployment(struct db *const db, const int64_t run, const char *const deployment, struct error *const err)
+{
+	struct db_statement *const statement = deployment[0] != '\0' ? db_prepare(db, SQL_SETTINGS_BOUND, err) : NULL;
+	if (statement == NULL)
+		return deployment[0] != '\0' ? -1 : 0;
+	db_bind_i64(statement, 1, run);
+	db_bind_blob(statement, 2, span_text(deployment));
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	return got == 1 ? error_set(err, ERROR_EXISTS, "The hot-loads of the deployment '%s' are steps of another run.", deployment) : got;
+}
+
 int run_settings_store(struct db *const db, const int64_t run, const struct run_settings *const settings, struct error *const err)
 {
 	struct buffer document;
+	if (check_deployment(db, run, settings->hot_load, err) != 0)
+		return -1;
 	struct json_writer writer;
 	buffer_init(&document, RUN_SETTINGS_MAX_BYTES);
 	json_writer_init(&writer, &document);
@@ -42,6 +57,9 @@ int run_settings_store(struct db *const db, const int64_t run, const struct run_
 		db_bind_i64(statement, 1, run);
 		db_bind_blob(statement, 2, buffer_span(&document));
 		db_bind_i64(statement, 3, (int64_t)settings->keep_steps);
+		db_bind_i64(statement, 4, settings->adopt != ADOPT_NONE);
+		if (settings->hot_load[0] != '\0')
+			db_bind_blob(statement, 5, span_text(settings->hot_load));
 		result = db_execute(statement, err);
 	} else {
 		result = -1;

@@ -1,4 +1,5 @@
 /* Removing steps, asked for or by retention. A step's row becomes a tombstone at once; its objects are let go by the sweeper, in slices. */
+#include "storage/fold_row.h"
 #include "storage/run_internal.h"
 
 int step_collect_row(struct db *const db, struct run_row *const run, const struct step_row *const row, struct error *const err)
@@ -7,7 +8,7 @@ int step_collect_row(struct db *const db, struct run_row *const run, const struc
 	run->steps--;
 	for (int kind = 0; kind < STEP_FORMS_MAX; kind++)
 		run->bytes -= row->form_bytes[kind];
-	return step_row_collect(db, row->id, err);
+	return step_row_collect(db, row->id, err) != 0 ? -1 : fold_row_release_of_step(db, run->id, row->step, err);
 }
 
 /* What lies below the newest anchor at or below head - keep + 1 goes: every kept step is then reached from that anchor on. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/encode.h"
+#include "storage/fold_row.h"
 #include "storage/object_internal.h"
 #include "storage/run_internal.h"
 #include "storage/step_pin.h"
@@ -248,7 +249,9 @@ static int apply_publish(struct change *const base, struct db *const db, struct 
 		return -1;
 	if (check_head(&run, step, err) != 0 || check_base(&run, step, err) != 0 || check_forms(step, err) != 0)
 		return -1;
-	if (write_step(change, db, &run, err) != 0 || step_retain(db, &run, err) != 0)
+	const struct clock_source *const clock = store_clock(change->store);
+	if (write_step(change, db, &run, err) != 0 || fold_row_want_skips(db, run.id, step->step, clock->wall_ms(clock), err) != 0 ||
+		step_retain(db, &run, err) != 0)
 		return -1;
 	run_row_message(&run, change->bucket, change->run, &change->message);
 	if (run_row_update(db, &run, err) != 0)

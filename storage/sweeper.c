@@ -6,6 +6,7 @@
 
 #include "base/lock.h"
 #include "base/memory.h"
+#include "storage/fold_sweep.h"
 #include "storage/part.h"
 #include "storage/run_row.h"
 #include "storage/step_pin.h"
@@ -33,6 +34,10 @@ static int sweep_ended_run(struct db *const db, bool *const out_more, struct err
 	if (run_row_find_ended(db, &run, out_more, err) != 0)
 		return -1;
 	if (!*out_more)
+		return 0;
+	if (fold_sweep_run(db, run, &more, err) != 0)
+		return -1;
+	if (more)
 		return 0;
 	const int found = step_row_find_of_run(db, run, &step, err);
 	if (found == 0)
@@ -69,6 +74,8 @@ static int apply_slice(struct change *const change, struct db *const db, struct 
 		if (kinds[i](db, &found, err) != 0)
 			return -1;
 	}
+	if (!found && fold_sweep(db, slice->now_ms, &found, err) != 0)
+		return -1;
 	if (!found && upload_sweep(db, slice->now_ms, &found, err) != 0)
 		return -1;
 	return found ? db_vacuum_some(db, VACUUM_PAGES, err) : 0;
@@ -86,6 +93,8 @@ static int find_work(struct db *const db, const int64_t now_ms, bool *const out_
 	if (step != 0)
 		return step < 0 ? -1 : 0;
 	if (part_set_has_dead(db, out_found, err) != 0)
+		return -1;
+	if (!*out_found && fold_sweep_has_work(db, now_ms, out_found, err) != 0)
 		return -1;
 	return *out_found ? 0 : upload_sweep_has_work(db, now_ms, out_found, err);
 }

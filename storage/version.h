@@ -69,7 +69,7 @@ int version_push(struct db *db, enum bucket_versioning versioning, const struct 
 int version_remove(struct db *db, const struct version *version, struct error *err);
 /* A new version that no key shows: it stays while something names it (version_is_pinned). Sets version->sequence, state. */
 int version_add_hidden(struct db *db, struct version *version, struct error *err);
-/* Whether something keeps the version when its key does not: a step, a derived version that is made of it, or background work. */
+/* Whether something keeps the version when its key does not: a step, a fold, a derived version that is made of it, or background work. */
 int version_is_pinned(struct db *db, int64_t sequence, bool *out_is_pinned, struct error *err);
 /* What named it does no more: removed unless its key still shows it or it is pinned otherwise. A damaged row stays as it is. */
 int version_unpin(struct db *db, int64_t sequence, struct error *err);

@@ -28,7 +28,7 @@ static const char SQL_VERSION_CONTENTS[] =
 	"UPDATE versions SET kind = ?2, part_set = ?3, contents = ?4, digest = ?5, checksum = ?6 WHERE sequence = ?1";
 static const char SQL_VERSION_PINNED[] =
 	"SELECT 1 FROM step_objects WHERE version = ?1 UNION ALL SELECT 1 FROM derivation_sources WHERE source = ?1"
-	" UNION ALL SELECT 1 FROM scratch_versions WHERE version = ?1 LIMIT 1";
+	" UNION ALL SELECT 1 FROM fold_objects WHERE version = ?1 UNION ALL SELECT 1 FROM scratch_versions WHERE version = ?1 LIMIT 1";
 static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
 static void bind_bytes(struct db_statement *const statement, const struct version *const version)

@@ -2,31 +2,58 @@
 #include "weights/delta.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "weights/delta_reader.h"
 #include "weights/delta_writer.h"
-#include "weights/mapped_file.h"
 #include "weights/parallel.h"
 
 /* Positions of changes kept between the two passes: enough for 1 % of a 70-billion-parameter model. */
 #define KEPT_BYTES (INT64_C(2) << 30)
 
-static const char *const format_names[] = {[DELTA_TRL_GAP] = "trl-gap", [DELTA_TRL_RAW] = "trl-raw", [DELTA_TRL_V1] = "trl-v1"};
-enum { FORMAT_COUNT = sizeof(format_names) / sizeof(format_names[0]) };
+static const char *const format_names[] = {
+	[DELTA_ULP_CLASS] = "ulp-class", [DELTA_SLIME_XOR] = "slime-xor", [DELTA_SLIME_OVERWRITE] = "slime-overwrite",
+	[DELTA_TRL_GAP] = "trl-gap", [DELTA_TRL_RAW] = "trl-raw", [DELTA_TRL_V1] = "trl-v1", [DELTA_FULL] = "full",
+};
+static const char *const checksum_names[] = {[DELTA_XXH3_128] = "xxh3-128", [DELTA_BLAKE3] = "blake3", [DELTA_ADLER32] = "adler32"};
 
 const char *delta_format_name(const enum delta_format format)
 {
-	ASSERT((unsigned)format < FORMAT_COUNT);
+	ASSERT((unsigned)format < DELTA_FORMATS);
 	return format_names[format];
+}
+
+const char *delta_format_list(void)
+{
+	return "ulp-class, slime-xor, slime-overwrite, trl-gap, trl-raw, trl-v1 or full";
 }
 
 bool delta_format_parse(const struct span name, enum delta_format *const out_format)
 {
-	for (unsigned i = 0; i < FORMAT_COUNT; i++) {
+	for (unsigned i = 0; i < DELTA_FORMATS; i++) {
 		if (span_equal_text(name, format_names[i])) {
 			*out_format = (enum delta_format)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *delta_checksum_name(const enum delta_checksum checksum)
+{
+	ASSERT((unsigned)checksum < DELTA_CHECKSUMS);
+	return checksum_names[checksum];
+}
+
+bool delta_checksum_parse(const struct span name, enum delta_checksum *const out_checksum)
+{
+	if (span_equal_text(name, "alder32")) {
+		*out_checksum = DELTA_ADLER32;
+		return true;
+	}
+	for (unsigned i = 0; i < DELTA_CHECKSUMS; i++) {
+		if (span_equal_text(name, checksum_names[i])) {
+			*out_checksum = (enum delta_checksum)i;
 			return true;
 		}
 	}
@@ -103,6 +130,8 @@ int delta_diff(const struct delta_diff_params *const params, struct delta_stats 
 {
 	if (check_schemas(params, err) != 0)
 		return -1;
+	if (params->format < DELTA_TRL_GAP || params->format > DELTA_TRL_V1)
+		return error_set(err, ERROR_UNSUPPORTED, "the format %s cannot be written yet", delta_format_name(params->format));
 	if (file_exists(params->out))
 		return error_set(err, ERROR_EXISTS, "'%s' exists already", params->out);
 	const struct schema *const schema = checkpoint_schema(params->base);
@@ -135,60 +164,27 @@ static struct delta_summary summarise(const struct delta_reader *const reader)
 		.is_delta = true,
 		.format = delta_reader_format(reader),
 		.has_digests = metadata->has_base_digest && metadata->has_result_digest,
+		.has_step = metadata->has_step && metadata->step > 0,
+		.step = metadata->step,
+		.has_base_step = metadata->has_base_step,
+		.base_step = metadata->base_step,
+		.bytes = delta_reader_bytes(reader),
+		.changed_tensors = delta_reader_changed_tensors(reader),
 	};
+	summary.has_changed_elements = delta_reader_changed(reader, &summary.changed_elements);
 	if (summary.has_digests) {
 		summary.base_digest = metadata->base_digest;
 		summary.result_digest = metadata->result_digest;
 	}
-	for (size_t i = 0; i < delta_reader_count(reader); i++) {
-		const struct delta_entry *const entry = delta_reader_entry(reader, i);
-		summary.changed_elements += entry->count;
-		summary.changed_tensors += entry->count > 0;
-	}
 	return summary;
-}
-
-/* Whether a file's metadata, or a folder's file names, say that it is a delta. */
-static int looks_like_delta(const char *const path, bool *const out_is_delta, struct error *const err)
-{
-	struct stat facts;
-	if (stat(path, &facts) != 0)
-		return error_set_errno(err, "cannot open '%s'", path);
-	if (S_ISDIR(facts.st_mode)) {
-		*out_is_delta = delta_reader_is_delta_folder(path);
-		return 0;
-	}
-	struct span bytes = {0};
-	struct span header;
-	struct span data;
-	if (mapped_file_open(path, &bytes, err) != 0)
-		return -1;
-	struct safetensors *const shard = mapped_file_safetensors(bytes, path, &header, &data, err);
-	if (shard != NULL)
-		*out_is_delta = span_equal_text(safetensors_metadata_find(shard, "format"), "sparse_weight_patch");
-	const int result = shard != NULL ? 0 : -1;
-	safetensors_free(shard);
-	mapped_file_close(bytes);
-	return result;
 }
 
 int delta_inspect(const char *const path, struct delta_summary *const out_summary, struct error *const err)
 {
-	bool is_delta = false;
-	if (looks_like_delta(path, &is_delta, err) != 0)
+	struct delta_reader *const reader = delta_reader_open(path, err);
+	if (reader == NULL)
 		return -1;
-	if (is_delta) {
-		struct delta_reader *const reader = delta_reader_open(path, err);
-		if (reader == NULL)
-			return -1;
-		*out_summary = summarise(reader);
-		delta_reader_close(reader);
-		return 0;
-	}
-	struct checkpoint *const checkpoint = checkpoint_open(path, err);
-	if (checkpoint == NULL)
-		return -1;
-	*out_summary = (struct delta_summary){0};
-	checkpoint_close(checkpoint);
+	*out_summary = delta_reader_checkpoint(reader) == NULL ? summarise(reader) : (struct delta_summary){0};
+	delta_reader_close(reader);
 	return 0;
 }

@@ -21,27 +21,100 @@ struct span delta_metadata_find(const struct json_scan_pair *const pairs, const 
 
 bool delta_metadata_is_delta(const struct json_scan_pair *const pairs, const size_t count)
 {
-	return span_equal_text(delta_metadata_find(pairs, count, "format"), "sparse_weight_patch");
+	return delta_metadata_find(pairs, count, "delta_encoding").data != NULL ||
+		span_equal_text(delta_metadata_find(pairs, count, "format"), "sparse_weight_patch");
 }
 
-static int parse_encoding(const struct span text, enum delta_encoding *const out_encoding, const char *const path, struct error *const err)
+struct encoding_row {
+	const char *name;
+	enum delta_encoding encoding;
+	const char *compression; /* NULL: has no such key */
+};
+
+static int find_encoding(const struct encoding_row *const rows, const size_t count, const struct span name,
+	const struct encoding_row **const out_row, const char *const path, struct error *const err)
 {
-	static const struct {
-		const char *name;
-		enum delta_encoding encoding;
-	} rows[] = {{"raw", DELTA_ENCODING_RAW}, {"gap_delta", DELTA_ENCODING_GAP}};
-	if (text.data == NULL) {
-		*out_encoding = DELTA_ENCODING_NONE;
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (span_equal_text(text, rows[i].name)) {
-			*out_encoding = rows[i].encoding;
+	for (size_t i = 0; i < count; i++) {
+		if (span_equal_text(name, rows[i].name)) {
+			*out_row = &rows[i];
 			return 0;
 		}
 	}
-	return error_set(err, ERROR_UNSUPPORTED, "%s: the delta encoding '%.*s' is not supported", path, (int)(text.len < 60 ? text.len : 60),
-		text.data);
+	return error_set(err, ERROR_UNSUPPORTED, "%s: the delta encoding '%.*s' is not supported", path, (int)(name.len < 60 ? name.len : 60),
+		name.data);
+}
+
+static int parse_number(const struct span text, bool *const out_has, uint64_t *const out, const char *const path, struct error *const err)
+{
+	*out_has = text.data != NULL;
+	if (text.data != NULL && !span_parse_u64(text, out))
+		return error_set(err, ERROR_INVALID, "%s: a number in the delta's metadata is malformed", path);
+	return 0;
+}
+
+/* TRL writes the format and its version into every file; encoding came with its second scheme. */
+static int parse_trl(struct delta_metadata *const metadata, const struct json_scan_pair *const pairs, const size_t count,
+	const char *const path, struct error *const err)
+{
+	static const struct encoding_row rows[] = {{"raw", DELTA_ENCODING_RAW, NULL}, {"gap_delta", DELTA_ENCODING_GAP, NULL}};
+	const struct span sparse = delta_metadata_find(pairs, count, "sparse");
+	const struct span encoding = delta_metadata_find(pairs, count, "encoding");
+	if (!span_equal_text(delta_metadata_find(pairs, count, "format"), "sparse_weight_patch"))
+		return error_set(err, ERROR_INVALID, "%s is not a delta: its metadata has neither delta_encoding nor the format sparse_weight_patch",
+			path);
+	if (!span_equal_text(delta_metadata_find(pairs, count, "version"), "1"))
+		return error_set(err, ERROR_UNSUPPORTED, "%s: the delta has no version or another one than 1", path);
+	if (sparse.data != NULL && !span_equal_text(sparse, "True") && !span_equal_text(sparse, "False"))
+		return error_set(err, ERROR_INVALID, "%s: the delta's sparse is neither True nor False", path);
+	const struct encoding_row *row = NULL;
+	if (encoding.data != NULL && find_encoding(rows, sizeof(rows) / sizeof(rows[0]), encoding, &row, path, err) != 0)
+		return -1;
+	metadata->encoding = row != NULL ? row->encoding : DELTA_ENCODING_NONE;
+	return parse_number(delta_metadata_find(pairs, count, "model_version"), &metadata->has_step, &metadata->step, path, err);
+}
+
+static int parse_slime(struct delta_metadata *const metadata, const struct json_scan_pair *const pairs, const size_t count,
+	const char *const path, struct error *const err)
+{
+	const struct span checksum = delta_metadata_find(pairs, count, "checksum_format");
+	if (!delta_checksum_parse(checksum, &metadata->checksum))
+		return error_set(err, checksum.data == NULL ? ERROR_INVALID : ERROR_UNSUPPORTED, "%s: the delta's checksum_format '%.*s' is not known",
+			path, (int)(checksum.len < 60 ? checksum.len : 60), checksum.data != NULL ? (const char *)checksum.data : "");
+	if (parse_number(delta_metadata_find(pairs, count, "version"), &metadata->has_step, &metadata->step, path, err) != 0 ||
+		parse_number(delta_metadata_find(pairs, count, "base_version"), &metadata->has_base_step, &metadata->base_step, path, err) != 0)
+		return -1;
+	if (!metadata->has_step || !metadata->has_base_step)
+		return error_set(err, ERROR_INVALID, "%s: the delta's index lacks version or base_version", path);
+	return 0;
+}
+
+static int parse_ulp_class(struct delta_metadata *const metadata, const struct json_scan_pair *const pairs, const size_t count,
+	const char *const path, struct error *const err)
+{
+	return parse_number(delta_metadata_find(pairs, count, "step"), &metadata->has_step, &metadata->step, path, err) != 0 ? -1 :
+		parse_number(delta_metadata_find(pairs, count, "base_step"), &metadata->has_base_step, &metadata->base_step, path, err);
+}
+
+static int parse_kind(struct delta_metadata *const metadata, const struct json_scan_pair *const pairs, const size_t count,
+	const char *const path, struct error *const err)
+{
+	static const struct encoding_row rows[] = {
+		{"ulp-class", DELTA_ENCODING_ULP_CLASS, "none"}, {"xor", DELTA_ENCODING_XOR, "zstd"}, {"overwrite", DELTA_ENCODING_OVERWRITE, "zstd"},
+	};
+	const struct span encoding = delta_metadata_find(pairs, count, "delta_encoding");
+	const struct span compression = delta_metadata_find(pairs, count, "compression_format");
+	const struct encoding_row *row = NULL;
+	if (encoding.data == NULL)
+		return parse_trl(metadata, pairs, count, path, err);
+	if (find_encoding(rows, sizeof(rows) / sizeof(rows[0]), encoding, &row, path, err) != 0)
+		return -1;
+	if (!span_equal_text(compression, row->compression))
+		return error_set(err, ERROR_UNSUPPORTED, "%s: the delta's compression_format '%.*s' is not '%s'", path,
+			(int)(compression.len < 60 ? compression.len : 60), compression.data != NULL ? (const char *)compression.data : "",
+			row->compression);
+	metadata->encoding = row->encoding;
+	return row->encoding == DELTA_ENCODING_ULP_CLASS ? parse_ulp_class(metadata, pairs, count, path, err) :
+		parse_slime(metadata, pairs, count, path, err);
 }
 
 static int parse_digest(const struct span text, bool *const out_has, struct digest128 *const out_digest, const char *const path,
@@ -225,19 +298,14 @@ int delta_metadata_parse(struct delta_metadata *const metadata, const struct jso
 	const char *const path, struct error *const err)
 {
 	*metadata = (struct delta_metadata){0};
-	const struct span version = delta_metadata_find(pairs, count, "version");
-	const struct span sparse = delta_metadata_find(pairs, count, "sparse");
-	if (!delta_metadata_is_delta(pairs, count))
-		return error_set(err, ERROR_INVALID, "%s is not a delta: its metadata has no format sparse_weight_patch", path);
-	if (!span_equal_text(version, "1"))
-		return error_set(err, ERROR_UNSUPPORTED, "%s: the delta has no version or another one than 1", path);
-	if (sparse.data != NULL && !span_equal_text(sparse, "True") && !span_equal_text(sparse, "False"))
-		return error_set(err, ERROR_INVALID, "%s: the delta's sparse is neither True nor False", path);
-	if (parse_encoding(delta_metadata_find(pairs, count, "encoding"), &metadata->encoding, path, err) != 0 ||
-		parse_digest(delta_metadata_find(pairs, count, "base_digest"), &metadata->has_base_digest, &metadata->base_digest, path, err) != 0)
+	if (parse_kind(metadata, pairs, count, path, err) != 0)
 		return -1;
-	if (parse_digest(delta_metadata_find(pairs, count, "result_digest"), &metadata->has_result_digest, &metadata->result_digest, path,
-		    err) != 0)
+	if (parse_number(delta_metadata_find(pairs, count, "total_changed_elements"), &metadata->has_changed_elements,
+		    &metadata->changed_elements, path, err) != 0)
+		return -1;
+	if (parse_digest(delta_metadata_find(pairs, count, "base_digest"), &metadata->has_base_digest, &metadata->base_digest, path, err) != 0 ||
+		parse_digest(delta_metadata_find(pairs, count, "result_digest"), &metadata->has_result_digest, &metadata->result_digest, path,
+			err) != 0)
 		return -1;
 	return parse_result(metadata, pairs, count, path, err);
 }
@@ -326,22 +394,65 @@ static double sparsity(const struct delta_stats *const stats)
 	return stats->elements > 0 ? 1.0 - (double)stats->changed_elements / (double)stats->elements : 1.0;
 }
 
-void delta_metadata_print(struct delta_metadata_list *const list, const enum delta_format format, const uint64_t model_version,
-	const struct delta_stats *const stats)
+static void print_counts(struct delta_metadata_list *const list, const struct delta_stats *const stats)
 {
-	static const char *const encodings[] = {[DELTA_TRL_GAP] = "gap_delta", [DELTA_TRL_RAW] = "raw", [DELTA_TRL_V1] = NULL};
+	add_u64(list, "total_changed_elements", stats->changed_elements);
+	add_u64(list, "total_elements", stats->elements);
+}
+
+static void print_trl(struct delta_metadata_list *const list, const struct delta_facts *const facts)
+{
+	static const char *const encodings[DELTA_FORMATS] = {[DELTA_TRL_GAP] = "gap_delta", [DELTA_TRL_RAW] = "raw"};
 	add_text(list, "format", "sparse_weight_patch");
 	add_text(list, "version", "1");
 	add_text(list, "sparse", "True");
-	add_u64(list, "model_version", model_version);
-	if (encodings[format] != NULL)
-		add_text(list, "encoding", encodings[format]);
-	add_u64(list, "num_changed_params", stats->changed_tensors);
-	add_u64(list, "total_changed_elements", stats->changed_elements);
-	add_u64(list, "total_elements", stats->elements);
-	add_python_float(list, "sparsity", sparsity(stats));
-	add_digest(list, "base_digest", &stats->base_digest);
-	add_digest(list, "result_digest", &stats->result_digest);
+	add_u64(list, "model_version", facts->step);
+	if (encodings[facts->format] != NULL)
+		add_text(list, "encoding", encodings[facts->format]);
+	add_u64(list, "num_changed_params", facts->stats->changed_tensors);
+	print_counts(list, facts->stats);
+	add_python_float(list, "sparsity", sparsity(facts->stats));
+}
+
+static void print_ulp_class(struct delta_metadata_list *const list, const struct delta_facts *const facts)
+{
+	add_text(list, "delta_encoding", "ulp-class");
+	add_text(list, "compression_format", "none");
+	if (facts->step > 0)
+		add_u64(list, "step", facts->step);
+	if (facts->has_base_step)
+		add_u64(list, "base_step", facts->base_step);
+	print_counts(list, facts->stats);
+}
+
+/* The five keys that every reader of these directories wants, first. */
+static void print_slime(struct delta_metadata_list *const list, const struct delta_facts *const facts)
+{
+	char version[24];
+	const uint64_t step = facts->step > 0 ? facts->step : 1;
+	snprintf(version, sizeof(version), "%06llu", (unsigned long long)step);
+	add_text(list, "version", version);
+	snprintf(version, sizeof(version), "%06llu", (unsigned long long)(facts->has_base_step ? facts->base_step : step - 1));
+	add_text(list, "base_version", version);
+	add_text(list, "delta_encoding", facts->format == DELTA_SLIME_XOR ? "xor" : "overwrite");
+	add_text(list, "compression_format", "zstd");
+	add_text(list, "checksum_format", delta_checksum_name(facts->checksum));
+	if (facts->has_digests)
+		print_counts(list, facts->stats);
+}
+
+void delta_metadata_print(struct delta_metadata_list *const list, const struct delta_facts *const facts)
+{
+	static void (*const printers[DELTA_FORMATS])(struct delta_metadata_list *, const struct delta_facts *) = {
+		[DELTA_ULP_CLASS] = print_ulp_class, [DELTA_SLIME_XOR] = print_slime, [DELTA_SLIME_OVERWRITE] = print_slime,
+		[DELTA_TRL_GAP] = print_trl, [DELTA_TRL_RAW] = print_trl, [DELTA_TRL_V1] = print_trl,
+	};
+	ASSERT(printers[facts->format] != NULL);
+	printers[facts->format](list, facts);
+	if (!facts->has_digests)
+		return;
+	add_digest(list, "base_digest", &facts->stats->base_digest);
+	add_digest(list, "result_digest", &facts->stats->result_digest);
 }
 
 static void print_file(const struct delta_result_file *const file, struct buffer *const out)

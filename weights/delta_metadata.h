@@ -1,4 +1,4 @@
-/* The metadata of a delta: TRL's keys and ours, all strings, in both directions. docs/FORMAT.md, "Delta files". */
+/* The metadata of a delta: TRL's keys, slime's and ours, all strings, in both directions. docs/FORMAT.md, "Delta files". */
 #ifndef WEIGHTS_DELTA_METADATA_H
 #define WEIGHTS_DELTA_METADATA_H
 
@@ -7,7 +7,15 @@
 
 struct arena;
 
-enum delta_encoding { DELTA_ENCODING_NONE, DELTA_ENCODING_RAW, DELTA_ENCODING_GAP };
+enum delta_encoding {
+	DELTA_ENCODING_NONE, /* TRL's first key scheme */
+	DELTA_ENCODING_RAW,
+	DELTA_ENCODING_GAP,
+	DELTA_ENCODING_ULP_CLASS,
+	DELTA_ENCODING_XOR,
+	DELTA_ENCODING_OVERWRITE,
+	DELTA_ENCODING_FULL /* a checkpoint in a delta's place: no metadata at all */
+};
 
 /* One file of the result. */
 struct delta_result_file {
@@ -22,6 +30,13 @@ struct delta_result_file {
 /* What a reader takes from metadata. Spans are borrowed from the pairs or owned here. */
 struct delta_metadata {
 	enum delta_encoding encoding;
+	enum delta_checksum checksum; /* of XOR and OVERWRITE */
+	bool has_step;                /* `step`, slime's version or TRL's model_version */
+	uint64_t step;
+	bool has_base_step;           /* `base_step` or slime's base_version */
+	uint64_t base_step;
+	bool has_changed_elements;
+	uint64_t changed_elements;
 	bool has_base_digest;
 	bool has_result_digest;
 	struct digest128 base_digest;
@@ -39,7 +54,7 @@ struct delta_metadata {
 int delta_metadata_parse(struct delta_metadata *metadata, const struct json_scan_pair *pairs, size_t count, const char *path,
 	struct error *err);
 void delta_metadata_release(struct delta_metadata *metadata);
-/* True when these are the pairs of a delta of this kind at all. */
+/* True when these are the pairs of a delta of any kind, known or not. */
 bool delta_metadata_is_delta(const struct json_scan_pair *pairs, size_t count);
 /* {NULL,0} when absent. */
 struct span delta_metadata_find(const struct json_scan_pair *pairs, size_t count, const char *key);
@@ -56,9 +71,17 @@ size_t delta_metadata_list_count(const struct delta_metadata_list *list);
 const struct safetensors_metadata *delta_metadata_list_items(const struct delta_metadata_list *list);
 int delta_metadata_list_check(const struct delta_metadata_list *list, struct error *err);
 
-/* TRL's keys, then base_digest and result_digest. */
-void delta_metadata_print(struct delta_metadata_list *list, enum delta_format format, uint64_t model_version,
-	const struct delta_stats *stats);
+struct delta_facts {
+	enum delta_format format;
+	enum delta_checksum checksum;
+	uint64_t step;
+	bool has_base_step; /* otherwise not told, but for slime, which gets step - 1 */
+	uint64_t base_step;
+	const struct delta_stats *stats;
+	bool has_digests;   /* of `stats`: a fold without a base knows none */
+};
+/* What every file of a delta says (of slime: the index alone). */
+void delta_metadata_print(struct delta_metadata_list *list, const struct delta_facts *facts);
 /* result_kind, result_files and a header:PATH for each header that the base lacks. */
 void delta_metadata_print_files(struct delta_metadata_list *list, bool result_is_folder, const struct delta_result_file *files,
 	size_t count);

@@ -195,7 +195,10 @@ static void map_weight(struct delta_writer *const writer, const struct span name
 static int print_metadata(const struct delta_writer *const writer, const size_t shard, struct delta_metadata_list *const list,
 	struct error *const err)
 {
-	delta_metadata_print(list, writer->params->format, writer->params->model_version, writer->stats);
+	const struct delta_facts facts = {
+		.format = writer->params->format, .step = writer->params->model_version, .stats = writer->stats, .has_digests = true,
+	};
+	delta_metadata_print(list, &facts);
 	print_names(writer, shard, list);
 	if (!writer->is_sharded)
 		delta_metadata_print_files(list, checkpoint_is_folder(writer->params->next), writer->files, writer->file_count);
@@ -326,7 +329,10 @@ static int write_index(struct delta_writer *const writer, struct error *const er
 	struct delta_metadata_list list;
 	buffer_init(&text, INDEX_CAP_BYTES);
 	delta_metadata_list_init(&list);
-	delta_metadata_print(&list, writer->params->format, writer->params->model_version, writer->stats);
+	const struct delta_facts facts = {
+		.format = writer->params->format, .step = writer->params->model_version, .stats = writer->stats, .has_digests = true,
+	};
+	delta_metadata_print(&list, &facts);
 	delta_metadata_print_files(&list, true, writer->files, writer->file_count);
 	print_index(writer, &list, &text);
 	int result = delta_metadata_list_check(&list, err);

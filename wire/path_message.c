@@ -1,11 +1,32 @@
 #include "wire/step_message_internal.h"
 
+/* What a delta starts from; one that does not say so starts from the step before its own. */
+static int parse_from(const struct json_node *const node, struct path_link *const link, struct error *const err)
+{
+	link->from = 0;
+	if (link->form.kind != STEP_DELTA)
+		return 0;
+	if (link->step == 0)
+		return error_set(err, ERROR_INVALID, "step 0 has no delta");
+	link->from = link->step - 1;
+	if (message_absent(node, "from"))
+		return 0;
+	if (message_u64(node, "from", &link->from, err) != 0)
+		return -1;
+	if (link->from < link->step)
+		return 0;
+	return error_set(err, ERROR_INVALID, "\"from\" is %llu, not below step %llu", (unsigned long long)link->from,
+		(unsigned long long)link->step);
+}
+
 static int parse_link(const struct json_node *const node, struct arena *const arena, struct path_link *const out, struct error *const err)
 {
 	if (message_u64(node, "step", &out->step, err) != 0 || message_digest(node, "digest", &out->digest, err) != 0)
 		return -1;
 	if (message_form(json_node_member(node, "form"), arena, &out->form, err) != 0)
 		return error_wrap(err, "form");
+	if (parse_from(node, out, err) != 0)
+		return -1;
 	return message_files(node, "files", arena, &out->files, &out->file_count, err);
 }
 
@@ -34,9 +55,9 @@ static int check_walk(const struct path_message *const path, struct error *const
 		const bool is_anchor = link->form.kind == STEP_ANCHOR;
 		if (is_anchor && i > 0)
 			return error_set(err, ERROR_INVALID, "links[%zu] is an anchor behind other links", i);
-		if (!is_anchor && (anywhere || link->step == 0 || link->step - 1 != at))
-			return error_set(err, ERROR_INVALID, "links[%zu] is the delta of step %llu, which does not follow what is before it", i,
-				(unsigned long long)link->step);
+		if (!is_anchor && (anywhere || link->from != at))
+			return error_set(err, ERROR_INVALID, "links[%zu] is the delta from step %llu to %llu, which does not follow what is before it",
+				i, (unsigned long long)link->from, (unsigned long long)link->step);
 		at = link->step;
 		anywhere = false;
 	}
@@ -73,6 +94,8 @@ static void print_link(struct json_writer *const writer, const struct path_link 
 {
 	json_writer_object(writer, NULL);
 	json_writer_u64(writer, "step", link->step);
+	if (link->form.kind == STEP_DELTA)
+		json_writer_u64(writer, "from", link->from);
 	message_print_digest(writer, "digest", &link->digest);
 	message_print_form(writer, "form", &link->form);
 	message_print_files(writer, "files", link->files, link->file_count);

@@ -3,21 +3,31 @@
 #include <stddef.h>
 #include <string.h>
 
-enum setting_type { SETTING_NUMBER, SETTING_BOOL };
+enum setting_type { SETTING_NUMBER, SETTING_BOOL, SETTING_WORD, SETTING_TEXT, SETTING_TYPES };
 
 struct setting {
 	const char *name;
 	enum setting_type type;
-	size_t offset;       /* in struct run_settings */
-	uint64_t fallback;   /* of a new run */
-	uint64_t least, most; /* of a number */
+	size_t offset;             /* in struct run_settings */
+	uint64_t fallback;         /* of a new run; of a word, its place */
+	uint64_t least, most;      /* of a number; of a text, the most bytes it may have */
+	const char *const *words;  /* of a word, by value, NULL behind the last */
+	const char *fallback_text; /* of a text */
 };
 
+static const char *const adopt_words[] = {[ADOPT_NONE] = "", [ADOPT_TRL] = "trl", [ADOPT_SLIME] = "slime", [ADOPT_STITCH] = "stitch", NULL};
+
+#define AT(member) offsetof(struct run_settings, member)
 static const struct setting settings_table[] = {
-	{"keep_steps", SETTING_NUMBER, offsetof(struct run_settings, keep_steps), RUN_KEEP_STEPS_DEFAULT, 0, INT64_MAX},
-	{"lease_s", SETTING_NUMBER, offsetof(struct run_settings, lease_s), RUN_LEASE_S_DEFAULT, 10, 24 * 60 * 60},
-	{"verify", SETTING_BOOL, offsetof(struct run_settings, verify), true, 0, 0},
+	{"keep_steps", SETTING_NUMBER, AT(keep_steps), RUN_KEEP_STEPS_DEFAULT, 0, INT64_MAX, NULL, NULL},
+	{"lease_s", SETTING_NUMBER, AT(lease_s), RUN_LEASE_S_DEFAULT, 10, 24 * 60 * 60, NULL, NULL},
+	{"verify", SETTING_BOOL, AT(verify), true, 0, 0, NULL, NULL},
+	{"adopt", SETTING_WORD, AT(adopt), ADOPT_NONE, 0, 0, adopt_words, NULL},
+	{"adopt_prefix", SETTING_TEXT, AT(adopt_prefix), 0, 0, RUN_PREFIX_MAX_BYTES, NULL, "{run}/"},
+	{"hot_load", SETTING_TEXT, AT(hot_load), 0, 0, RUN_DEPLOYMENT_MAX_BYTES, NULL, ""},
+	{"hot_load_prefix", SETTING_TEXT, AT(hot_load_prefix), 0, 0, RUN_PREFIX_MAX_BYTES, NULL, "{run}/"},
 };
+#undef AT
 enum { SETTING_COUNT = sizeof(settings_table) / sizeof(settings_table[0]) };
 
 static void *field(struct run_settings *const settings, const struct setting *const setting)
@@ -30,30 +40,73 @@ struct run_settings run_settings_default(void)
 	struct run_settings settings;
 	memset(&settings, 0, sizeof(settings));
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		if (settings_table[i].type == SETTING_NUMBER)
-			*(uint64_t *)field(&settings, &settings_table[i]) = settings_table[i].fallback;
+		const struct setting *const setting = &settings_table[i];
+		if (setting->type == SETTING_TEXT)
+			memcpy(field(&settings, setting), setting->fallback_text, strlen(setting->fallback_text));
+		else if (setting->type == SETTING_BOOL)
+			*(bool *)field(&settings, setting) = setting->fallback != 0;
 		else
-			*(bool *)field(&settings, &settings_table[i]) = settings_table[i].fallback != 0;
+			*(uint64_t *)field(&settings, setting) = setting->fallback;
 	}
 	return settings;
 }
 
-static int merge_number(const struct setting *const setting, const struct json_node *const value, uint64_t *const out, struct error *const err)
+static int merge_number(const struct setting *const setting, const struct json_node *const value, void *const out, struct error *const err)
 {
 	uint64_t number;
 	if (!json_node_u64(value, &number) || number < setting->least || number > setting->most)
 		return error_set(err, ERROR_INVALID, "The setting \"%s\" must be a whole number from %llu to %llu.", setting->name,
 			(unsigned long long)setting->least, (unsigned long long)setting->most);
-	*out = number;
+	*(uint64_t *)out = number;
 	return 0;
 }
 
-static int merge_bool(const struct setting *const setting, const struct json_node *const value, bool *const out, struct error *const err)
+static int merge_bool(const struct setting *const setting, const struct json_node *const value, void *const out, struct error *const err)
 {
 	if (!json_node_bool(value, out))
 		return error_set(err, ERROR_INVALID, "The setting \"%s\" must be true or false.", setting->name);
 	return 0;
 }
+
+static int merge_word(const struct setting *const setting, const struct json_node *const value, void *const out, struct error *const err)
+{
+	struct span text = {0};
+	const bool is_text = json_node_text(value, &text);
+	for (size_t i = 0; is_text && setting->words[i] != NULL; i++) {
+		if (span_equal_text(text, setting->words[i])) {
+			*(uint64_t *)out = i;
+			return 0;
+		}
+	}
+	struct buffer words;
+	buffer_init(&words, RUN_SETTINGS_MAX_BYTES);
+	for (size_t i = 0; setting->words[i] != NULL; i++) {
+		buffer_add_text(&words, i == 0 ? "\"" : ", \"");
+		buffer_add_text(&words, setting->words[i]);
+		buffer_add_text(&words, "\"");
+	}
+	error_set(err, ERROR_INVALID, "The setting \"%s\" must be one of %s.", setting->name, buffer_text(&words));
+	buffer_release(&words);
+	return -1;
+}
+
+static int merge_text(const struct setting *const setting, const struct json_node *const value, void *const out, struct error *const err)
+{
+	struct span text = {0};
+	bool is_good = json_node_text(value, &text) && text.len <= setting->most;
+	for (size_t i = 0; is_good && i < text.len; i++)
+		is_good = text.data[i] >= ' ' && text.data[i] != 0x7f;
+	if (!is_good)
+		return error_set(err, ERROR_INVALID, "The setting \"%s\" must be a text of at most %llu bytes without control characters.",
+			setting->name, (unsigned long long)setting->most);
+	memset(out, 0, setting->most + 1);
+	if (text.len > 0)
+		memcpy(out, text.data, text.len);
+	return 0;
+}
+
+typedef int merge_function(const struct setting *setting, const struct json_node *value, void *out, struct error *err);
+static merge_function *const merge_by_type[SETTING_TYPES] = {merge_number, merge_bool, merge_word, merge_text};
 
 static const struct setting *find(const struct span name)
 {
@@ -85,14 +138,9 @@ int run_settings_merge(struct run_settings *const settings, const struct json_no
 		return error_set(err, ERROR_INVALID, "The settings of a run must be a JSON object.");
 	for (void *cursor = NULL; json_node_each(object, &cursor, &name, &value);) {
 		const struct setting *const setting = find(name);
-		int result = 0;
-		if (setting == NULL)
-			result = strict ? refuse(name, err) : 0;
-		else if (setting->type == SETTING_NUMBER)
-			result = merge_number(setting, value, field(settings, setting), err);
-		else
-			result = merge_bool(setting, value, field(settings, setting), err);
-		if (result != 0)
+		if (setting == NULL && strict)
+			return refuse(name, err);
+		if (setting != NULL && merge_by_type[setting->type](setting, value, field(settings, setting), err) != 0)
 			return -1;
 	}
 	return 0;
@@ -108,15 +156,45 @@ int run_settings_parse(struct run_settings *const settings, const struct span js
 	return result;
 }
 
+static void print_setting(const struct setting *const setting, const void *const at, struct json_writer *const writer)
+{
+	switch (setting->type) {
+	case SETTING_BOOL:
+		json_writer_bool(writer, setting->name, *(const bool *)at);
+		break;
+	case SETTING_WORD:
+		json_writer_text(writer, setting->name, span_text(setting->words[*(const uint64_t *)at]));
+		break;
+	case SETTING_TEXT:
+		json_writer_text(writer, setting->name, span_text(at));
+		break;
+	default:
+		json_writer_u64(writer, setting->name, *(const uint64_t *)at);
+		break;
+	}
+}
+
 void run_settings_print(const struct run_settings *const settings, const char *const name, struct json_writer *const writer)
 {
 	json_writer_object(writer, name);
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		const char *const at = (const char *)settings + settings_table[i].offset;
-		if (settings_table[i].type == SETTING_NUMBER)
-			json_writer_u64(writer, settings_table[i].name, *(const uint64_t *)at);
-		else
-			json_writer_bool(writer, settings_table[i].name, *(const bool *)at);
-	}
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		print_setting(&settings_table[i], (const char *)settings + settings_table[i].offset, writer);
 	json_writer_end(writer, '}');
+}
+
+size_t run_settings_prefix(const char *const setting, const struct span run, char out[RUN_PREFIX_MAX_BYTES + RUN_PREFIX_MAX_BYTES])
+{
+	static const char mark[] = "{run}";
+	const char *const at = strstr(setting, mark);
+	const size_t before = at != NULL ? (size_t)(at - setting) : strlen(setting);
+	size_t len = before;
+	memcpy(out, setting, before);
+	if (at != NULL) {
+		const char *const rest = at + strlen(mark);
+		memcpy(out + len, run.data, run.len);
+		len += run.len;
+		memcpy(out + len, rest, strlen(rest));
+		len += strlen(rest);
+	}
+	return len;
 }

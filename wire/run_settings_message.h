@@ -7,11 +7,20 @@
 #include "base/json_node.h"
 
 enum { RUN_SETTINGS_MAX_BYTES = 16 * 1024, RUN_KEEP_STEPS_DEFAULT = 64, RUN_LEASE_S_DEFAULT = 120 };
+enum { RUN_PREFIX_MAX_BYTES = 512, RUN_DEPLOYMENT_MAX_BYTES = 128 };
+
+/* Whose convention a trainer follows that never heard of steps: numbers are those of the table of words. */
+enum adopt_convention { ADOPT_NONE, ADOPT_TRL, ADOPT_SLIME, ADOPT_STITCH, ADOPT_HOT_LOAD /* never a setting */ };
 
 struct run_settings {
 	uint64_t keep_steps; /* retention; 0: all */
 	uint64_t lease_s;    /* how long a replica counts after it was last heard of; 10 to 86400 */
 	bool verify;         /* published steps are decoded and proven in the background */
+	uint64_t adopt;      /* enum adopt_convention */
+	/* Where such a trainer's objects lie, and those of hot-loads: keys begin with it. "{run}" in it is the run's name. */
+	char adopt_prefix[RUN_PREFIX_MAX_BYTES + 1];
+	char hot_load[RUN_DEPLOYMENT_MAX_BYTES + 1]; /* the deployment whose hot-loads are steps of this run; "": none */
+	char hot_load_prefix[RUN_PREFIX_MAX_BYTES + 1];
 };
 
 /* What a new run has. */
@@ -23,5 +32,8 @@ int run_settings_merge(struct run_settings *settings, const struct json_node *ob
 int run_settings_parse(struct run_settings *settings, struct span json, bool strict, struct error *err);
 /* All of them, as an object. */
 void run_settings_print(const struct run_settings *settings, const char *name, struct json_writer *writer);
+
+/* A prefix setting with the run's name (at most 512 bytes) in the place of the first "{run}"; gives its length. */
+size_t run_settings_prefix(const char *setting, struct span run, char out[RUN_PREFIX_MAX_BYTES + RUN_PREFIX_MAX_BYTES]);
 
 #endif

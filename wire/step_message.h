@@ -107,8 +107,8 @@ struct run_message {
 int run_message_parse(struct span json, struct arena *arena, struct run_message *out, struct error *err);
 void run_message_print(const struct run_message *run, struct buffer *out);
 
-/* Answer of GET path: the steps to take in order. The first may be an anchor; all others are deltas, each of the step after the one before.
- * No links: `from` is `to`. Parsing checks all of this. */
+/* Answer of GET path: the steps to take in order. The first may be an anchor; all others are deltas, each beginning where the one before ended:
+ * at the step before its own, or (a fold) at one further below. No links: `from` is `to`. Parsing checks all of this. */
 struct path_message {
 	uint64_t from_step;       /* meaningful when !from_nothing */
 	bool from_nothing;
@@ -116,6 +116,7 @@ struct path_message {
 	uint64_t bytes;
 	struct path_link {
 		uint64_t step;
+		uint64_t from;           /* of a delta: the step that it turns into `step`; always below it */
 		struct digest128 digest; /* of the checkpoint after this link */
 		struct step_form form;   /* the one to fetch */
 		struct step_file *files; /* of the checkpoint after this link */

@@ -1,9 +1,29 @@
+/* GET path. Short ways are found at once on the reactor, long ones by a helper. With `wait`, a direct fold that would save much is asked for, and the
+ * answer waits until it is made or refused; a waiting exchange holds no thread and no reader. */
 #include "api/steps/step_path.h"
 
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
+#include "storage/helpers.h"
+#include "storage/step_watch.h"
 
-enum { BODY_MAX_BYTES = 32 * 1024 * 1024 };
+enum { BODY_MAX_BYTES = 32 * 1024 * 1024, WAIT_MAX_SECONDS = 60 };
+
+struct step_path { /* the exchange's state */
+	struct step_waiter waiter; /* first: wake_exchange finds the rest by it */
+	struct helper_job job;
+	struct helper_lane lane;
+	struct exchange *exchange;
+	struct run_path_params params;
+	struct span topic;
+	uint64_t seen;         /* the watch's generation before the catalog was looked at */
+	int64_t deadline_ms;   /* on the monotonic clock */
+	bool is_planned;       /* by a helper: what follows is its answer */
+	int result;
+	struct path_message path;
+	struct run_path_facts facts;
+	struct error err;
+};
 
 static bool read_digest(struct exchange *const exchange, struct run_path_params *const params, enum next *const out_next)
 {
@@ -27,21 +47,105 @@ static bool read_want(struct exchange *const exchange, struct run_path_params *c
 	return false;
 }
 
-enum next step_path_begin(struct exchange *const exchange)
+static bool read_wait(struct step_path *const state, enum next *const out_next)
 {
-	struct run_path_params params = {.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
-	struct path_message path;
-	struct error err = {0};
-	uint64_t anchor = UINT64_MAX;
-	enum next next;
-	if (!steps_request_number(exchange, "have", &params.has_have, &params.have, &next) || !read_digest(exchange, &params, &next)
-		|| !read_want(exchange, &params, &next))
-		return next;
-	if (run_find_path(exchange->context->store, &params, exchange->arena, &path, &anchor, &err) != 0)
-		return steps_error_fail(exchange, &err, anchor);
+	uint64_t seconds = 0;
+	bool has_wait;
+	const struct clock_source *const clock = state->exchange->context->clock;
+	if (!steps_request_number(state->exchange, "wait", &has_wait, &seconds, out_next))
+		return false;
+	if (seconds > WAIT_MAX_SECONDS)
+		seconds = WAIT_MAX_SECONDS;
+	state->params.asks_fold = seconds > 0;
+	state->deadline_ms = clock->monotonic_ms(clock) + (int64_t)seconds * 1000;
+	return true;
+}
+
+static void wake_exchange(struct step_waiter *const waiter)
+{
+	exchange_wake(((struct step_path *)waiter)->exchange);
+}
+
+static int64_t left_ms(const struct step_path *const state)
+{
+	const struct api_context *const context = state->exchange->context;
+	const bool stopping = context->stopping != NULL && *context->stopping;
+	return stopping ? 0 : state->deadline_ms - context->clock->monotonic_ms(context->clock);
+}
+
+static enum next reply(struct step_path *const state)
+{
+	struct exchange *const exchange = state->exchange;
+	if (state->result != 0)
+		return steps_error_fail(exchange, &state->err, state->facts.anchor);
 	struct buffer body;
 	buffer_init(&body, BODY_MAX_BYTES);
-	path_message_print(&path, &body);
+	path_message_print(&state->path, &body);
 	exchange_add_header(exchange, "Cache-Control", "no-store");
 	return steps_request_reply_json(exchange, 200, &body);
+}
+
+static enum next wait_or_reply(struct step_path *const state)
+{
+	struct exchange *const exchange = state->exchange;
+	const int64_t left = left_ms(state);
+	state->is_planned = false;
+	if (!state->facts.fold_is_due || left <= 0)
+		return reply(state);
+	step_watch_wait(store_step_watch(exchange->context->store), steps_request_bucket(exchange), state->topic, state->seen, left,
+		&state->waiter);
+	return NEXT_WAIT;
+}
+
+static void find_path(struct step_path *const state)
+{
+	struct exchange *const exchange = state->exchange;
+	state->err = (struct error){0};
+	state->result = run_find_path(exchange->context->store, &state->params, exchange->arena, &state->path, &state->facts, &state->err);
+}
+
+static void plan_on_helper(struct helper_job *const job)
+{
+	struct step_path *const state = (struct step_path *)((char *)job - offsetof(struct step_path, job));
+	state->params.may_take_long = true;
+	state->is_planned = true;
+	find_path(state);
+	exchange_wake(state->exchange); /* nothing of it may be touched from here on */
+}
+
+static enum next look(struct step_path *const state)
+{
+	struct exchange *const exchange = state->exchange;
+	struct store *const store = exchange->context->store;
+	state->seen = step_watch_generation(store_step_watch(store), steps_request_bucket(exchange), state->topic);
+	if (!state->params.may_take_long)
+		find_path(state);
+	if (!state->params.may_take_long && state->result <= 0)
+		return wait_or_reply(state);
+	state->job.run = plan_on_helper;
+	helpers_submit(store_helpers(store), &state->lane, &state->job);
+	return NEXT_WAIT;
+}
+
+enum next step_path_begin(struct exchange *const exchange)
+{
+	struct step_path *const state = arena_take(exchange->arena, sizeof(*state));
+	enum next next;
+	ASSERT(state != NULL);
+	state->waiter.wake = wake_exchange;
+	state->exchange = exchange;
+	struct run_path_params *const params = &state->params;
+	*params = (struct run_path_params){.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
+	if (!steps_request_number(exchange, "have", &params->has_have, &params->have, &next) || !read_digest(exchange, params, &next)
+		|| !read_want(exchange, params, &next) || !read_wait(state, &next))
+		return next;
+	state->topic = run_folds_topic(params->run, exchange->arena);
+	exchange->state = state;
+	return look(state);
+}
+
+enum next step_path_resume(struct exchange *const exchange)
+{
+	struct step_path *const state = exchange->state;
+	return state->is_planned ? wait_or_reply(state) : look(state);
 }

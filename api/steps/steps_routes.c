@@ -2,6 +2,7 @@
 
 #include "api/steps/delete_run.h"
 #include "api/steps/delete_step.h"
+#include "api/steps/fold_object.h"
 #include "api/steps/get_step.h"
 #include "api/steps/latest_step.h"
 #include "api/steps/list_runs.h"
@@ -24,7 +25,7 @@ const struct route steps_routes[] = {
 	{METHOD_DELETE, RUN, NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteRun", delete_run_begin, NULL, run_wait_resume_empty},
 	{METHOD_PUT, RUN "/settings", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "RunSettings", run_settings_begin, run_settings_finish,
 		run_settings_resume},
-	{READ, RUN "/path", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepPath", step_path_begin, NULL, NULL},
+	{READ, RUN "/path", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepPath", step_path_begin, NULL, step_path_resume},
 	{READ, RUN "/steps", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "ListSteps", list_steps_begin, NULL, NULL},
 	{METHOD_GET, RUN "/steps/latest", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "LatestStep", latest_step_begin, NULL,
 		latest_step_resume},
@@ -34,6 +35,7 @@ const struct route steps_routes[] = {
 	{METHOD_DELETE, RUN "/steps/{step}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteStep", delete_step_begin, NULL,
 		run_wait_resume_empty},
 	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepObject", step_object_begin, NULL, NULL},
+	{READ, RUN "/folds/{steps}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "FoldObject", fold_object_begin, NULL, NULL},
 
 	{.pattern = NULL},
 };

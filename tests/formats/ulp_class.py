@@ -94,18 +94,19 @@ def positions(bits, count, parameter, words):
 
 
 def lengths(bits, count):
-    """How far each change goes: most one ulp, the others told apart."""
+    """How far each change goes: most one ulp, between those the longer ones; a last gap reaches the end."""
     steps, at, total, seen = numpy.ones(count, 'i8'), 0, 4, 1
-    while at < count:
+    while True:
         parameter = next(k for k in range(64) if seen << k >= total)
         gap = bits.gap(parameter)
         at, total, seen = at + gap, total + gap, seen + 1
         if seen == 16:
             total, seen = total >> 1, seen >> 1
         require(at <= count, 'a step lies outside')
-        if at < count:
-            steps[at] = bits.length()
-            at += 1
+        if at == count:
+            break
+        steps[at] = bits.length()
+        at += 1
     return steps
 
 

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 		return 0;
 	uint16_t *const positions = memory_new_array(BLOCK, sizeof(positions[0]));
 	for (size_t i = 0; i < delta_reader_count(reader); i++)
-		if (!delta_reader_entry(reader, i)->is_whole)
+		if (delta_reader_entry(reader, i)->kind == DELTA_ENTRY_SPARSE)
 			decode(delta_reader_entry(reader, i), positions);
 	bind(reader);
 	free(positions);

@@ -465,7 +465,52 @@ START_TEST(test_path)
 }
 END_TEST
 
-static const char *const bad_paths[] = {"have=x", "want=newest", "want=", "have=0&digest=abc",
+/* A direct fold would save a third; nobody makes one of deltas that are none. */
+START_TEST(test_path_waits_its_time_for_a_fold)
+{
+	publish_up_to(4);
+	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/path?have=0", NULL, NULL);
+	ck_assert_int_eq(fake->waits, 1); /* for the helper */
+	fake_exchange_free(fake);
+	fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/path?have=0&wait=1", NULL, NULL);
+	ck_assert_int_ge(fake->waits, 2);
+	fake_exchange_free(fake);
+	fake = face_fixture_ask(&fixture, 200, METHOD_GET, RUN "/path?have=1&wait=60", NULL, NULL);
+	ck_assert_int_eq(fake->waits, 0); /* three behind */
+	fake_exchange_free(fake);
+}
+END_TEST
+
+START_TEST(test_long_paths_are_planned_by_a_helper)
+{
+	struct path_message path;
+	struct fake_exchange *fake;
+	publish_up_to(7);
+	ask_path("?have=4&want=7", &path, &fake);
+	ck_assert(fake->waits == 0 && path.link_count == 3);
+	fake_exchange_free(fake);
+	ask_path("?have=3&want=7", &path, &fake);
+	ck_assert(fake->waits == 1 && path.link_count == 4 && !path.from_nothing);
+	fake_exchange_free(fake);
+}
+END_TEST
+
+START_TEST(test_fold_objects_that_are_not_there)
+{
+	publish_up_to(4);
+	face_fixture_expect_text(&fixture, 404, METHOD_GET, RUN "/folds/0-4/objects/delta.safetensors", NULL, NULL, "\"code\":\"no_key\"");
+	face_fixture_expect_text(&fixture, 404, METHOD_GET, "/v1/runs/bkt/nope/folds/0-4/objects/delta.safetensors", NULL, NULL,
+		"\"code\":\"no_run\"");
+	static const char *const bad[] = {"0", "4-0", "4-4", "-4", "0-", "a-b", "0-4-8", "0--4"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char target[128];
+		snprintf(target, sizeof(target), RUN "/folds/%s/objects/delta.safetensors", bad[i]);
+		face_fixture_expect_text(&fixture, 400, METHOD_GET, target, NULL, NULL, "\"code\":\"invalid\"");
+	}
+}
+END_TEST
+
+static const char *const bad_paths[] = {"have=x", "wait=x", "wait=-1", "want=newest", "want=", "have=0&digest=abc",
 	"digest=xxh3-128:00000000000000000000000000000000"};
 
 START_TEST(test_bad_path)
@@ -627,6 +672,9 @@ Suite *test_steps_suite(void)
 	tcase_add_test(steps, test_list_steps);
 	tcase_add_test(steps, test_step_object);
 	tcase_add_test(steps, test_path);
+	tcase_add_test(steps, test_path_waits_its_time_for_a_fold);
+	tcase_add_test(steps, test_long_paths_are_planned_by_a_helper);
+	tcase_add_test(steps, test_fold_objects_that_are_not_there);
 	tcase_add_loop_test(steps, test_bad_path, 0, sizeof(bad_paths) / sizeof(bad_paths[0]));
 	tcase_add_test(steps, test_path_of_an_empty_run);
 	tcase_add_test(steps, test_delete_step);

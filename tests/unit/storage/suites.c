@@ -11,6 +11,8 @@ Suite *test_lifecycle_worker_suite(void);
 Suite *test_object_list_suite(void);
 Suite *test_run_suite(void);
 Suite *test_step_watch_suite(void);
+Suite *test_step_plan_suite(void);
+Suite *test_fold_suite(void);
 Suite *test_store_suite(void);
 Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
@@ -64,6 +66,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_object_list_suite,
 	test_run_suite,
 	test_step_watch_suite,
+	test_step_plan_suite,
+	test_fold_suite,
 	test_store_suite,
 	test_store_kill_suite,
 	test_object_suite,

@@ -466,11 +466,11 @@ static struct path_message path(const struct run_path_params *const given)
 {
 	struct error err = {0};
 	struct path_message out;
-	uint64_t anchor;
+	struct run_path_facts facts;
 	struct run_path_params params = *given;
 	params.bucket = span_text("bucket");
 	params.run = span_text("run");
-	ck_assert_msg(run_find_path(fixture.store, &params, fixture.arena, &out, &anchor, &err) == 0, "%s", err.text);
+	ck_assert_msg(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err) == 0, "%s", err.text);
 	return out;
 }
 
@@ -496,6 +496,7 @@ START_TEST(failed_steps_leave_every_path)
 	struct error err = {0};
 	struct step_message read;
 	struct path_message out;
+	struct run_path_facts facts;
 	uint64_t anchor;
 	for (unsigned i = 0; i <= 4; i++) {
 		struct step_message step = prepare(i, i == 0, i == 0 ? 0 : 5);
@@ -510,7 +511,7 @@ START_TEST(failed_steps_leave_every_path)
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
 	ck_assert_uint_eq(path(&(struct run_path_params){.want_latest = true}).to_step, 2);
 	const struct run_path_params wants_failed = {.bucket = span_text("bucket"), .run = span_text("run"), .want = 3};
-	ck_assert_int_eq(run_find_path(fixture.store, &wants_failed, fixture.arena, &out, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_path(fixture.store, &wants_failed, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_STEP_FAILED);
 	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 3, false, fixture.arena, &read, &anchor, &err), 0);
 	ck_assert(read.verified == STEP_PROOF_FAILED && span_equal_text(read.verify_error, "not so"));
@@ -622,17 +623,17 @@ START_TEST(paths_that_cannot_be)
 {
 	struct error err = {0};
 	struct path_message out;
-	uint64_t anchor;
+	struct run_path_facts facts;
 	struct run_path_params params = {.bucket = span_text("bucket"), .run = span_text("run"), .want_latest = true};
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
 	params.run = span_text("absent");
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	struct step_message step = prepare(0, true, 0);
 	publish_ok(&step);
 	params = (struct run_path_params){.bucket = span_text("bucket"), .run = span_text("run"), .want = 1};
-	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &anchor, &err), -1);
+	ck_assert_int_eq(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
 }
 END_TEST

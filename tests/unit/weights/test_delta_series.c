@@ -149,7 +149,7 @@ START_TEST(our_deltas_give_every_checkpoint_too)
 	char *const folder = unit_scratch_make();
 	expand(folder);
 	for (unsigned step = 1; step <= STEPS; step++)
-		expect_round_trip(folder, step, (enum delta_format)_i);
+		expect_round_trip(folder, step, (enum delta_format)(DELTA_TRL_GAP + _i));
 	unit_scratch_remove(folder);
 }
 END_TEST
@@ -167,7 +167,7 @@ START_TEST(our_gaps_are_those_of_the_original_files)
 	struct delta_stats stats = apply_good(base_path, theirs_path, next_path);
 	struct checkpoint *const base = open_good(base_path);
 	struct checkpoint *const next = open_good(next_path);
-	const struct delta_diff_params params = {.base = base, .next = next, .model_version = 1, .out = ours_path};
+	const struct delta_diff_params params = {.base = base, .next = next, .format = DELTA_TRL_GAP, .model_version = 1, .out = ours_path};
 	ck_assert_msg(delta_diff(&params, &stats, &err) == 0, "%s", err.text);
 	/* A delta is a safetensors file, so the checkpoint reader shows its tensors. */
 	struct checkpoint *const theirs = open_good(theirs_path);

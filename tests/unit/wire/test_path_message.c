@@ -6,9 +6,12 @@
 #include "wire/step_message.h"
 
 #define PRINTED_FORM(kind, format) "{\"kind\":\"" kind "\",\"format\":\"" format "\",\"bytes\":7,\"objects\":[" OBJECT_TEXT("o") "]}"
+#define FROM(from, step, form) \
+	"{\"step\":" step ",\"from\":" from ",\"digest\":\"" DIGEST_A "\",\"form\":" form ",\"files\":" FILES_TEXT "}"
 #define LINK(step, form) "{\"step\":" step ",\"digest\":\"" DIGEST_A "\",\"form\":" form ",\"files\":" FILES_TEXT "}"
 #define ANCHOR(step) LINK(step, PRINTED_FORM("anchor", "full"))
 #define DELTA(step) LINK(step, PRINTED_FORM("delta", "trl-gap"))
+#define FOLD(from, step) FROM(from, step, PRINTED_FORM("delta", "ulp-class"))
 #define PATH(from, to, links) "{\"from\":" from ",\"to\":" to ",\"bytes\":14,\"links\":[" links "]}"
 
 static struct arena *arena;
@@ -27,12 +30,15 @@ static void tear_down(void)
 
 static const char *const good_rows[] = {
 	PATH("null", "5", ANCHOR("5")),
-	PATH("null", "6", ANCHOR("4") "," DELTA("5") "," DELTA("6")),
-	PATH("4", "6", DELTA("5") "," DELTA("6")),
-	PATH("3", "6", ANCHOR("5") "," DELTA("6")),
+	PATH("null", "6", ANCHOR("4") "," FOLD("4", "5") "," FOLD("5", "6")),
+	PATH("4", "6", FOLD("4", "5") "," FOLD("5", "6")),
+	PATH("3", "6", ANCHOR("5") "," FOLD("5", "6")),
 	PATH("6", "5", ANCHOR("5")),
 	PATH("6", "6", ""),
-	PATH("0", "1", DELTA("1")),
+	PATH("3", "20", FOLD("3", "4") "," FOLD("4", "20")),
+	PATH("null", "16", ANCHOR("0") "," FOLD("0", "16")),
+	PATH("4", "37", FOLD("4", "37")),
+	PATH("0", "1", FOLD("0", "1")),
 	PATH("null", "0", ANCHOR("0")),
 };
 
@@ -45,6 +51,14 @@ START_TEST(walks_go_there_and_back)
 	path_message_print(&path, &out);
 	ck_assert_str_eq(buffer_text(&out), good_rows[_i]);
 	buffer_release(&out);
+}
+END_TEST
+
+START_TEST(a_delta_that_names_no_base_follows_the_step_before)
+{
+	struct path_message path;
+	ck_assert_msg(path_message_parse(span_text(PATH("4", "6", DELTA("5") "," DELTA("6"))), arena, &path, &err) == 0, "%s", err.text);
+	ck_assert(path.links[0].from == 4 && path.links[1].from == 5);
 }
 END_TEST
 
@@ -67,6 +81,14 @@ static const char *const bad_rows[] = {
 	PATH("4", "5", ""),
 	PATH("null", "5", DELTA("5")),
 	PATH("4", "6", DELTA("6")),
+	PATH("4", "8", FOLD("5", "8")),
+	PATH("4", "8", FOLD("3", "8")),
+	PATH("4", "8", FOLD("4", "6") "," FOLD("5", "8")),
+	PATH("4", "8", FOLD("4", "7")),
+	PATH("4", "4", FOLD("4", "4")),
+	PATH("8", "4", FOLD("8", "4")),
+	PATH("null", "8", FOLD("0", "8")),
+	PATH("4", "8", FOLD("\"4\"", "8")),
 	PATH("4", "5", DELTA("4")),
 	PATH("4", "6", DELTA("5")),
 	PATH("4", "7", DELTA("5") "," DELTA("7")),
@@ -117,6 +139,7 @@ Suite *test_path_message_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_loop_test(tc, walks_go_there_and_back, 0, sizeof good_rows / sizeof good_rows[0]);
+	tcase_add_test(tc, a_delta_that_names_no_base_follows_the_step_before);
 	tcase_add_test(tc, links_are_read);
 	tcase_add_loop_test(tc, walks_that_lead_nowhere_are_refused, 0, sizeof bad_rows / sizeof bad_rows[0]);
 	tcase_add_test(tc, unsafe_names_are_refused);

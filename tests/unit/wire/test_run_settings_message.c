@@ -45,7 +45,7 @@ END_TEST
 
 static const char *const bad_settings[] = {"", "[]", "null", "{\"keep_steps\":-1}", "{\"keep_steps\":null}", "{\"keep_steps\":\"3\"}",
 	"{\"keep_steps\":9223372036854775808}", "{\"lease_s\":9}", "{\"lease_s\":86401}", "{\"lease_s\":1.5}", "{\"verify\":1}",
-	"{\"verify\":\"true\"}", "{\"verify\":true,\"verify\":true}", "{\"verify\":true}x"};
+	"{\"verify\":\"true\"}", "{\"verify\":true,\"verify\":true}", "{\"adopt\":\"gpt\"}", "{\"adopt\":1}", "{\"hot_load\":7}", "{\"adopt_prefix\":\"a\\nb\"}", "{\"verify\":true}x"};
 
 START_TEST(bad_settings_are_refused)
 {

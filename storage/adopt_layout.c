@@ -1,0 +1,116 @@
+#include "storage/adopt_layout.h"
+
+#include <string.h>
+
+enum { NUMBER_DIGITS = 6, NUMBER_DIGITS_MAX = 18 };
+
+static const char index_name[] = "model.safetensors.index.json";
+static const char single_name[] = "model.safetensors";
+static const char pointer_name[] = "latest";
+static const char version_word[] = "weight_v";
+
+static bool starts_with(const struct span text, const char *const start)
+{
+	return text.len >= strlen(start) && memcmp(text.data, start, strlen(start)) == 0;
+}
+
+static struct span behind(const struct span text, const size_t at)
+{
+	return span_slice(text, at, text.len - at);
+}
+
+/* "000007": at least six digits, and no more than needed. */
+static bool read_number(const struct span digits, uint64_t *const out)
+{
+	uint64_t number = 0;
+	if (digits.len < NUMBER_DIGITS || digits.len > NUMBER_DIGITS_MAX || (digits.len > NUMBER_DIGITS && digits.data[0] == '0'))
+		return false;
+	for (size_t i = 0; i < digits.len; i++) {
+		if (digits.data[i] < '0' || digits.data[i] > '9')
+			return false;
+		number = number * 10 + (uint64_t)(digits.data[i] - '0');
+	}
+	*out = number;
+	return true;
+}
+
+bool adopt_layout_version(const struct span name, uint64_t *const out_version)
+{
+	return starts_with(name, version_word) && read_number(behind(name, strlen(version_word)), out_version);
+}
+
+/* anchors/step_000001.safetensors, deltas/step_000002.safetensors: one object each. */
+static bool match_trl(const struct span key, const struct span rest, struct adopt_mark *const out)
+{
+	static const char *const folders[] = {"anchors/step_", "deltas/step_"};
+	static const char extension[] = ".safetensors";
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		const size_t before = strlen(folders[i]);
+		if (!starts_with(rest, folders[i]) || rest.len < before + strlen(extension))
+			continue;
+		const struct span digits = span_slice(rest, before, rest.len - before - strlen(extension));
+		if (!span_equal_text(behind(rest, before + digits.len), extension) || !read_number(digits, &out->version))
+			return false;
+		out->identity = span_slice(rest, before - strlen("step_"), strlen("step_") + digits.len);
+		out->objects = key;
+		return true;
+	}
+	return false;
+}
+
+/* weight_v000007/model.safetensors.index.json, which the trainer writes last; a full version of one file has that file alone. */
+static bool match_slime(const struct span key, const struct span rest, struct adopt_mark *const out)
+{
+	const uint8_t *const slash = rest.len > 0 ? memchr(rest.data, '/', rest.len) : NULL;
+	if (slash == NULL)
+		return false;
+	const struct span folder = span_slice(rest, 0, (size_t)(slash - rest.data));
+	const struct span name = behind(rest, folder.len + 1);
+	if (!adopt_layout_version(folder, &out->version))
+		return false;
+	if (!span_equal_text(name, index_name) && !span_equal_text(name, single_name))
+		return false;
+	out->identity = folder;
+	out->objects = span_slice(key, 0, key.len - name.len);
+	return true;
+}
+
+static bool match_stitch(const struct span key, const struct span rest, struct adopt_mark *const out)
+{
+	if (!span_equal_text(rest, pointer_name))
+		return false;
+	out->objects = key;
+	out->is_pointer = true;
+	return true;
+}
+
+typedef bool match_function(struct span key, struct span rest, struct adopt_mark *out);
+static match_function *const match_by_convention[] = {
+	[ADOPT_TRL] = match_trl,
+	[ADOPT_SLIME] = match_slime,
+	[ADOPT_STITCH] = match_stitch,
+};
+
+bool adopt_layout_match(const enum adopt_convention convention, const struct span prefix, const struct span key, struct adopt_mark *const out)
+{
+	*out = (struct adopt_mark){0};
+	if (convention == ADOPT_NONE || (size_t)convention >= sizeof(match_by_convention) / sizeof(match_by_convention[0]))
+		return false;
+	if (key.len <= prefix.len || (prefix.len > 0 && memcmp(key.data, prefix.data, prefix.len) != 0))
+		return false;
+	return match_by_convention[convention](key, behind(key, prefix.len), out);
+}
+
+bool adopt_layout_pointer(const struct span content, struct span *const out_run_id, uint64_t *const out_version)
+{
+	size_t len = content.len;
+	while (len > 0 && (content.data[len - 1] == '\n' || content.data[len - 1] == '\r' || content.data[len - 1] == ' '))
+		len--;
+	size_t slash = len;
+	while (slash > 0 && content.data[slash - 1] != '/')
+		slash--;
+	if (slash < 2 || !adopt_layout_version(span_slice(content, slash, len - slash), out_version))
+		return false;
+	*out_run_id = span_slice(content, 0, slash - 1);
+	return true;
+}

@@ -1,0 +1,25 @@
+/* The keys of trainers that never heard of steps, by convention: which key completes a publish, and where its objects lie. weight-sync formats of TRL
+ * and slime, and stitch's pointer; docs/PROTOCOL.md, "Adopted runs". Pure; any thread. */
+#ifndef STORAGE_ADOPT_LAYOUT_H
+#define STORAGE_ADOPT_LAYOUT_H
+
+#include "base/span.h"
+#include "wire/run_settings_message.h"
+
+enum { ADOPT_IDENTITY_MAX_BYTES = 256 };
+
+struct adopt_mark {
+	struct span identity; /* what the publish is called: "step_000007", "weight_v000007"; of a pointer: empty, its bytes tell */
+	struct span objects;  /* its objects: all keys that begin so; lies in the key */
+	uint64_t version;     /* the trainer's number */
+	bool is_pointer;      /* the key holds "{run id}/weight_v%06d": all versions up to there are published */
+};
+
+/* Whether `key` completes a publish of this convention below `prefix`. */
+bool adopt_layout_match(enum adopt_convention convention, struct span prefix, struct span key, struct adopt_mark *out);
+/* Reads "weight_v%06d", or what stands before it and a slash in a pointer: false when it is not so. `out_version` gets the number. */
+bool adopt_layout_version(struct span name, uint64_t *out_version);
+/* The content of a pointer: the run id and the version's name. White space at its end is passed over. */
+bool adopt_layout_pointer(struct span content, struct span *out_run_id, uint64_t *out_version);
+
+#endif

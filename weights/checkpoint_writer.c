@@ -1,0 +1,76 @@
+#include "weights/checkpoint_writer.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "weights/staging.h"
+
+struct checkpoint_writer {
+	const struct file_ops *ops;
+	const struct model_files *files;
+	struct model_place *places;        /* per tensor */
+	const struct staged_file **staged; /* per file; NULL for those without tensors */
+	struct staging *staging;
+};
+
+static int begin_shard(struct checkpoint_writer *const writer, const size_t index, struct error *const err)
+{
+	const struct model_file *const file = &writer->files->files[index];
+	const struct staged_file *const staged = staging_add(writer->staging, file->path, err);
+	writer->staged[index] = staged;
+	if (staged == NULL)
+		return -1;
+	if (file_write_at(writer->ops, staged->fd, span_of(file->length, sizeof(file->length)), 0, staged->path, err) != 0)
+		return -1;
+	return file_write_at(writer->ops, staged->fd, file->json, sizeof(file->length), staged->path, err);
+}
+
+static int begin_files(struct checkpoint_writer *const writer, struct error *const err)
+{
+	for (size_t i = 0; i < writer->files->count; i++) {
+		const struct model_file *const file = &writer->files->files[i];
+		const int result = file->is_shard ? begin_shard(writer, i, err) : staging_put(writer->staging, file->path, file->bytes, err);
+		if (result != 0)
+			return -1;
+	}
+	return 0;
+}
+
+struct checkpoint_writer *checkpoint_writer_begin(const struct file_ops *const ops, const char *const out,
+	const struct model_files *const files, const struct schema *const schema, struct error *const err)
+{
+	struct checkpoint_writer *const writer = memory_new(sizeof(*writer));
+	writer->ops = ops;
+	writer->files = files;
+	writer->places = memory_new_array(schema_count(schema), sizeof(writer->places[0]));
+	writer->staged = memory_new_array(files->count, sizeof(writer->staged[0]));
+	model_files_place(files, schema, writer->places);
+	writer->staging = staging_begin(ops, out, files->is_folder, err);
+	if (writer->staging != NULL && begin_files(writer, err) == 0)
+		return writer;
+	checkpoint_writer_free(writer);
+	return NULL;
+}
+
+int checkpoint_writer_put(const struct checkpoint_writer *const writer, const size_t tensor, const uint64_t at, const struct span bytes,
+	struct error *const err)
+{
+	const struct model_place *const place = &writer->places[tensor];
+	const struct staged_file *const file = writer->staged[place->file];
+	return file_write_at(writer->ops, file->fd, bytes, (off_t)(place->at + at), file->path, err);
+}
+
+int checkpoint_writer_commit(struct checkpoint_writer *const writer, struct error *const err)
+{
+	return staging_commit(writer->staging, err);
+}
+
+void checkpoint_writer_free(struct checkpoint_writer *const writer)
+{
+	if (writer == NULL)
+		return;
+	staging_free(writer->staging);
+	free(writer->places);
+	free(writer->staged);
+	free(writer);
+}

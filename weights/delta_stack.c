@@ -1,0 +1,148 @@
+#include "weights/delta_stack.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "weights/delta_source.h"
+
+struct level {
+	struct tensor_source *source;
+	const struct model_files *files;
+	struct model_files own_files;
+	struct delta_reader *reader;
+	const char *path;
+};
+
+struct delta_stack {
+	struct level *levels; /* the first is borrowed */
+	size_t count;
+};
+
+/* "delta 'PATH' (step N)" before the text. */
+static int name_delta(const struct level *const level, struct error *const err)
+{
+	const struct delta_metadata *const metadata = level->reader != NULL ? delta_reader_metadata(level->reader) : NULL;
+	if (strstr(err->text, level->path) != NULL)
+		return -1;
+	if (metadata != NULL && metadata->has_step && metadata->step > 0)
+		return error_wrap(err, "the delta '%s' (step %" PRIu64 ")", level->path, metadata->step);
+	return error_wrap(err, "the delta '%s'", level->path);
+}
+
+static int wrong_link(const struct level *const before, const char *const wanted, const char *const actual, struct error *const err)
+{
+	return error_set(err, ERROR_WRONG_BASE, "it was made from %s, and '%s' before it gives %s: a delta is missing, or the order is wrong",
+		wanted, before->path, actual);
+}
+
+/* Whether a delta follows the one before it, as far as the two say. */
+static int check_link(const struct delta_stack *const stack, const size_t level, struct error *const err)
+{
+	if (level < 2)
+		return 0;
+	const struct level *const before = &stack->levels[level - 1];
+	const struct delta_metadata *const first = delta_reader_metadata(before->reader);
+	const struct delta_metadata *const second = delta_reader_metadata(stack->levels[level].reader);
+	char wanted[DIGEST128_TEXT_BYTES];
+	char actual[DIGEST128_TEXT_BYTES];
+	if (first->has_result_digest && second->has_base_digest) {
+		digest128_format(&second->base_digest, wanted);
+		digest128_format(&first->result_digest, actual);
+		return digest128_equal(&first->result_digest, &second->base_digest) ? 0 : wrong_link(before, wanted, actual, err);
+	}
+	snprintf(wanted, sizeof(wanted), "step %" PRIu64, second->base_step);
+	snprintf(actual, sizeof(actual), "step %" PRIu64, first->step);
+	if (first->has_step && second->has_base_step)
+		return first->step == second->base_step ? 0 : wrong_link(before, wanted, actual, err);
+	snprintf(wanted, sizeof(wanted), "a step before %" PRIu64, second->step);
+	if (first->has_step && second->has_step && second->step > 0 && second->step <= first->step)
+		return wrong_link(before, wanted, actual, err);
+	return 0;
+}
+
+static int open_level(struct delta_stack *const stack, const size_t number, struct error *const err)
+{
+	struct level *const level = &stack->levels[number];
+	const struct level *const below = &stack->levels[number - 1];
+	level->reader = delta_reader_open(level->path, err);
+	if (level->reader == NULL || check_link(stack, number, err) != 0)
+		return name_delta(level, err);
+	level->files = &level->own_files;
+	if (model_files_after(&level->own_files, below->files, level->reader, level->path, err) != 0)
+		return name_delta(level, err);
+	level->source = delta_source_new(level->reader, below->source, err);
+	if (level->source == NULL || model_files_check(&level->own_files, below->source->schema, err) != 0)
+		return name_delta(level, err);
+	return 0;
+}
+
+struct delta_stack *delta_stack_open(struct tensor_source *const base, const struct model_files *const base_files,
+	const char *const *const paths, const size_t count, struct error *const err)
+{
+	struct delta_stack *const stack = memory_new(sizeof(*stack));
+	stack->levels = memory_new_array(count + 1, sizeof(stack->levels[0]));
+	stack->count = 1;
+	stack->levels[0] = (struct level){.source = base, .files = base_files};
+	for (size_t i = 0; i < count; i++) {
+		stack->levels[stack->count].path = paths[i];
+		stack->count++;
+		if (open_level(stack, i + 1, err) != 0) {
+			delta_stack_close(stack);
+			return NULL;
+		}
+	}
+	return stack;
+}
+
+void delta_stack_close(struct delta_stack *const stack)
+{
+	if (stack == NULL)
+		return;
+	for (size_t i = stack->count; i-- > 1;) {
+		struct level *const level = &stack->levels[i];
+		tensor_source_free(level->source);
+		model_files_release(&level->own_files);
+		delta_reader_close(level->reader);
+	}
+	free(stack->levels);
+	free(stack);
+}
+
+size_t delta_stack_levels(const struct delta_stack *const stack)
+{
+	return stack->count;
+}
+
+struct tensor_source *delta_stack_source(const struct delta_stack *const stack, const size_t level)
+{
+	ASSERT(level < stack->count);
+	return stack->levels[level].source;
+}
+
+const struct model_files *delta_stack_files(const struct delta_stack *const stack, const size_t level)
+{
+	ASSERT(level < stack->count);
+	return stack->levels[level].files;
+}
+
+const struct delta_reader *delta_stack_reader(const struct delta_stack *const stack, const size_t level)
+{
+	ASSERT(level >= 1 && level < stack->count);
+	return stack->levels[level].reader;
+}
+
+bool delta_stack_digest(const struct delta_stack *const stack, const size_t level, struct digest128 *const out_digest)
+{
+	const struct delta_metadata *const below = level > 0 ? delta_reader_metadata(stack->levels[level].reader) : NULL;
+	const struct delta_metadata *const above = level + 1 < stack->count ? delta_reader_metadata(stack->levels[level + 1].reader) : NULL;
+	if (below != NULL && below->has_result_digest)
+		*out_digest = below->result_digest;
+	else if (above != NULL && above->has_base_digest)
+		*out_digest = above->base_digest;
+	else
+		return false;
+	return true;
+}

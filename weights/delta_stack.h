@@ -1,0 +1,25 @@
+/* A checkpoint and deltas upon it, opened as one: level 0 is the checkpoint, level k what the k-th delta makes of level k - 1. Applying,
+ * folding, transcoding and proving are walks over the levels' sources. Read-only once open; any thread. */
+#ifndef WEIGHTS_DELTA_STACK_H
+#define WEIGHTS_DELTA_STACK_H
+
+#include "weights/model_files.h"
+#include "weights/tensor_source.h"
+
+struct delta_stack;
+
+/* `base` and `base_files` are level 0, borrowed. `paths` are files or folders, in order. wrong_base when a delta says that it follows another one
+ * than the one before it (by digest, else by step), naming both; else as delta_reader_open, delta_source_new and model_files_after, naming
+ * the delta's path and step. */
+struct delta_stack *delta_stack_open(struct tensor_source *base, const struct model_files *base_files, const char *const *paths, size_t count,
+	struct error *err);
+void delta_stack_close(struct delta_stack *stack); /* NULL is fine */
+
+size_t delta_stack_levels(const struct delta_stack *stack); /* count + 1 */
+struct tensor_source *delta_stack_source(const struct delta_stack *stack, size_t level);
+const struct model_files *delta_stack_files(const struct delta_stack *stack, size_t level);
+const struct delta_reader *delta_stack_reader(const struct delta_stack *stack, size_t level); /* from level 1 on */
+/* The digest that level `level` must have, as the deltas beside it say; false when none says. */
+bool delta_stack_digest(const struct delta_stack *stack, size_t level, struct digest128 *out_digest);
+
+#endif
