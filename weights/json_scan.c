@@ -8,7 +8,9 @@ enum { DEPTH_MAX = 128 };
 
 void json_scan_init(struct json_scan *const scan, const struct span text)
 {
-	*scan = (struct json_scan){.begin = text.data, .at = text.data, .end = text.data + text.len};
+	/* An empty file has no address, and C allows no arithmetic on none. */
+	const uint8_t *const begin = text.data != NULL ? text.data : (const uint8_t *)"";
+	*scan = (struct json_scan){.begin = begin, .at = begin, .end = begin + text.len};
 }
 
 size_t json_scan_offset(const struct json_scan *const scan)
