@@ -19,14 +19,19 @@ CREATE TABLE scratch_versions (
 	version INTEGER PRIMARY KEY
 );
 
--- Proof of steps, and the anchors that the server makes (form 2 in step_objects). verified: 0 pending, 1 ok, 2 failed. made: how many derivations
--- deep the made anchor is, NULL when there is none; made_bytes: of its files.
+-- Proof of steps, and the anchors that the server makes (form 2 in step_objects). verified: 0 pending, 1 ok, 2 failed, 3 not asked for. made: how
+-- many derivations deep the made anchor is, NULL when there is none; made_bytes: of its files; made_until_ms: it stays till then even when nothing else
+-- wants it. wants_made 1: a made anchor is to be there, and to be listed.
 ALTER TABLE steps ADD COLUMN verified INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE steps ADD COLUMN verify_error BLOB;
 ALTER TABLE steps ADD COLUMN made INTEGER;
 ALTER TABLE steps ADD COLUMN made_bytes INTEGER;
+ALTER TABLE steps ADD COLUMN made_until_ms INTEGER;
+ALTER TABLE steps ADD COLUMN wants_made INTEGER;
 CREATE INDEX steps_pending ON steps (id) WHERE state = 0 AND verified = 0;
-CREATE INDEX steps_made ON steps (run, step) WHERE state = 0 AND made IS NOT NULL;
+CREATE INDEX steps_wanting ON steps (id) WHERE state = 0 AND wants_made = 1 AND made IS NULL;
+CREATE INDEX steps_made ON steps (id) WHERE state = 0 AND made IS NOT NULL;
+CREATE INDEX steps_whole ON steps (run, step) WHERE state = 0 AND (has_anchor = 1 OR made IS NOT NULL);
 
 -- Folds: deltas over several steps. kind: 0 skip (made after each publish), 1 direct (asked for). state: 0 wanted, 1 made, 2 refused (it cannot be
 -- made), 3 being released. A row of fold_objects pins its version, which is hidden.

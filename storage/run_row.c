@@ -6,8 +6,10 @@
 #include "storage/run_settings.h"
 
 #define RUN_COLUMNS "id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name"
+enum { RUN_NAME_COLUMN = 11 };
 
 static const char SQL_RUN_FIND[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name = ?2";
+static const char SQL_RUN_FIND_ID[] = "SELECT " RUN_COLUMNS " FROM runs WHERE id = ?1 AND name IS NOT NULL";
 static const char SQL_RUN_LIST[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name > ?2 ORDER BY name LIMIT ?3";
 static const char SQL_RUN_ADD[] =
 	"INSERT INTO runs (bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)";
@@ -61,6 +63,22 @@ int run_row_find(struct db *const db, const int64_t bucket, const struct span na
 	return got;
 }
 
+int run_row_find_id(struct db *const db, const int64_t id, struct arena *const arena, struct run_row *const out, struct span *const out_name,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_FIND_ID, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	int got = db_step(statement, err);
+	if (got == 1 && read_row(db, statement, out, err) != 0)
+		got = -1;
+	if (got == 1)
+		*out_name = arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN));
+	db_reset(statement);
+	return got;
+}
+
 int run_row_need(struct db *const db, const struct span bucket, const struct span name, struct run_row *const out, struct error *const err)
 {
 	int64_t bucket_id;
@@ -100,7 +118,7 @@ static int read_list(struct db *const db, struct db_statement *const statement, 
 		struct run_row row;
 		if (read_row(db, statement, &row, err) != 0)
 			return -1;
-		run_row_message(&row, bucket_copy, arena_copy(arena, db_column_blob(statement, 11)), &runs[(*out_count)++]);
+		run_row_message(&row, bucket_copy, arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN)), &runs[(*out_count)++]);
 	}
 	if (arena_overflowed(arena))
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing runs.");

@@ -1,6 +1,8 @@
 #include "storage/step_job.h"
 
-const struct step_job_kind *const step_job_kinds[] = {NULL};
+#include "storage/step_proof.h"
+
+const struct step_job_kind *const step_job_kinds[] = {&step_proof_job, NULL};
 
 int step_work_stopped(struct error *const err)
 {

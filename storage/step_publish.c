@@ -135,7 +135,7 @@ static int pin_objects(struct db *const db, const struct run_row *const run, con
 		char id[2 * VERSION_ID_BYTES + 1];
 		if (step_resolve_object(db, run->bucket, object, &version, err) != 0)
 			return -1;
-		if (step_pin_add(db, step, form->kind, object->name, version.sequence, err) != 0)
+		if (step_pin_add(db, step, (enum step_pin_form)form->kind, object->name, version.sequence, err) != 0)
 			return -1;
 		encode_hex(span_of(version.id, sizeof(version.id)), id);
 		object->version = arena_copy(arena, span_text(id));
@@ -197,6 +197,7 @@ static int add_row(struct run_change *const change, struct db *const db, struct 
 		.digest = step->digest,
 		.content = step_message_content_digest(step),
 		.created_ms = clock->wall_ms(clock),
+		.verified = run->settings.verify ? STEP_UNPROVEN : STEP_UNCHECKED,
 	};
 	for (size_t i = 0; i < step->form_count; i++) {
 		row->has_form[step->forms[i].kind] = true;

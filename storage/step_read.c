@@ -71,8 +71,8 @@ static void add_urls(struct step_message *const step, struct arena *const arena)
 static int add_proof(struct db *const db, const struct step_row *const row, struct arena *const arena, struct step_message *const out,
 	struct error *const err)
 {
-	static const enum step_proof proofs[] = {
-		[STEP_UNPROVEN] = STEP_PROOF_PENDING, [STEP_PROVEN] = STEP_PROOF_OK, [STEP_FAILED] = STEP_PROOF_FAILED};
+	static const enum step_proof proofs[] = {[STEP_UNPROVEN] = STEP_PROOF_PENDING, [STEP_PROVEN] = STEP_PROOF_OK,
+		[STEP_FAILED] = STEP_PROOF_FAILED, [STEP_UNCHECKED] = STEP_PROOF_NONE};
 	out->verified = proofs[row->verified];
 	return row->verified == STEP_FAILED ? step_row_load_reason(db, row->id, arena, &out->verify_error, err) : 0;
 }
@@ -249,7 +249,7 @@ static int find_object(struct db *const db, const int64_t step, const struct spa
 	int64_t sequence = 0;
 	int found = 0;
 	if (split_name(name, &kind, &rest))
-		found = step_pin_find(db, step, kind, rest, &sequence, err);
+		found = step_pin_find(db, step, (enum step_pin_form)kind, rest, &sequence, err);
 	if (found == 1) {
 		found = version_find_sequence(db, sequence, arena, out, err);
 		if (found == 0) /* invariant 6 */

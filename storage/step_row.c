@@ -4,9 +4,6 @@
 
 #include "storage/row_sum.h"
 
-#define STEP_COLUMNS "id, step, state, digest, content, anchor_bytes, delta_bytes, created_ms, verified, made, made_bytes"
-enum { STEP_COLUMN_COUNT = 11 };
-
 static const char SQL_STEP_FIND[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step = ?2";
 static const char SQL_STEP_UPWARDS[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step >= ?2 ORDER BY step";
 static const char SQL_STEP_DOWNWARDS[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step <= ?2 ORDER BY step DESC";
@@ -20,8 +17,8 @@ static const char SQL_STEP_ANCHOR_ABOVE[] =
 static const char SQL_STEP_RELEASING[] = "SELECT id FROM steps WHERE state = 1 ORDER BY id LIMIT 1";
 static const char SQL_STEP_OF_RUN[] = "SELECT id FROM steps WHERE run = ?1 ORDER BY step LIMIT 1";
 static const char SQL_STEP_ADD[] =
-	"INSERT INTO steps (run, step, state, digest, content, anchor_bytes, delta_bytes, created_ms, has_anchor)"
-	" VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8)";
+	"INSERT INTO steps (run, step, state, digest, content, anchor_bytes, delta_bytes, created_ms, has_anchor,"
+	" verified) VALUES (?1, ?2, 0, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 static const char SQL_STEP_COLLECT[] = "UPDATE steps SET state = 1 WHERE id = ?1";
 static const char SQL_STEP_RELEASED[] = "UPDATE steps SET state = 2 WHERE id = ?1";
 static const char SQL_STEP_REMOVE[] = "DELETE FROM steps WHERE id = ?1";
@@ -29,7 +26,6 @@ static const char SQL_STEP_UNPROVEN[] =
 	"SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND verified = 0 AND id > ?1 ORDER BY id LIMIT 1";
 static const char SQL_STEP_VERIFIED[] = "UPDATE steps SET verified = ?2, verify_error = ?3 WHERE id = ?1";
 static const char SQL_STEP_REASON[] = "SELECT verify_error FROM steps WHERE id = ?1";
-static const char SQL_STEP_MADE[] = "UPDATE steps SET made = ?2, made_bytes = ?3 WHERE id = ?1";
 static const char SQL_MANIFEST_ADD[] = "INSERT INTO step_manifests (step, manifest, tensor_digests, checksum) VALUES (?1, ?2, ?3, ?4)";
 static const char SQL_MANIFEST_GET[] = "SELECT manifest, tensor_digests, checksum FROM step_manifests WHERE step = ?1";
 static const char SQL_MANIFEST_REMOVE[] = "DELETE FROM step_manifests WHERE step = ?1";
@@ -57,6 +53,8 @@ void step_row_read(struct db_statement *const scan, struct step_row *const out)
 	out->has_made = !db_column_is_null(scan, 9);
 	out->made_depth = (unsigned)db_column_i64(scan, 9);
 	out->made_bytes = (uint64_t)db_column_i64(scan, 10);
+	out->made_until_ms = db_column_i64(scan, 11);
+	out->wants_made = db_column_i64(scan, 12) == 1;
 }
 
 /* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */
@@ -169,6 +167,7 @@ int step_row_add(struct db *const db, const int64_t run, struct step_row *const 
 			db_bind_i64(statement, 5 + kind, (int64_t)row->form_bytes[kind]);
 	db_bind_i64(statement, 7, row->created_ms);
 	db_bind_i64(statement, 8, row->has_form[STEP_ANCHOR]);
+	db_bind_i64(statement, 9, row->verified);
 	if (db_execute(statement, err) != 0)
 		return -1;
 	row->id = db_last_id(db);
@@ -224,19 +223,6 @@ int step_row_load_reason(struct db *const db, const int64_t id, struct arena *co
 		*out = arena_copy(arena, db_column_blob(statement, 0));
 	db_reset(statement);
 	return got < 0 ? -1 : 0;
-}
-
-int step_row_set_made(struct db *const db, const struct step_row *const row, struct error *const err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_STEP_MADE, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, row->id);
-	if (row->has_made) {
-		db_bind_i64(statement, 2, row->made_depth);
-		db_bind_i64(statement, 3, (int64_t)row->made_bytes);
-	}
-	return db_execute(statement, err);
 }
 
 int step_row_collect(struct db *const db, const int64_t id, struct error *const err)

@@ -10,7 +10,12 @@ enum step_state {
 	STEP_RELEASING = 1, /* removed; the sweeper still has objects of it to let go */
 	STEP_COLLECTED = 2  /* removed; the row stays as a tombstone */
 };
-enum step_verified { STEP_UNPROVEN = 0, STEP_PROVEN = 1, STEP_FAILED = 2 };
+enum step_verified {
+	STEP_UNPROVEN = 0,
+	STEP_PROVEN = 1,
+	STEP_FAILED = 2,
+	STEP_UNCHECKED = 3 /* published while the run's setting `verify` was off */
+};
 struct step_row {
 	int64_t id;
 	uint64_t step;
@@ -24,8 +29,14 @@ struct step_row {
 	bool has_made;            /* the server has made an anchor of it: */
 	unsigned made_depth;      /* of its derivations */
 	uint64_t made_bytes;      /* of its files */
+	int64_t made_until_ms;    /* it stays till then even when nothing else wants it */
+	bool wants_made;          /* a made anchor is to be there, and to be listed */
 };
 
+/* In the order that step_row_read takes them. */
+#define STEP_COLUMNS "id, step, state, digest, content, anchor_bytes, delta_bytes, created_ms, verified, made, made_bytes," \
+	" made_until_ms, wants_made"
+enum { STEP_COLUMN_COUNT = 13 };
 /* 1 found, 0 absent, -1. */
 int step_row_find(struct db *db, int64_t run, uint64_t step, struct step_row *out, struct error *err);
 /* The newest kept anchor at or below `at`; the nearest above it. 1, 0, -1. */
@@ -44,8 +55,6 @@ int step_row_find_unproven(struct db *db, int64_t after, int64_t *out_run, struc
 int step_row_set_verified(struct db *db, int64_t id, enum step_verified verified, struct span reason, struct error *err);
 /* Why it failed; empty when it did not. */
 int step_row_load_reason(struct db *db, int64_t id, struct arena *arena, struct span *out, struct error *err);
-/* The made anchor's depth and bytes; has_made false: there is none any more. */
-int step_row_set_made(struct db *db, const struct step_row *row, struct error *err);
 
 /* Rows from `from` on, upwards or downwards: db_step and step_row_read; db_reset. */
 struct db_statement *step_row_scan(struct db *db, int64_t run, uint64_t from, bool downwards, struct error *err);

@@ -274,7 +274,7 @@ static int add_pinned(struct change *const change, struct db *const db, struct e
 	struct adding *const adding = (struct adding *)change;
 	if (derived_add(db, &adding->add, &adding->version, err) != 0)
 		return -1;
-	return step_pin_add(db, 7, STEP_ANCHOR, span_text("model.safetensors"), adding->version, err);
+	return step_pin_add(db, 7, STEP_PIN_ANCHOR, span_text("model.safetensors"), adding->version, err);
 }
 
 START_TEST(test_a_made_version)

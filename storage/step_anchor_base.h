@@ -1,0 +1,18 @@
+/* Upon which step an anchor is made. Derived versions are at most two derivations deep, so: a root is a step whose anchor lies there plainly (depth 0);
+ * upon the nearest root as long as it is less than ANCHOR_SPAN steps away; else upon the nearest step of depth 1 that is; else upon the root however far,
+ * which gives a new step of depth 1 for those that follow. Internal to storage. */
+#ifndef STORAGE_STEP_ANCHOR_BASE_H
+#define STORAGE_STEP_ANCHOR_BASE_H
+
+#include "storage/step_row.h"
+
+enum { ANCHOR_SPAN = 16 };
+
+struct step_anchor_base {
+	struct step_row row;
+	unsigned depth; /* of its anchor, published or made */
+};
+/* 1; 0 when no kept step below can be one; -1. */
+int step_anchor_base_find(struct db *db, int64_t run, uint64_t step, struct step_anchor_base *out, struct error *err);
+
+#endif

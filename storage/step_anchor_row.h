@@ -1,0 +1,20 @@
+/* What the catalog says of the anchors that the server makes: columns of `steps`. Internal to storage. */
+#ifndef STORAGE_STEP_ANCHOR_ROW_H
+#define STORAGE_STEP_ANCHOR_ROW_H
+
+#include "storage/step_row.h"
+
+/* The first kept step with an id above `after` that wants an anchor made and has none. 1, 0, -1. */
+int step_anchor_row_find_wanted(struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err);
+/* The first kept step with an id above `after` that has one. 1, 0, -1. */
+int step_anchor_row_find_made(struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err);
+/* Kept steps below `step` that are whole in themselves and good, by anchor or made anchor, the nearest first: db_step and step_row_read; db_reset. */
+struct db_statement *step_anchor_row_scan_whole(struct db *db, int64_t run, uint64_t step, struct error *err);
+
+int step_anchor_row_want(struct db *db, int64_t id, bool wants, struct error *err);
+/* The steps below `step` want none any more, but those with a pin. */
+int step_anchor_row_want_none_below(struct db *db, int64_t run, uint64_t step, struct error *err);
+/* has_made, made_depth, made_bytes and made_until_ms as in the row. */
+int step_anchor_row_set_made(struct db *db, const struct step_row *row, struct error *err);
+
+#endif

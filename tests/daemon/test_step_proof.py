@@ -1,0 +1,173 @@
+"""Published steps are decoded by the server: what is right is proven, what is not leaves every path, and an anchor cures."""
+import json
+import os
+import shutil
+import tempfile
+import time
+import unittest
+
+from tests.support.checkpoints import expand_small
+from tests.support.daemon import Daemon
+
+STEPS = 5
+
+
+class StepProof(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.mkdtemp(prefix='deltabucket-test-')
+        cls.checkpoints = expand_small(cls.scratch, STEPS)
+        cls.digests = []
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.scratch)
+
+    def start(self, *arguments):
+        daemon = Daemon(tls=False, arguments=arguments)
+        daemon.start()
+        self.addCleanup(daemon.__exit__)
+        self.assertEqual(daemon.request('PUT', '/models').status, 200)
+        self.daemon = daemon
+        if not self.digests:
+            type(self).digests = [json.loads(daemon.client('inspect', '--json', path).stdout)['digest'] for path in self.checkpoints]
+        self.assertEqual(self.call('POST', '').status, 200)
+        return daemon
+
+    def call(self, method, target, body=None, headers=None):
+        text = json.dumps(body) if isinstance(body, dict) else body
+        return self.daemon.request(method, f'/v1/runs/models/run{target}', text, headers)
+
+    def put(self, key, path, name):
+        with open(path, 'rb') as file:
+            reply = self.daemon.request('PUT', f'/models/run/{key}', file.read())
+        self.assertEqual(reply.status, 200, reply.body)
+        return {'key': f'run/{key}', 'name': name, 'size': os.path.getsize(path), 'digest': reply.headers['x-deltabucket-digest']}
+
+    def anchor_form(self, step):
+        return {'kind': 'anchor', 'format': 'full', 'objects': [self.put(f'a{step}', self.checkpoints[step], 'model.safetensors')]}
+
+    def delta_form(self, step, base=None, target=None, form='trl-gap'):
+        base, target = (step - 1 if base is None else base), (step if target is None else target)
+        made = os.path.join(self.scratch, f'{form}-{base}-{target}')
+        if not os.path.exists(made):
+            self.daemon.client('diff', '--format', form, self.checkpoints[base], self.checkpoints[target], made)
+        names = [os.path.relpath(os.path.join(at, name), made) for at, _, names in os.walk(made) for name in names]
+        files = [(made, 'delta.safetensors')] if os.path.isfile(made) else [(os.path.join(made, name), name) for name in names]
+        return {'kind': 'delta', 'format': form,
+                'objects': [self.put(f'{form}/{step}/{base}-{target}/{name}', path, name) for path, name in files]}
+
+    def publish(self, step, *forms, **changes):
+        path = self.checkpoints[step]
+        self.put('probe', path, '')
+        probe = self.daemon.request('HEAD', '/models/run/probe')
+        body = {'step': step, 'epoch': 1, 'digest': self.digests[step], 'forms': list(forms),
+                'files': [{'path': 'model.safetensors', 'size': os.path.getsize(path), 'digest': probe.headers['x-deltabucket-digest']}]}
+        if step > 0:
+            body['base'] = {'step': step - 1, 'digest': self.digests[step - 1]}
+        body.update(changes)
+        reply = self.call('PUT', f'/steps/{step}', body)
+        self.assertIn(reply.status, (200, 201), reply.body)
+        return reply.json()
+
+    def settled(self, steps):
+        """Waits until the server knows of all these steps; gives what it says of each."""
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit:
+            known = [self.call('GET', f'/steps/{step}').json() for step in range(steps)]
+            if all(step['verified'] != 'pending' for step in known):
+                return known
+            time.sleep(0.02)
+        self.fail(f'not settled: {known}\n{self.daemon.log()}')
+
+    def test_a_series_is_proven(self):
+        daemon = self.start()
+        first = self.publish(0, self.anchor_form(0))
+        self.assertEqual(first['verified'], 'pending')
+        self.assertNotIn('anchor_due', first)
+        for step in range(1, STEPS + 1):
+            forms = [self.delta_form(step)] + ([self.anchor_form(step)] if step == 3 else [])
+            self.publish(step, *forms)
+        self.assertEqual([step['verified'] for step in self.settled(STEPS + 1)], ['ok'] * (STEPS + 1))
+        self.assertEqual(self.call('GET', '/steps/latest').json()['step'], STEPS)
+        metrics = daemon.request('GET', '/-/metrics').body.decode()
+        self.assertIn(f'deltabucket_steps_proven {STEPS + 1}', metrics)
+        self.assertIn('deltabucket_steps_failed 0', metrics)
+
+    def test_a_wrong_delta_fails_and_an_anchor_cures(self):
+        self.start()
+        self.publish(0, self.anchor_form(0))
+        self.publish(1, self.delta_form(1))
+        self.settled(2)
+        self.publish(2, self.delta_form(2, base=1, target=3))  # well formed, but it makes step 3
+        known = self.settled(3)
+        self.assertEqual([step['verified'] for step in known], ['ok', 'ok', 'failed'])
+        self.assertIn('checkpoint', known[2]['verify_error'])
+        self.assertEqual(self.call('GET', '/steps/latest').json()['step'], 1)
+        self.assertEqual(self.call('GET', '/path').json()['to'], 1)
+        refused = self.call('GET', '/path?want=2')
+        self.assertEqual((refused.status, refused.code()), (409, 'step_failed'))
+        self.assertIs(self.call('GET', '').json()['anchor_due'], True)
+
+        self.assertIs(self.publish(3, self.delta_form(3))['anchor_due'], True)
+        known = self.settled(4)
+        self.assertEqual(known[3]['verified'], 'failed')
+        self.assertIn('step 2', known[3]['verify_error'])
+
+        self.assertNotIn('anchor_due', self.publish(4, self.delta_form(4), self.anchor_form(4)))
+        self.publish(5, self.delta_form(5))
+        self.assertEqual([step['verified'] for step in self.settled(6)], ['ok', 'ok', 'failed', 'failed', 'ok', 'ok'])
+        self.assertNotIn('anchor_due', self.call('GET', '').json())
+        way = self.call('GET', f'/path?have=1&digest={self.digests[1]}').json()
+        self.assertEqual((way['from'], way['to']), (None, 5))
+        self.assertEqual(way['links'][0]['form']['kind'], 'anchor')
+        held = self.call('GET', f'/path?have=4&digest={self.digests[4]}').json()
+        self.assertEqual([link['step'] for link in held['links']], [5])
+
+    def test_wrong_claims_of_files_and_tensors_fail(self):
+        self.start()
+        self.publish(0, self.anchor_form(0), files=[
+            {'path': 'model.safetensors', 'size': os.path.getsize(self.checkpoints[0]), 'digest': 'xxh3-128:' + '0' * 32}])
+        self.publish(1, self.anchor_form(1), files=[])
+        self.publish(2, self.delta_form(2), self.anchor_form(3))
+        known = self.settled(3)
+        self.assertEqual([step['verified'] for step in known], ['failed', 'ok', 'failed'])
+        self.assertIn('model.safetensors', known[0]['verify_error'])
+        self.assertIn('anchor', known[2]['verify_error'])
+
+    def test_a_run_may_go_without(self):
+        self.start()
+        self.assertEqual(self.call('PUT', '/settings', {'verify': False}).status, 200)
+        self.publish(0, self.anchor_form(0))
+        self.publish(1, self.delta_form(1, base=0, target=2))
+        time.sleep(0.3)
+        self.assertNotIn('verified', self.call('GET', '/steps/1').json())
+        self.assertEqual(self.call('GET', '/steps/latest').json()['step'], 1)
+
+    def test_kills_between_do_not_matter(self):
+        daemon = self.start('--step-rate', '1')  # MiB/s: slow enough to be caught at it
+        self.publish(0, self.anchor_form(0))
+        for step in range(1, STEPS + 1):
+            self.publish(step, self.delta_form(step))
+            if step % 2 == 0:
+                daemon.kill()
+                daemon.start()
+        daemon.stop()
+        daemon.arguments = []
+        daemon.start()
+        self.assertEqual([step['verified'] for step in self.settled(STEPS + 1)], ['ok'] * (STEPS + 1))
+        self.assertNotIn('step_work_failed', daemon.log())
+
+    def test_a_server_told_not_to_leaves_steps_pending(self):
+        daemon = self.start('--step-work=no')
+        self.publish(0, self.anchor_form(0))
+        time.sleep(0.3)
+        self.assertEqual(self.call('GET', '/steps/0').json()['verified'], 'pending')
+        daemon.stop()
+        daemon.arguments = []
+        daemon.start()
+        self.assertEqual(self.settled(1)[0]['verified'], 'ok')
+
+
+if __name__ == '__main__':
+    unittest.main()
