@@ -28,12 +28,15 @@ enum delta_checksum { DELTA_XXH3_128, DELTA_BLAKE3, DELTA_ADLER32, DELTA_CHECKSU
 const char *delta_checksum_name(enum delta_checksum checksum); /* "xxh3-128", "blake3", "adler32" */
 bool delta_checksum_parse(struct span name, enum delta_checksum *out_checksum); /* "alder32" too: it is in the wild */
 
+enum { DELTA_STATS_STEPS = 5 };
 struct delta_stats {
 	uint64_t elements;
 	uint64_t changed_elements;
 	uint64_t tensors;
 	uint64_t changed_tensors;
 	uint64_t delta_bytes;   /* of all files written */
+	uint64_t payload_bytes; /* of what is coded of tensors, block headers included, without the safetensors around it; delta_diff alone sets it */
+	uint64_t ulp_steps[DELTA_STATS_STEPS]; /* changed elements by |ulp| of 1, 2, 3, 4, 5 and more, of floats; ulp-class alone counts them */
 	uint64_t full_bytes;    /* of the new checkpoint's files */
 	struct digest128 base_digest; /* zero: apply had none to check, for the delta names none and the caller gave no digests */
 	struct digest128 result_digest;

@@ -70,7 +70,8 @@ static int parse_trl(struct delta_metadata *const metadata, const struct json_sc
 	if (encoding.data != NULL && find_encoding(rows, sizeof(rows) / sizeof(rows[0]), encoding, &row, path, err) != 0)
 		return -1;
 	metadata->encoding = row != NULL ? row->encoding : DELTA_ENCODING_NONE;
-	return parse_number(delta_metadata_find(pairs, count, "model_version"), &metadata->has_step, &metadata->step, path, err);
+	return parse_number(delta_metadata_find(pairs, count, "model_version"), &metadata->has_step, &metadata->step, path, err) != 0 ? -1 :
+		parse_number(delta_metadata_find(pairs, count, "base_step"), &metadata->has_base_step, &metadata->base_step, path, err);
 }
 
 static int parse_slime(struct delta_metadata *const metadata, const struct json_scan_pair *const pairs, const size_t count,
@@ -332,8 +333,13 @@ void delta_metadata_list_release(struct delta_metadata_list *const list)
 
 void delta_metadata_list_add(struct delta_metadata_list *const list, const char *const key, const struct span value)
 {
+	delta_metadata_list_add_span(list, span_text(key), value);
+}
+
+void delta_metadata_list_add_span(struct delta_metadata_list *const list, const struct span key, const struct span value)
+{
 	const struct safetensors_metadata item = {
-		.key = arena_copy(list->arena, span_text(key)),
+		.key = arena_copy(list->arena, key),
 		.value = arena_copy(list->arena, value),
 	};
 	buffer_add(&list->items, &item, sizeof(item));
@@ -409,6 +415,8 @@ static void print_trl(struct delta_metadata_list *const list, const struct delta
 	add_u64(list, "model_version", facts->step);
 	if (encodings[facts->format] != NULL)
 		add_text(list, "encoding", encodings[facts->format]);
+	if (facts->has_base_step)
+		add_u64(list, "base_step", facts->base_step);
 	add_u64(list, "num_changed_params", facts->stats->changed_tensors);
 	print_counts(list, facts->stats);
 	add_python_float(list, "sparsity", sparsity(facts->stats));
@@ -418,6 +426,8 @@ static void print_ulp_class(struct delta_metadata_list *const list, const struct
 {
 	add_text(list, "delta_encoding", "ulp-class");
 	add_text(list, "compression_format", "none");
+	if (facts->in_shard)
+		return;
 	if (facts->step > 0)
 		add_u64(list, "step", facts->step);
 	if (facts->has_base_step)

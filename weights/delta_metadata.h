@@ -67,6 +67,7 @@ struct delta_metadata_list {
 void delta_metadata_list_init(struct delta_metadata_list *list);
 void delta_metadata_list_release(struct delta_metadata_list *list);
 void delta_metadata_list_add(struct delta_metadata_list *list, const char *key, struct span value);
+void delta_metadata_list_add_span(struct delta_metadata_list *list, struct span key, struct span value);
 size_t delta_metadata_list_count(const struct delta_metadata_list *list);
 const struct safetensors_metadata *delta_metadata_list_items(const struct delta_metadata_list *list);
 int delta_metadata_list_check(const struct delta_metadata_list *list, struct error *err);
@@ -79,8 +80,9 @@ struct delta_facts {
 	uint64_t base_step;
 	const struct delta_stats *stats;
 	bool has_digests;   /* of `stats`: a fold without a base knows none */
+	bool in_shard;      /* of a delta with an index: what each of its files says too */
 };
-/* What every file of a delta says (of slime: the index alone). */
+/* Of slime for the index alone. */
 void delta_metadata_print(struct delta_metadata_list *list, const struct delta_facts *facts);
 /* result_kind, result_files and a header:PATH for each header that the base lacks. */
 void delta_metadata_print_files(struct delta_metadata_list *list, bool result_is_folder, const struct delta_result_file *files,

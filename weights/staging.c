@@ -24,6 +24,8 @@ struct staging {
 	size_t count;
 	char **folders; /* below temp, in the order made; of a folder, temp itself first */
 	size_t folder_count;
+	int *scratch; /* descriptors of unnamed files */
+	size_t scratch_count;
 };
 
 /* `out` without trailing slashes, and the folder it stands in. */
@@ -162,6 +164,30 @@ int staging_put(struct staging *const staging, const struct span path, const str
 	return result;
 }
 
+int staging_scratch(struct staging *const staging, struct error *const err)
+{
+	uint8_t token[TOKEN_BYTES];
+	char name[2 * TOKEN_BYTES + 16] = ".part-";
+	random_bytes(token, sizeof(token));
+	encode_hex(span_of(token, sizeof(token)), name + strlen(name));
+	char *const path = relative_path_join(staging->is_folder ? staging->temp : staging->parent, span_text(name));
+	const int fd = staging->ops->open(staging->ops, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const int result = fd >= 0 ? 0 : error_set_errno(err, "cannot make '%s'", path);
+	if (fd >= 0 && staging->ops->unlink(staging->ops, path) != 0) {
+		error_set_errno(err, "cannot unlink '%s'", path);
+		close(fd);
+		(void)unlink(path);
+		free(path);
+		return -1;
+	}
+	free(path);
+	if (result != 0)
+		return -1;
+	staging->scratch = memory_grow(staging->scratch, staging->scratch_count + 1, sizeof(staging->scratch[0]));
+	staging->scratch[staging->scratch_count++] = fd;
+	return fd;
+}
+
 static int sync_all(struct staging *const staging, struct error *const err)
 {
 	for (size_t i = 0; i < staging->count; i++)
@@ -200,6 +226,9 @@ void staging_free(struct staging *const staging)
 		free(staging->files[i]->path);
 		free(staging->files[i]);
 	}
+	for (size_t i = 0; i < staging->scratch_count; i++)
+		close(staging->scratch[i]);
+	free(staging->scratch);
 	struct error unused;
 	if (!staging->committed)
 		(void)file_remove_tree(staging->temp, &unused);

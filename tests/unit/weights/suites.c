@@ -7,7 +7,6 @@ Suite *test_json_scan_suite(void);
 Suite *test_safetensors_suite(void);
 Suite *test_element_scan_suite(void);
 Suite *test_index_code_suite(void);
-Suite *test_tensor_changes_suite(void);
 Suite *test_gap_code_suite(void);
 Suite *test_block_code_suite(void);
 Suite *test_parallel_suite(void);
@@ -23,7 +22,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_safetensors_suite,
 	test_element_scan_suite,
 	test_index_code_suite,
-	test_tensor_changes_suite,
 	test_gap_code_suite,
 	test_block_code_suite,
 	test_parallel_suite,
