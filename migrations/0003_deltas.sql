@@ -48,7 +48,7 @@ CREATE TABLE folds (
 	UNIQUE (run, to_step, from_step)
 );
 CREATE INDEX folds_from ON folds (run, from_step);
-CREATE INDEX folds_wanted ON folds (kind, to_step) WHERE state = 0;
+CREATE INDEX folds_wanted ON folds (kind, id) WHERE state = 0;
 CREATE INDEX folds_direct ON folds (used_ms) WHERE kind = 1 AND state <> 3;
 CREATE INDEX folds_releasing ON folds (id) WHERE state = 3;
 CREATE TABLE fold_objects (

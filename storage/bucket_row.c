@@ -1,6 +1,7 @@
 #include "storage/bucket_row.h"
 
 static const char SQL_BUCKET_ID[] = "SELECT id FROM buckets WHERE name = ?1";
+static const char SQL_BUCKET_NAME[] = "SELECT name FROM buckets WHERE id = ?1";
 static const char SQL_BUCKET_SETTINGS[] = "SELECT id, versioning, etag_policy FROM buckets WHERE name = ?1";
 static const char SQL_BUCKET_READ[] =
 	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
@@ -17,6 +18,19 @@ static int no_bucket(const struct span name, struct error *const err)
 {
 	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)(name.len > 128 ? 128 : name.len),
 		(const char *)name.data);
+}
+
+int bucket_row_name(struct db *const db, const int64_t id, struct arena *const arena, struct span *const out_name, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_NAME, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_name = arena_copy(arena, db_column_blob(statement, 0));
+	db_reset(statement);
+	return got;
 }
 
 int bucket_row_find(struct db *const db, const struct span name, int64_t *const out_id, struct error *const err)

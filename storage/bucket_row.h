@@ -5,6 +5,8 @@
 #include "storage/bucket.h"
 #include "storage/db.h"
 
+/* The name of a row: 1, 0 when absent, -1. */
+int bucket_row_name(struct db *db, int64_t id, struct arena *arena, struct span *out_name, struct error *err);
 /* The row of a name; no_bucket when absent. */
 int bucket_row_find(struct db *db, struct span name, int64_t *out_id, struct error *err);
 /* The same with the settings that change what a write does: id, versioning and etag_policy alone are set. */

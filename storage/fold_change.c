@@ -5,9 +5,11 @@
 #include "base/memory.h"
 #include "storage/committer.h"
 #include "storage/fold_row.h"
+#include "storage/step_worker.h"
 
 struct fold_change {
 	struct change change; /* first */
+	struct store *store;
 	struct fold_row row;
 };
 
@@ -26,6 +28,7 @@ static int apply_touch(struct change *const base, struct db *const db, struct er
 
 static void finished(struct change *const base)
 {
+	step_worker_kick(store_step_worker(((struct fold_change *)base)->store));
 	free(base);
 }
 
@@ -35,6 +38,7 @@ static void submit(struct store *const store, int (*const apply)(struct change *
 	struct fold_change *const change = memory_new(sizeof(*change));
 	change->change.apply = apply;
 	change->change.done = finished;
+	change->store = store;
 	change->row = *row;
 	change->row.used_ms = store_clock(store)->wall_ms(store_clock(store));
 	committer_submit(store_committer(store), &change->change);

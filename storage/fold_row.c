@@ -8,7 +8,10 @@
 
 static const char SQL_FOLD_FIND[] = "SELECT " FOLD_COLUMNS " FROM folds WHERE run = ?1 AND to_step = ?2 AND from_step = ?3";
 static const char SQL_FOLD_FIND_ID[] = "SELECT " FOLD_COLUMNS " FROM folds WHERE id = ?1";
-static const char SQL_FOLD_WANTED[] = "SELECT " FOLD_COLUMNS " FROM folds WHERE state = 0 ORDER BY kind DESC, to_step DESC LIMIT 1";
+static const char SQL_FOLD_WANTED_DIRECT[] =
+	"SELECT " FOLD_COLUMNS " FROM folds WHERE state = 0 AND kind = 1 AND id > ?1 ORDER BY id LIMIT 1";
+static const char SQL_FOLD_WANTED_SKIP[] =
+	"SELECT " FOLD_COLUMNS " FROM folds WHERE state = 0 AND kind = 0 AND id < ?1 ORDER BY id DESC LIMIT 1";
 static const char SQL_FOLD_RELEASING[] = "SELECT id FROM folds WHERE state = 3 ORDER BY id LIMIT 1";
 static const char SQL_FOLD_UNUSED[] = "SELECT id FROM folds WHERE kind = 1 AND state <> 3 AND used_ms < ?1 ORDER BY used_ms LIMIT 1";
 static const char SQL_FOLD_OF_RUN[] = "SELECT id FROM folds WHERE run = ?1 ORDER BY to_step LIMIT 1";
@@ -39,7 +42,8 @@ void fold_row_read(struct db_statement *const scan, struct fold_row *const out)
 	out->bytes = (uint64_t)db_column_i64(scan, 6);
 	out->used_ms = db_column_i64(scan, 7);
 	const struct span format = db_column_blob(scan, 8);
-	memcpy(out->format, format.data, format.len < sizeof(out->format) ? format.len : 0);
+	if (format.len > 0 && format.len < sizeof(out->format))
+		memcpy(out->format, format.data, format.len);
 }
 
 /* Steps above INT64_MAX are in no row. */
@@ -87,10 +91,14 @@ int fold_row_find_id(struct db *const db, const int64_t id, struct fold_row *con
 	return first_row(statement, out, err);
 }
 
-int fold_row_find_wanted(struct db *const db, struct fold_row *const out, struct error *const err)
+int fold_row_find_wanted(struct db *const db, const enum fold_kind kind, const int64_t limit, struct fold_row *const out,
+	struct error *const err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FOLD_WANTED, err);
-	return statement == NULL ? -1 : first_row(statement, out, err);
+	struct db_statement *const statement = db_prepare(db, kind == FOLD_DIRECT ? SQL_FOLD_WANTED_DIRECT : SQL_FOLD_WANTED_SKIP, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, limit);
+	return first_row(statement, out, err);
 }
 
 int fold_row_find_releasing(struct db *const db, int64_t *const out_id, struct error *const err)

@@ -37,8 +37,8 @@ struct fold_row {
 /* 1 found, 0 absent, -1. */
 int fold_row_find(struct db *db, int64_t run, uint64_t from, uint64_t to, struct fold_row *out, struct error *err);
 int fold_row_find_id(struct db *db, int64_t id, struct fold_row *out, struct error *err);
-/* The next to make: direct ones first, then by the newest step they lead to. */
-int fold_row_find_wanted(struct db *db, struct fold_row *out, struct error *err);
+/* A wanted one: direct ones in the order of their rows, from above `limit` on; skip folds the other way round, from below it on. */
+int fold_row_find_wanted(struct db *db, enum fold_kind kind, int64_t limit, struct fold_row *out, struct error *err);
 int fold_row_find_releasing(struct db *db, int64_t *out_id, struct error *err);
 /* A direct one that is not being released and was not used since `before_ms`. */
 int fold_row_find_unused(struct db *db, int64_t before_ms, int64_t *out_id, struct error *err);

@@ -258,6 +258,12 @@ void step_worker_stop(struct step_worker *const worker)
 		return;
 	step_worker_quiesce(worker);
 	pthread_join(worker->thread, NULL);
+}
+
+void step_worker_free(struct step_worker *const worker)
+{
+	if (worker == NULL)
+		return;
 	lock_condition_release(&worker->settled);
 	lock_condition_release(&worker->changed);
 	lock_release(&worker->lock);

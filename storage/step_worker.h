@@ -11,7 +11,9 @@ struct step_worker;
 struct step_worker *step_worker_start(struct store *store, const struct step_worker_options *options);
 /* No further job begins, the one that runs gives up, and asking is refused from here on. */
 void step_worker_quiesce(struct step_worker *worker);
-void step_worker_stop(struct step_worker *worker); /* NULL is fine; before the committer and the helpers stop */
+/* NULL is fine; before the committer and the helpers stop. Kicks may still come, from the last changes, until it is freed. */
+void step_worker_stop(struct step_worker *worker);
+void step_worker_free(struct step_worker *worker); /* NULL is fine; after the committer has stopped */
 
 /* There may be new jobs in the catalog. Costs next to nothing; from any thread, the committer's too. */
 void step_worker_kick(struct step_worker *worker);

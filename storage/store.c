@@ -201,6 +201,7 @@ void store_close(struct store *const store)
 	for (size_t i = 0; i < store->reader_count; i++)
 		db_close(store->readers[i]);
 	committer_stop(store->committer); /* the last connection: empties the write-ahead log */
+	step_worker_free(store->step_worker);
 	helpers_stop(store->helpers);     /* the last commits gave them packs to index */
 	step_watch_stop(store->watch);
 	if (store->packs != NULL)

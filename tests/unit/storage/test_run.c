@@ -470,6 +470,7 @@ static struct path_message path(const struct run_path_params *const given)
 	struct run_path_params params = *given;
 	params.bucket = span_text("bucket");
 	params.run = span_text("run");
+	params.may_take_long = true;
 	ck_assert_msg(run_find_path(fixture.store, &params, fixture.arena, &out, &facts, &err) == 0, "%s", err.text);
 	return out;
 }
