@@ -24,7 +24,7 @@ static const struct error_row rows[] = {
 	ROW(BUCKET_OWNED, 409, "BucketAlreadyOwnedByYou", "bucket_owned"),
 	ROW(BUCKET_TAKEN, 409, "BucketAlreadyExists", "bucket_taken"),
 	ROW(BUCKET_NOT_EMPTY, 409, "BucketNotEmpty", "bucket_not_empty"),
-	ROW(BUCKET_HAS_RUNS, 409, "InvalidBucketState", "bucket_has_runs"),
+	ROW(BUCKET_HAS_RUNS, 409, "BucketNotEmpty", "bucket_has_runs"),
 	ROW(BAD_NAME, 400, "InvalidBucketName", "bad_name"),
 	ROW(KEY_TOO_LONG, 400, "KeyTooLongError", "key_too_long"),
 	ROW(METADATA_TOO_LARGE, 400, "MetadataTooLarge", "metadata_too_large"),

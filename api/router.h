@@ -26,6 +26,7 @@ enum access {
 	ACCESS_OBJECT_TAGS_WRITE, /* PERMISSION_WRITE, likewise */
 	ACCESS_OBJECT_ADMIN, /* PERMISSION_ADMIN on bucket/key: its ACL */
 	ACCESS_RUN_READ,     /* PERMISSION_READ on bucket/run/ */
+	ACCESS_RUN_FLEET,    /* the same, but not by grants of the bucket: leases and who has one */
 	ACCESS_RUN_WRITE     /* PERMISSION_WRITE on bucket/run/ */
 };
 

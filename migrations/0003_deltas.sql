@@ -61,6 +61,27 @@ CREATE INDEX fold_objects_version ON fold_objects (version);
 
 -- The fleet: replicas, pins, retention, forks.
 ALTER TABLE runs ADD COLUMN settings BLOB;
+ALTER TABLE runs ADD COLUMN parent_run BLOB;
+ALTER TABLE runs ADD COLUMN parent_step INTEGER;
+ALTER TABLE runs ADD COLUMN parent_digest BLOB;
+CREATE TABLE replicas (
+	run INTEGER NOT NULL,
+	id BLOB NOT NULL,
+	document BLOB NOT NULL,
+	lease_ms INTEGER NOT NULL,
+	since_ms INTEGER NOT NULL,
+	updated_ms INTEGER NOT NULL,
+	PRIMARY KEY (run, id)
+) WITHOUT ROWID;
+CREATE TABLE pins (
+	run INTEGER NOT NULL,
+	name BLOB NOT NULL,
+	step INTEGER NOT NULL,
+	expires_ms INTEGER,
+	created_ms INTEGER NOT NULL,
+	PRIMARY KEY (run, name)
+) WITHOUT ROWID;
+CREATE INDEX pins_expiring ON pins (expires_ms) WHERE expires_ms IS NOT NULL;
 
 -- Publishing: parts of large steps, webhooks, hot-load.
 

@@ -9,6 +9,7 @@
 #include "storage/run_internal.h"
 #include "storage/run_settings.h"
 #include "storage/step_watch.h"
+#include "storage/store_internal.h"
 
 enum { CHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
 
@@ -173,7 +174,7 @@ static int apply_settings(struct change *const base, struct db *const db, struct
 		return -1;
 	if (run_settings_parse(&row.settings, change->settings, true, err) != 0 || run_settings_store(db, row.id, &row.settings, err) != 0)
 		return -1;
-	if (step_retain(db, &row, err) != 0 || run_row_update(db, &row, err) != 0)
+	if (step_retain(change->store, db, &row, err) != 0 || run_row_update(db, &row, err) != 0)
 		return -1;
 	run_row_message(&row, change->bucket, change->run, &change->message);
 	return 0;
@@ -192,15 +193,20 @@ static int apply_delete(struct change *const base, struct db *const db, struct e
 {
 	struct run_change *const change = (struct run_change *)base;
 	struct run_row row;
-	return run_row_need(db, change->bucket, change->run, &row, err) != 0 ? -1 : run_row_end(db, row.id, err);
+	if (run_row_need(db, change->bucket, change->run, &row, err) != 0)
+		return -1;
+	change->run_id = row.id;
+	return run_row_end(db, row.id, err);
 }
 
 /* Who waits for the ended run's next step looks again and finds no run. */
 static void deleted(struct change *const base)
 {
 	struct run_change *const change = (struct run_change *)base;
-	if (!base->failed)
+	if (!base->failed) {
+		replica_table_remove_run(store_replicas(change->store), change->run_id);
 		step_watch_published(store_step_watch(change->store), change->bucket, change->run);
+	}
 	change->done(change->owner);
 }
 
@@ -219,7 +225,7 @@ int run_change_outcome(struct run_change *const change, struct run_outcome *cons
 		*err = change->change.error;
 		return -1;
 	}
-	*out = (struct run_outcome){.run = change->message, .already = change->already};
+	*out = (struct run_outcome){.run = change->message, .already = change->already, .pin = change->pin};
 	return 0;
 }
 

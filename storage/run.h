@@ -6,6 +6,7 @@
 
 #include "storage/object.h"
 #include "storage/store.h"
+#include "wire/pin_message.h"
 #include "wire/step_message.h"
 
 enum { RUN_NAME_MAX_BYTES = 128 }; /* [A-Za-z0-9._-], not beginning with '.' or '-' */
@@ -80,6 +81,7 @@ struct run_change *run_delete_start(struct store *store, struct span bucket, str
 struct run_outcome {
 	struct run_message run;    /* open, settings */
 	bool already;              /* publish: the same step was there */
+	struct pin_message pin;    /* putting a pin */
 };
 /* Texts lie in the change until free. */
 int run_change_outcome(struct run_change *change, struct run_outcome *out, struct error *err);

@@ -4,11 +4,13 @@
 
 #include "storage/committer.h"
 #include "storage/helpers.h"
+#include "storage/replica_table.h"
 #include "storage/run.h"
 #include "storage/run_row.h"
 #include "storage/step_row.h"
 #include "storage/version.h"
 #include "weights/schema.h"
+#include "wire/pin_message.h"
 
 /* What a helper found out about a step's tensors before its change queued. */
 struct step_check {
@@ -31,6 +33,10 @@ struct run_change {
 	struct run_open_params open;
 	struct span settings;    /* JSON, what to change */
 	uint64_t collect_step;
+	struct span name;        /* of a replica or pin */
+	int64_t run_id;          /* of saving a replica and of ending a run */
+	struct replica_saving replica_saving;
+	struct pin_message pin;  /* of putting a pin */
 	struct step_message step; /* of publish; in the arena */
 	struct step_check check;
 	struct helper_job job;
@@ -57,9 +63,9 @@ int step_give_digests(struct store *store, int64_t bucket, const struct step_mes
 int step_resolve_object(struct db *db, int64_t bucket, const struct step_object *object, struct version *out_version, struct error *err);
 /* Removes a step within a change and counts it out of the run's row (not written here). */
 int step_collect_row(struct db *db, struct run_row *run, const struct step_row *row, struct error *err);
-/* Retention: at most STEP_RETAIN_AT_ONCE steps at a time. */
+/* Retention: at most STEP_RETAIN_AT_ONCE steps at a time; the run's row is not written. */
 enum { STEP_RETAIN_AT_ONCE = 64 };
-int step_retain(struct db *db, struct run_row *run, struct error *err);
+int step_retain(struct store *store, struct db *db, struct run_row *run, struct error *err);
 /* collected, with the nearest anchor above (UINT64_MAX: none). */
 int step_is_collected(struct db *db, int64_t run, uint64_t step, uint64_t *out_anchor, struct error *err);
 int step_no_step(uint64_t step, struct error *err);

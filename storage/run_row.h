@@ -23,8 +23,10 @@ struct run_row {
 
 /* 1 found, 0 absent, -1. */
 int run_row_find(struct db *db, int64_t bucket, struct span name, struct run_row *out, struct error *err);
-/* By row: 1, 0 when absent or ended, -1. */
+/* By row: 1, 0 when absent or ended, -1. `out_name` may be NULL. */
 int run_row_find_id(struct db *db, int64_t id, struct arena *arena, struct run_row *out, struct span *out_name, struct error *err);
+/* The next run above `after` that has not ended and keeps more steps than its settings ask for. 1, 0, -1. */
+int run_row_find_overfull(struct db *db, int64_t after, int64_t *out_id, struct error *err);
 /* The run of a bucket and name: no_bucket, no_run. */
 int run_row_need(struct db *db, struct span bucket, struct span name, struct run_row *out, struct error *err);
 int run_row_list(struct db *db, struct span bucket, struct span after, size_t limit, struct arena *arena, struct run_message **out,

@@ -1,6 +1,7 @@
 /* Removing steps, asked for or by retention. A step's row becomes a tombstone at once; its objects are let go by the sweeper, in slices. */
 #include "storage/fold_row.h"
 #include "storage/run_internal.h"
+#include "storage/step_keep.h"
 
 int step_collect_row(struct db *const db, struct run_row *const run, const struct step_row *const row, struct error *const err)
 {
@@ -11,28 +12,50 @@ int step_collect_row(struct db *const db, struct run_row *const run, const struc
 	return step_row_collect(db, row->id, err) != 0 ? -1 : fold_row_release_of_step(db, run->id, row->step, err);
 }
 
-/* What lies below the newest anchor at or below head - keep + 1 goes: every kept step is then reached from that anchor on. */
-int step_retain(struct db *const db, struct run_row *const run, struct error *const err)
+/* Oldest first, over the gaps between what is kept. */
+static int collect_gaps(struct db *const db, struct run_row *const run, const struct step_keep *const keep, struct error *const err)
 {
-	uint64_t anchor;
-	if (run->settings.keep_steps == 0 || !run->has_head || run->head + 1 <= run->settings.keep_steps)
-		return 0;
-	const int found = step_row_anchor_at_or_below(db, run->id, run->head + 1 - run->settings.keep_steps, &anchor, err);
-	if (found != 1)
-		return found;
-	for (int i = 0; i < STEP_RETAIN_AT_ONCE; i++) {
+	uint64_t from = 0;
+	for (int i = 0; i < STEP_RETAIN_AT_ONCE;) {
 		struct step_row row;
-		const int got = step_row_oldest(db, run->id, &row, err);
-		if (got != 1 || row.step >= anchor)
-			return got < 0 ? -1 : 0;
+		const int got = step_row_kept_from(db, run->id, from, &row, err);
+		if (got != 1)
+			return got;
+		const size_t at = step_range_at_or_behind(keep->ranges, keep->count, row.step);
+		ASSERT(at < keep->count); /* one ends at the head */
+		if (keep->ranges[at].first <= row.step) {
+			if (keep->ranges[at].last >= run->head)
+				return 0;
+			from = keep->ranges[at].last + 1;
+			continue;
+		}
 		if (step_collect_row(db, run, &row, err) != 0)
 			return -1;
+		from = row.step + 1;
+		i++;
 	}
 	return 0;
 }
 
+int step_retain(struct store *const store, struct db *const db, struct run_row *const run, struct error *const err)
+{
+	struct step_keep keep;
+	struct step_row oldest;
+	if (run->settings.keep_steps == 0 || !run->has_head || run->head + 1 <= run->settings.keep_steps || !step_keep_is_known(store, run))
+		return 0;
+	const int got = step_row_oldest(db, run->id, &oldest, err);
+	if (got != 1 || run->head - oldest.step < run->settings.keep_steps)
+		return got < 0 ? -1 : 0;
+	int result = step_keep_find(store, db, run, &keep, err);
+	if (result == 0)
+		result = collect_gaps(db, run, &keep, err);
+	step_keep_release(&keep);
+	return result;
+}
+
 /* A kept step without an anchor is built on the one before it. */
-static int check_unused(struct db *const db, const struct run_row *const run, const uint64_t step, struct error *const err)
+static int check_unused(struct store *const store, struct db *const db, const struct run_row *const run, const uint64_t step,
+	struct error *const err)
 {
 	struct step_row next;
 	if (run->has_head && step == run->head)
@@ -43,7 +66,7 @@ static int check_unused(struct db *const db, const struct run_row *const run, co
 	if (found == 1 && next.state == STEP_KEPT && !next.has_form[STEP_ANCHOR])
 		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is built on step %llu.", (unsigned long long)step + 1,
 			(unsigned long long)step);
-	return 0;
+	return step_keep_check(store, db, run, step, err);
 }
 
 static int apply_collect(struct change *const base, struct db *const db, struct error *const err)
@@ -58,7 +81,7 @@ static int apply_collect(struct change *const base, struct db *const db, struct 
 		return step_no_step(change->collect_step, err);
 	if (found < 0 || row.state != STEP_KEPT)
 		return found < 0 ? -1 : 0; /* removed already */
-	if (check_unused(db, &run, row.step, err) != 0 || step_collect_row(db, &run, &row, err) != 0)
+	if (check_unused(change->store, db, &run, row.step, err) != 0 || step_collect_row(db, &run, &row, err) != 0)
 		return -1;
 	return run_row_update(db, &run, err);
 }

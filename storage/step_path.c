@@ -4,8 +4,10 @@
 #include "storage/fold_form.h"
 #include "storage/fold_gain.h"
 #include "storage/fold_row.h"
+#include "storage/path_hold.h"
 #include "storage/run_internal.h"
 #include "storage/step_plan.h"
+#include "storage/store_internal.h"
 
 /* What is still done on a reactor: about a millisecond. */
 enum { QUICK_ROWS = 256, QUICK_LINKS = 3 };
@@ -272,6 +274,9 @@ int run_find_path(struct store *const store, const struct run_path_params *const
 	int result = db_snapshot_begin(db, err);
 	if (result == 0) {
 		result = find_path(&walk, clock->wall_ms(clock), arena, out, out_facts, &leavings, err);
+		if (result == 0 && out->link_count > 0)
+			path_hold_add(store_path_holds(store), walk.run.id,
+				(struct step_range){out->from_nothing ? out->links[0].step : out->from_step, out->to_step});
 		db_snapshot_end(db);
 	}
 	store_reader_give(store, db);

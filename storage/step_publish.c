@@ -252,7 +252,7 @@ static int apply_publish(struct change *const base, struct db *const db, struct 
 		return -1;
 	const struct clock_source *const clock = store_clock(change->store);
 	if (write_step(change, db, &run, err) != 0 || fold_row_want_skips(db, run.id, step->step, clock->wall_ms(clock), err) != 0 ||
-		step_retain(db, &run, err) != 0)
+		step_retain(change->store, db, &run, err) != 0)
 		return -1;
 	run_row_message(&run, change->bucket, change->run, &change->message);
 	if (run_row_update(db, &run, err) != 0)

@@ -14,6 +14,12 @@ static const char SQL_STEP_ANCHOR_BELOW[] =
 	"SELECT step FROM steps WHERE run = ?1 AND state = 0 AND has_anchor = 1 AND step <= ?2 ORDER BY step DESC LIMIT 1";
 static const char SQL_STEP_ANCHOR_ABOVE[] =
 	"SELECT step FROM steps WHERE run = ?1 AND state = 0 AND has_anchor = 1 AND step > ?2 ORDER BY step LIMIT 1";
+static const char SQL_STEP_ROOT_ANCHOR[] =
+	"SELECT step FROM steps WHERE run = ?1 AND state = 0 AND has_anchor = 1 AND step <= ?2 AND verified <> 2 ORDER BY step DESC LIMIT 1";
+static const char SQL_STEP_ROOT_MADE[] =
+	"SELECT step FROM steps WHERE run = ?1 AND state = 0 AND made IS NOT NULL AND step <= ?2 AND verified <> 2 ORDER BY step DESC LIMIT 1";
+static const char SQL_STEP_KEPT_FROM[] =
+	"SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND state = 0 AND step >= ?2 ORDER BY step LIMIT 1";
 static const char SQL_STEP_RELEASING[] = "SELECT id FROM steps WHERE state = 1 ORDER BY id LIMIT 1";
 static const char SQL_STEP_OF_RUN[] = "SELECT id FROM steps WHERE run = ?1 ORDER BY step LIMIT 1";
 static const char SQL_STEP_ADD[] =
@@ -123,6 +129,21 @@ int step_row_anchor_at_or_below(struct db *const db, const int64_t run, const ui
 	const int got = first_number(prepare_at(db, SQL_STEP_ANCHOR_BELOW, run, at, err), &step, err);
 	*out_step = (uint64_t)step;
 	return got;
+}
+
+int step_row_root_at_or_below(struct db *const db, const int64_t run, const uint64_t at, uint64_t *const out_step, struct error *const err)
+{
+	int64_t anchor = -1;
+	int64_t made = -1;
+	const int has_anchor = first_number(prepare_at(db, SQL_STEP_ROOT_ANCHOR, run, at, err), &anchor, err);
+	const int has_made = has_anchor < 0 ? -1 : first_number(prepare_at(db, SQL_STEP_ROOT_MADE, run, at, err), &made, err);
+	*out_step = (uint64_t)(anchor > made ? anchor : made);
+	return has_made < 0 ? -1 : has_anchor == 1 || has_made == 1;
+}
+
+int step_row_kept_from(struct db *const db, const int64_t run, const uint64_t from, struct step_row *const out, struct error *const err)
+{
+	return first_row(prepare_at(db, SQL_STEP_KEPT_FROM, run, from, err), out, err);
 }
 
 int step_row_anchor_above(struct db *const db, const int64_t run, const uint64_t above, uint64_t *const out_step, struct error *const err)

@@ -42,6 +42,11 @@ int step_row_find(struct db *db, int64_t run, uint64_t step, struct step_row *ou
 /* The newest kept anchor at or below `at`; the nearest above it. 1, 0, -1. */
 int step_row_anchor_at_or_below(struct db *db, int64_t run, uint64_t at, uint64_t *out_step, struct error *err);
 int step_row_anchor_above(struct db *db, int64_t run, uint64_t above, uint64_t *out_step, struct error *err);
+/* The newest kept step at or below `at` with an anchor, published or made, whose proof has not failed: from there on later ones are reached. 1,
+ * 0, -1. */
+int step_row_root_at_or_below(struct db *db, int64_t run, uint64_t at, uint64_t *out_step, struct error *err);
+/* The oldest kept step from `from` on. 1, 0, -1. */
+int step_row_kept_from(struct db *db, int64_t run, uint64_t from, struct step_row *out, struct error *err);
 /* The newest kept step at or below `at` whose proof has not failed. 1, 0, -1. */
 int step_row_good_at_or_below(struct db *db, int64_t run, uint64_t at, struct step_row *out, struct error *err);
 /* The oldest kept step. */

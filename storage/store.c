@@ -14,6 +14,9 @@
 #include "storage/pack_row.h"
 #include "storage/lifecycle_cache.h"
 #include "storage/lifecycle_worker.h"
+#include "storage/fleet_worker.h"
+#include "storage/path_hold.h"
+#include "storage/replica_table.h"
 #include "storage/scratch.h"
 #include "storage/step_watch.h"
 #include "storage/step_worker.h"
@@ -46,6 +49,10 @@ struct store {
 	struct lifecycle_worker *lifecycle_worker;
 	struct pack_touches *touches;
 	struct gc *gc;
+	struct replica_table *replicas;
+	struct path_hold *path_holds;
+	struct fleet_worker *fleet_worker;
+	struct store_opened opened;
 	struct step_worker *step_worker;
 	struct step_watch *watch;
 	struct helper_lane publish_lanes[PUBLISH_LANES];
@@ -149,7 +156,8 @@ static int open_catalog(struct store *const store, struct error *const err)
 	struct db *const db = catalog_open(store->catalog_path, err);
 	if (db == NULL)
 		return -1;
-	if (recover(store, db, err) != 0 || lifecycle_cache_load(store->lifecycle_cache, db, err) != 0) {
+	if (recover(store, db, err) != 0 || lifecycle_cache_load(store->lifecycle_cache, db, err) != 0 ||
+		replica_table_load(store->replicas, db, err) != 0) {
 		db_close(db);
 		return -1;
 	}
@@ -167,6 +175,9 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->catalog_path = path_in(options->folder, "catalog.db");
 	store->touches = pack_touches_new();
 	store->clock = options->clock != NULL ? options->clock : clock_system();
+	store->opened = (struct store_opened){store->clock->wall_ms(store->clock), store->clock->monotonic_ms(store->clock)};
+	store->replicas = replica_table_new(store->clock);
+	store->path_holds = path_hold_new(store->clock);
 	store->metrics = options->metrics;
 	store->log = options->log;
 	store->fast_etags = options->fast_etags;
@@ -182,6 +193,7 @@ struct store *store_open(const struct store_options *const options, struct error
 				options->lifecycle_interval_ms > 0 ? options->lifecycle_interval_ms : LIFECYCLE_INTERVAL_MS, day_ms);
 			store->gc = gc_start(store, &options->gc);
 			store->step_worker = step_worker_start(store, &options->steps);
+			store->fleet_worker = fleet_worker_start(store);
 			return store;
 		}
 	}
@@ -193,6 +205,7 @@ void store_close(struct store *const store)
 {
 	if (store == NULL)
 		return;
+	fleet_worker_stop(store->fleet_worker);
 	step_worker_stop(store->step_worker);
 	gc_stop(store->gc);
 	lifecycle_worker_stop(store->lifecycle_worker);
@@ -209,6 +222,8 @@ void store_close(struct store *const store)
 	if (store->chunk_index != NULL)
 		chunk_index_close(store->chunk_index);
 	lifecycle_cache_free(store->lifecycle_cache);
+	replica_table_free(store->replicas);
+	path_hold_free(store->path_holds);
 	pack_touches_free(store->touches);
 	ASSERT(store->readers_out_count == 0);
 	free(store->readers_out);
@@ -241,6 +256,26 @@ struct gc *store_gc(struct store *const store)
 struct step_worker *store_step_worker(struct store *const store)
 {
 	return store->step_worker;
+}
+
+struct replica_table *store_replicas(struct store *const store)
+{
+	return store->replicas;
+}
+
+struct path_hold *store_path_holds(struct store *const store)
+{
+	return store->path_holds;
+}
+
+struct fleet_worker *store_fleet_worker(struct store *const store)
+{
+	return store->fleet_worker;
+}
+
+struct store_opened store_opened(const struct store *const store)
+{
+	return store->opened;
 }
 
 struct log *store_log(const struct store *const store)

@@ -7,6 +7,14 @@
 #include "storage/pack_touches.h"
 #include "storage/store.h"
 
+struct replica_table *store_replicas(struct store *store);
+struct path_hold *store_path_holds(struct store *store);
+struct fleet_worker *store_fleet_worker(struct store *store);
+struct store_opened {
+	int64_t wall_ms;
+	int64_t monotonic_ms;
+};
+struct store_opened store_opened(const struct store *store); /* when */
 struct log *store_log(const struct store *store); /* may be NULL */
 struct chunk_index *store_chunk_index(struct store *store);
 struct pack_touches *store_pack_touches(struct store *store);

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "storage/fold_sweep.h"
 #include "storage/part.h"
+#include "storage/pin_row.h"
+#include "storage/replica_row.h"
 #include "storage/run_row.h"
 #include "storage/step_pin.h"
 #include "storage/step_row.h"
@@ -25,6 +27,16 @@ struct sweeper {
 	bool failing;  /* the sweeper's thread alone */
 };
 
+/* What is left of a run without steps. */
+static int remove_rest(struct db *const db, const int64_t run, struct error *const err)
+{
+	bool more_replicas = false;
+	bool more_pins = false;
+	if (replica_row_remove_of_run(db, run, &more_replicas, err) != 0 || pin_row_remove_of_run(db, run, &more_pins, err) != 0)
+		return -1;
+	return more_replicas || more_pins ? 0 : run_row_remove(db, run, err);
+}
+
 /* Each kind of work: does one slice of it; *out_more when it found some. */
 static int sweep_ended_run(struct db *const db, bool *const out_more, struct error *const err)
 {
@@ -41,7 +53,7 @@ static int sweep_ended_run(struct db *const db, bool *const out_more, struct err
 		return 0;
 	const int found = step_row_find_of_run(db, run, &step, err);
 	if (found == 0)
-		return run_row_remove(db, run, err);
+		return remove_rest(db, run, err);
 	if (found < 0 || step_pin_release(db, step, &more, err) != 0)
 		return -1;
 	return more ? 0 : step_row_remove(db, step, err);

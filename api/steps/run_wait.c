@@ -2,6 +2,7 @@
 
 struct run_wait { /* the exchange's state */
 	struct run_change *change;
+	const void *answer;
 };
 
 static void release(struct exchange *const exchange)
@@ -10,14 +11,25 @@ static void release(struct exchange *const exchange)
 	run_change_free(wait->change);
 }
 
-enum next run_wait_for(struct exchange *const exchange, struct run_change *const change)
+enum next run_wait_with(struct exchange *const exchange, struct run_change *const change, const void *const answer)
 {
 	struct run_wait *const wait = arena_take(exchange->arena, sizeof(*wait));
 	ASSERT(wait != NULL);
 	wait->change = change;
+	wait->answer = answer;
 	exchange->state = wait;
 	exchange->release = release;
 	return NEXT_WAIT;
+}
+
+enum next run_wait_for(struct exchange *const exchange, struct run_change *const change)
+{
+	return run_wait_with(exchange, change, NULL);
+}
+
+const void *run_wait_answer(const struct exchange *const exchange)
+{
+	return ((const struct run_wait *)exchange->state)->answer;
 }
 
 int run_wait_outcome(struct exchange *const exchange, struct run_outcome *const out, struct error *const err)

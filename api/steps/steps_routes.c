@@ -8,7 +8,9 @@
 #include "api/steps/list_runs.h"
 #include "api/steps/list_steps.h"
 #include "api/steps/open_run.h"
+#include "api/steps/pins.h"
 #include "api/steps/publish_step.h"
+#include "api/steps/replicas.h"
 #include "api/steps/run_settings.h"
 #include "api/steps/run_status.h"
 #include "api/steps/run_wait.h"
@@ -26,6 +28,18 @@ const struct route steps_routes[] = {
 	{METHOD_PUT, RUN "/settings", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "RunSettings", run_settings_begin, run_settings_finish,
 		run_settings_resume},
 	{READ, RUN "/path", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepPath", step_path_begin, NULL, step_path_resume},
+	{READ, RUN "/replicas", NULL, ACCESS_RUN_FLEET, BODY_NONE, &face_steps, "ListReplicas", list_replicas_begin, NULL, NULL},
+	{READ, RUN "/replicas/{id}", NULL, ACCESS_RUN_FLEET, BODY_NONE, &face_steps, "GetReplica", get_replica_begin, NULL, NULL},
+	{METHOD_PUT, RUN "/replicas/{id}", NULL, ACCESS_RUN_FLEET, BODY_SMALL, &face_steps, "PutReplica", put_replica_begin,
+		put_replica_finish, put_replica_resume},
+	{METHOD_DELETE, RUN "/replicas/{id}", NULL, ACCESS_RUN_FLEET, BODY_NONE, &face_steps, "DeleteReplica", delete_replica_begin, NULL,
+		run_wait_resume_empty},
+	{READ, RUN "/pins", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "ListPins", list_pins_begin, NULL, NULL},
+	{READ, RUN "/pins/{name}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "GetPin", get_pin_begin, NULL, NULL},
+	{METHOD_PUT, RUN "/pins/{name}", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "PutPin", put_pin_begin, put_pin_finish,
+		put_pin_resume},
+	{METHOD_DELETE, RUN "/pins/{name}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeletePin", delete_pin_begin, NULL,
+		run_wait_resume_empty},
 	{READ, RUN "/steps", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "ListSteps", list_steps_begin, NULL, NULL},
 	{METHOD_GET, RUN "/steps/latest", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "LatestStep", latest_step_begin, NULL,
 		latest_step_resume},

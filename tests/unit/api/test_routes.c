@@ -23,6 +23,7 @@ static const char *const accesses[] = {
 	[ACCESS_BUCKET_SETTINGS] = "bucket settings", [ACCESS_BUCKET_ADMIN] = "bucket admin", [ACCESS_OBJECT_READ] = "object read",
 	[ACCESS_OBJECT_WRITE] = "object write", [ACCESS_OBJECT_DELETE] = "object delete", [ACCESS_OBJECT_TAGS_READ] = "object tags read",
 	[ACCESS_OBJECT_TAGS_WRITE] = "object tags write", [ACCESS_OBJECT_ADMIN] = "object admin", [ACCESS_RUN_READ] = "run read",
+	[ACCESS_RUN_FLEET] = "run fleet",
 	[ACCESS_RUN_WRITE] = "run write",
 };
 static const char *const bodies[] = {[BODY_NONE] = "no body", [BODY_SMALL] = "small body", [BODY_STREAM] = "stream"};

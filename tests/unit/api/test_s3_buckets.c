@@ -127,7 +127,7 @@ END_TEST
 START_TEST(test_delete_with_runs)
 {
 	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/bkt/r", NULL, NULL);
-	face_fixture_expect_text(&fixture, 409, METHOD_DELETE, "/bkt", NULL, NULL, "<Code>InvalidBucketState</Code>");
+	face_fixture_expect_text(&fixture, 409, METHOD_DELETE, "/bkt", NULL, NULL, "<Code>BucketNotEmpty</Code>");
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/v1/runs/bkt/r", NULL, NULL);
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt", NULL, NULL);
 }

@@ -10,6 +10,7 @@ Suite *test_lifecycle_suite(void);
 Suite *test_lifecycle_worker_suite(void);
 Suite *test_object_list_suite(void);
 Suite *test_run_suite(void);
+Suite *test_fleet_suite(void);
 Suite *test_step_watch_suite(void);
 Suite *test_step_plan_suite(void);
 Suite *test_fold_suite(void);
@@ -65,6 +66,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_lifecycle_worker_suite,
 	test_object_list_suite,
 	test_run_suite,
+	test_fleet_suite,
 	test_step_watch_suite,
 	test_step_plan_suite,
 	test_fold_suite,

@@ -11,7 +11,7 @@
 #include "storage/helpers.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 #include "weights/schema.h"
 
 static struct store_fixture fixture;
@@ -30,93 +30,45 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-/* A safetensors file with four U8 values in each of the named tensors (one letter each). */
 static struct span make_shard(const char *const names, const uint8_t value)
 {
-	char *json = arena_format(fixture.arena, "{");
-	for (size_t i = 0; names[i] != '\0'; i++)
-		json = arena_format(fixture.arena, "%s%s\"%c\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[%zu,%zu]}", json,
-			i == 0 ? "" : ",", names[i], 4 * i, 4 * i + 4);
-	json = arena_format(fixture.arena, "%s}", json);
-	const size_t json_len = strlen(json);
-	const size_t data_len = 4 * strlen(names);
-	uint8_t *const bytes = arena_take(fixture.arena, 8 + json_len + data_len);
-	const uint64_t le = htole64(json_len);
-	memcpy(bytes, &le, 8);
-	memcpy(bytes + 8, json, json_len);
-	memset(bytes + 8 + json_len, value, data_len);
-	return span_of(bytes, 8 + json_len + data_len);
+	return run_fixture_shard(&fixture, names, value);
 }
 
 static struct digest128 checkpoint(const unsigned step)
 {
-	return xxh3_128(span_of(&step, sizeof(step)));
+	return run_fixture_checkpoint(step);
 }
 
 static void put(const char *const key, const struct span bytes)
 {
-	struct error err = {0};
-	ck_assert_msg(fixture_put(fixture.store, "bucket", key, bytes, &err) == 0, "%s", err.text);
+	run_fixture_put(&fixture, key, bytes);
 }
 
 static void add_form(struct step_message *const step, const enum step_form_kind kind, const char *const name, const char *const key,
 	const struct span bytes)
 {
-	struct step_object *const object = arena_take(fixture.arena, sizeof(*object));
-	*object = (struct step_object){.name = span_text(name), .key = span_text(key), .size = bytes.len, .digest = xxh3_128(bytes)};
-	step->forms[step->form_count++] =
-		(struct step_form){.kind = kind, .format = span_text(kind == STEP_ANCHOR ? "full" : "trl-gap"), .objects = object,
-			.object_count = 1};
+	run_fixture_add_form(&fixture, step, kind, name, key, bytes);
 }
 
 static struct step_message make_step(const unsigned number)
 {
-	struct step_message step = {.step = number, .epoch = 1, .digest = checkpoint(number), .label = span_text("label")};
-	step.has_base = number > 0;
-	if (step.has_base) {
-		step.base_step = number - 1;
-		step.base_digest = checkpoint(number - 1);
-	}
-	step.files = arena_take(fixture.arena, sizeof(*step.files));
-	step.files[0] = (struct step_file){span_text("model.safetensors"), 1000, xxh3_128(span_text("file"))};
-	step.file_count = 1;
-	return step;
+	return run_fixture_step(&fixture, number);
 }
 
-/* Anchor object, delta object, or both, of a step of these sizes; puts them. */
 static struct step_message prepare(const unsigned number, const bool with_anchor, const size_t delta_bytes)
 {
-	struct step_message step = make_step(number);
-	if (with_anchor) {
-		char *const key = arena_format(fixture.arena, "run/steps/%06u/model.safetensors", number);
-		const struct span bytes = make_shard("ab", (uint8_t)number);
-		put(key, bytes);
-		add_form(&step, STEP_ANCHOR, "model.safetensors", key, bytes);
-	}
-	if (delta_bytes > 0) {
-		char *const key = arena_format(fixture.arena, "run/steps/%06u/delta.safetensors", number);
-		uint8_t *const noise = fixture_noise(delta_bytes, number);
-		const struct span bytes = arena_copy(fixture.arena, span_of(noise, delta_bytes));
-		free(noise);
-		put(key, bytes);
-		add_form(&step, STEP_DELTA, "delta.safetensors", key, bytes);
-	}
-	return step;
+	return run_fixture_prepare(&fixture, number, with_anchor, delta_bytes);
 }
 
 static int publish(const struct step_message *const step, struct run_outcome *const out, struct error *const err)
 {
-	struct settled *const settled = settled_new();
-	return fixture_settle_run(run_publish_start(fixture.store, span_text("bucket"), span_text("run"), step, settled_done, settled),
-		settled, out, err);
+	return run_fixture_publish(&fixture, step, out, err);
 }
 
 static void publish_ok(const struct step_message *const step)
 {
-	struct error err = {0};
-	struct run_outcome outcome;
-	ck_assert_msg(publish(step, &outcome, &err) == 0, "step %u: %s", (unsigned)step->step, err.text);
-	ck_assert(!outcome.already);
+	run_fixture_publish_ok(&fixture, step);
 }
 
 static void publish_refused(const struct step_message *const step, const enum error_kind kind)
@@ -726,6 +678,7 @@ START_TEST(retention_keeps_what_the_kept_steps_need)
 	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 4, false, fixture.arena, &read, &anchor, &err), 0);
 	const struct path_message way = path(&(struct run_path_params){.want = 7});
 	ck_assert_uint_eq(way.link_count, 4);
+	fixture.clock.now_ms += 16 * 60 * 1000; /* what that answer named is held for a while */
 	settled = settled_new();
 	ck_assert_int_eq(fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text("run"), span_text("{\"keep_steps\":1}"), settled_done, settled),
 		settled, NULL, &err), 0);

@@ -1,0 +1,80 @@
+#include "api/steps/pins.h"
+
+#include "api/steps/run_wait.h"
+#include "api/steps/steps_request.h"
+#include "storage/pin.h"
+#include "wire/replica_message.h"
+
+enum { LIST_BODY_MAX_BYTES = PINS_OF_RUN_MAX * 1024 };
+
+static struct span pin_name(const struct exchange *const exchange)
+{
+	return exchange->parameters[2];
+}
+
+static enum next reply(struct exchange *const exchange, const struct pin_message *const pin)
+{
+	struct buffer body;
+	buffer_init(&body, PIN_MESSAGE_MAX_BYTES);
+	pin_message_print(pin, &body);
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	return steps_request_reply_json(exchange, 200, &body);
+}
+
+enum next put_pin_begin(struct exchange *const exchange)
+{
+	struct error err = {0};
+	if (replica_check_id("A pin's name", pin_name(exchange), &err) != 0)
+		return exchange_fail(exchange, &err);
+	return exchange_accept_small(exchange, PIN_MESSAGE_MAX_BYTES);
+}
+
+enum next put_pin_finish(struct exchange *const exchange)
+{
+	struct pin_message pin;
+	struct error err = {0};
+	if (pin_message_parse(exchange_body(exchange), exchange->arena, &pin, &err) != 0)
+		return exchange_fail(exchange, &err);
+	pin.name = pin_name(exchange);
+	return run_wait_for(exchange, pin_put_start(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), &pin,
+		exchange_wake_owner, exchange));
+}
+
+enum next put_pin_resume(struct exchange *const exchange)
+{
+	struct run_outcome outcome;
+	struct error err = {0};
+	if (run_wait_outcome(exchange, &outcome, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return reply(exchange, &outcome.pin);
+}
+
+enum next get_pin_begin(struct exchange *const exchange)
+{
+	struct pin_message pin;
+	struct error err = {0};
+	if (pin_find(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), pin_name(exchange), &pin, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return reply(exchange, &pin);
+}
+
+enum next delete_pin_begin(struct exchange *const exchange)
+{
+	return run_wait_for(exchange, pin_remove_start(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange),
+		pin_name(exchange), exchange_wake_owner, exchange));
+}
+
+enum next list_pins_begin(struct exchange *const exchange)
+{
+	struct pin_message *pins;
+	size_t count;
+	struct error err = {0};
+	if (pin_list(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange), exchange->arena, &pins, &count,
+		    &err) != 0)
+		return exchange_fail(exchange, &err);
+	struct buffer body;
+	buffer_init(&body, LIST_BODY_MAX_BYTES);
+	pin_list_print(pins, count, &body);
+	exchange_add_header(exchange, "Cache-Control", "no-store");
+	return steps_request_reply_json(exchange, 200, &body);
+}

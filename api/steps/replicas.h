@@ -1,0 +1,14 @@
+/* The fleet view: PUT, GET, DELETE /v1/runs/{bucket}/{run}/replicas/{id}, GET .../replicas. Putting waits only where the catalog must know first. */
+#ifndef API_STEPS_REPLICAS_H
+#define API_STEPS_REPLICAS_H
+
+#include "api/exchange.h"
+
+enum next put_replica_begin(struct exchange *exchange);
+enum next put_replica_finish(struct exchange *exchange);
+enum next put_replica_resume(struct exchange *exchange);
+enum next get_replica_begin(struct exchange *exchange);
+enum next delete_replica_begin(struct exchange *exchange); /* resume: run_wait_resume_empty */
+enum next list_replicas_begin(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,98 @@
+#include "tests/unit/storage/run_fixture.h"
+
+#include "tests/unit/unit.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xxh3.h"
+
+struct span run_fixture_shard(struct store_fixture *const fixture, const char *const names, const uint8_t value)
+{
+	char *json = arena_format(fixture->arena, "{");
+	for (size_t i = 0; names[i] != '\0'; i++)
+		json = arena_format(fixture->arena, "%s%s\"%c\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[%zu,%zu]}", json,
+			i == 0 ? "" : ",", names[i], 4 * i, 4 * i + 4);
+	json = arena_format(fixture->arena, "%s}", json);
+	const size_t json_len = strlen(json);
+	const size_t data_len = 4 * strlen(names);
+	uint8_t *const bytes = arena_take(fixture->arena, 8 + json_len + data_len);
+	const uint64_t le = htole64(json_len);
+	memcpy(bytes, &le, 8);
+	memcpy(bytes + 8, json, json_len);
+	memset(bytes + 8 + json_len, value, data_len);
+	return span_of(bytes, 8 + json_len + data_len);
+}
+
+struct digest128 run_fixture_checkpoint(const unsigned step)
+{
+	return xxh3_128(span_of(&step, sizeof(step)));
+}
+
+void run_fixture_put(struct store_fixture *const fixture, const char *const key, const struct span bytes)
+{
+	struct error err = {0};
+	ck_assert_msg(fixture_put(fixture->store, "bucket", key, bytes, &err) == 0, "%s", err.text);
+}
+
+void run_fixture_add_form(struct store_fixture *const fixture, struct step_message *const step, const enum step_form_kind kind,
+	const char *const name, const char *const key, const struct span bytes)
+{
+	struct step_object *const object = arena_take(fixture->arena, sizeof(*object));
+	*object = (struct step_object){.name = span_text(name), .key = span_text(key), .size = bytes.len, .digest = xxh3_128(bytes)};
+	step->forms[step->form_count++] =
+		(struct step_form){.kind = kind, .format = span_text(kind == STEP_ANCHOR ? "full" : "trl-gap"), .objects = object,
+			.object_count = 1};
+}
+
+struct step_message run_fixture_step(struct store_fixture *const fixture, const unsigned number)
+{
+	struct step_message step = {.step = number, .epoch = 1, .digest = run_fixture_checkpoint(number), .label = span_text("label")};
+	step.has_base = number > 0;
+	if (step.has_base) {
+		step.base_step = number - 1;
+		step.base_digest = run_fixture_checkpoint(number - 1);
+	}
+	step.files = arena_take(fixture->arena, sizeof(*step.files));
+	step.files[0] = (struct step_file){span_text("model.safetensors"), 1000, xxh3_128(span_text("file"))};
+	step.file_count = 1;
+	return step;
+}
+
+struct step_message run_fixture_prepare(struct store_fixture *const fixture, const unsigned number, const bool with_anchor,
+	const size_t delta_bytes)
+{
+	struct step_message step = run_fixture_step(fixture, number);
+	if (with_anchor) {
+		char *const key = arena_format(fixture->arena, "run/steps/%06u/model.safetensors", number);
+		const struct span bytes = run_fixture_shard(fixture, "ab", (uint8_t)number);
+		run_fixture_put(fixture, key, bytes);
+		run_fixture_add_form(fixture, &step, STEP_ANCHOR, "model.safetensors", key, bytes);
+	}
+	if (delta_bytes > 0) {
+		char *const key = arena_format(fixture->arena, "run/steps/%06u/delta.safetensors", number);
+		uint8_t *const noise = fixture_noise(delta_bytes, number);
+		const struct span bytes = arena_copy(fixture->arena, span_of(noise, delta_bytes));
+		free(noise);
+		run_fixture_put(fixture, key, bytes);
+		run_fixture_add_form(fixture, &step, STEP_DELTA, "delta.safetensors", key, bytes);
+	}
+	return step;
+}
+
+int run_fixture_publish(struct store_fixture *const fixture, const struct step_message *const step, struct run_outcome *const out,
+	struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	return fixture_settle_run(run_publish_start(fixture->store, span_text("bucket"), span_text("run"), step, settled_done, settled),
+		settled, out, err);
+}
+
+void run_fixture_publish_ok(struct store_fixture *const fixture, const struct step_message *const step)
+{
+	struct error err = {0};
+	struct run_outcome outcome;
+	ck_assert_msg(run_fixture_publish(fixture, step, &outcome, &err) == 0, "step %u: %s", (unsigned)step->step, err.text);
+	ck_assert(!outcome.already);
+}
