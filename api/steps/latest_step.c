@@ -4,6 +4,7 @@
 
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
+#include "api/steps/version_bounds.h"
 #include "storage/step_watch.h"
 
 enum { WAIT_MAX_SECONDS = 60 };
@@ -13,6 +14,7 @@ struct latest_step { /* the exchange's state */
 	struct exchange *exchange;
 	bool has_after;
 	uint64_t after;
+	struct version_bounds bounds;
 	int64_t deadline_ms; /* on the monotonic clock */
 };
 
@@ -35,25 +37,54 @@ static enum next reply_nothing(struct exchange *const exchange, const bool stopp
 	return exchange_reply_empty(exchange, 204);
 }
 
+/* What the reader waits for: a step above `after` and not below `min_version`, or the very one of `exact_version`. not_ready until then. */
+static int find(struct exchange *const exchange, struct step_message *const out, uint64_t *const out_anchor, struct error *const err)
+{
+	const struct latest_step *const state = exchange->state;
+	struct store *const store = exchange->context->store;
+	const struct span bucket = steps_request_bucket(exchange);
+	const struct span run = steps_request_run(exchange);
+	*out_anchor = UINT64_MAX;
+	if (!state->bounds.has_exact)
+		return run_find_latest(store, bucket, run, state->has_after, state->after, exchange->arena, out, err);
+	if (run_find_step(store, bucket, run, state->bounds.exact, false, exchange->arena, out, out_anchor, err) != 0) {
+		version_bounds_translate(&state->bounds, err);
+		return -1;
+	}
+	if (out->verified == STEP_PROOF_FAILED)
+		return error_set(err, ERROR_STEP_FAILED, "Step %llu is not what it was published as: its proof failed. Take another one.",
+			(unsigned long long)out->step);
+	return 0;
+}
+
+/* The time is over. Nothing above `after` is no fault; that the bounds are not met is. */
+static enum next give_up(struct exchange *const exchange, struct error *const err, const bool stopping)
+{
+	const struct latest_step *const state = exchange->state;
+	if (stopping || (!state->bounds.has_exact && version_bounds_check(exchange, &state->bounds, err) == 0))
+		return reply_nothing(exchange, stopping);
+	return version_bounds_fail(exchange, err, UINT64_MAX);
+}
+
 static enum next look(struct exchange *const exchange)
 {
 	struct latest_step *const state = exchange->state;
-	struct store *const store = exchange->context->store;
-	struct step_watch *const watch = store_step_watch(store);
+	struct step_watch *const watch = store_step_watch(exchange->context->store);
 	const struct span bucket = steps_request_bucket(exchange);
 	const struct span run = steps_request_run(exchange);
 	struct step_message step;
 	struct error err = {0};
+	uint64_t anchor;
 
 	const uint64_t seen = step_watch_generation(watch, bucket, run);
-	if (run_find_latest(store, bucket, run, state->has_after, state->after, exchange->arena, &step, &err) == 0)
+	if (find(exchange, &step, &anchor, &err) == 0)
 		return steps_request_reply_step(exchange, 200, &step, false);
 	if (err.kind != ERROR_NOT_READY)
-		return exchange_fail(exchange, &err);
+		return steps_error_fail(exchange, &err, anchor);
 	const int64_t left_ms = state->deadline_ms - now_ms(exchange);
 	const bool stopping = exchange->context->stopping != NULL && *exchange->context->stopping;
 	if (left_ms <= 0 || stopping)
-		return reply_nothing(exchange, stopping);
+		return give_up(exchange, &err, stopping);
 	step_watch_wait(watch, bucket, run, seen, left_ms, &state->waiter);
 	return NEXT_WAIT;
 }
@@ -66,8 +97,16 @@ enum next latest_step_begin(struct exchange *const exchange)
 	enum next next;
 	ASSERT(state != NULL);
 	if (!steps_request_number(exchange, "after", &state->has_after, &state->after, &next)
-		|| !steps_request_number(exchange, "wait", &has_wait, &wait_seconds, &next))
+		|| !steps_request_number(exchange, "wait", &has_wait, &wait_seconds, &next)
+		|| !version_bounds_read(exchange, &state->bounds, &next))
 		return next;
+	const struct version_bounds *const bounds = &state->bounds;
+	if (bounds->has_exact && state->has_after)
+		return steps_error_invalid(exchange, "exact_version", "does not go with after");
+	if (bounds->has_min && bounds->min > 0 && (!state->has_after || state->after < bounds->min - 1)) {
+		state->has_after = true;
+		state->after = bounds->min - 1;
+	}
 	if (wait_seconds > WAIT_MAX_SECONDS)
 		wait_seconds = WAIT_MAX_SECONDS;
 	state->waiter.wake = wake_exchange;

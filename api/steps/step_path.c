@@ -4,6 +4,7 @@
 
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
+#include "api/steps/version_bounds.h"
 #include "storage/helpers.h"
 #include "storage/step_watch.h"
 
@@ -15,6 +16,7 @@ struct step_path { /* the exchange's state */
 	struct helper_lane lane;
 	struct exchange *exchange;
 	struct run_path_params params;
+	struct version_bounds bounds;
 	struct span topic;
 	uint64_t seen;         /* the watch's generation before the catalog was looked at */
 	int64_t deadline_ms;   /* on the monotonic clock */
@@ -47,6 +49,23 @@ static bool read_want(struct exchange *const exchange, struct run_path_params *c
 	return false;
 }
 
+/* An exact version is what is wanted, and nothing else may be. */
+static bool read_bounds(struct step_path *const state, enum next *const out_next)
+{
+	struct run_path_params *const params = &state->params;
+	if (!version_bounds_read(state->exchange, &state->bounds, out_next))
+		return false;
+	if (!state->bounds.has_exact)
+		return true;
+	if (!params->want_latest && params->want != state->bounds.exact) {
+		*out_next = steps_error_invalid(state->exchange, "exact_version", "is another step than want");
+		return false;
+	}
+	params->want_latest = false;
+	params->want = state->bounds.exact;
+	return true;
+}
+
 static bool read_wait(struct step_path *const state, enum next *const out_next)
 {
 	uint64_t seconds = 0;
@@ -73,11 +92,17 @@ static int64_t left_ms(const struct step_path *const state)
 	return stopping ? 0 : state->deadline_ms - context->clock->monotonic_ms(context->clock);
 }
 
+static enum next fail(struct step_path *const state)
+{
+	version_bounds_translate(&state->bounds, &state->err);
+	return version_bounds_fail(state->exchange, &state->err, state->facts.anchor);
+}
+
 static enum next reply(struct step_path *const state)
 {
 	struct exchange *const exchange = state->exchange;
 	if (state->result != 0)
-		return steps_error_fail(exchange, &state->err, state->facts.anchor);
+		return fail(state);
 	struct buffer body;
 	buffer_init(&body, BODY_MAX_BYTES);
 	path_message_print(&state->path, &body);
@@ -137,8 +162,12 @@ enum next step_path_begin(struct exchange *const exchange)
 	struct run_path_params *const params = &state->params;
 	*params = (struct run_path_params){.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};
 	if (!steps_request_number(exchange, "have", &params->has_have, &params->have, &next) || !read_digest(exchange, params, &next)
-		|| !read_want(exchange, params, &next) || !read_wait(state, &next))
+		|| !read_want(exchange, params, &next) || !read_wait(state, &next)
+		|| !read_bounds(state, &next))
 		return next;
+	state->facts.anchor = UINT64_MAX;
+	if (version_bounds_check(exchange, &state->bounds, &state->err) != 0)
+		return fail(state);
 	state->topic = run_folds_topic(params->run, exchange->arena);
 	exchange->state = state;
 	return look(state);

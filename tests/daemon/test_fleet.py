@@ -144,6 +144,45 @@ class Fleet(unittest.TestCase):
             self.assertEqual(run.call('DELETE', '/steps/2').status, 409)
             self.assertEqual(run.call('DELETE', '/steps/0').status, 409)
 
+    def test_versions_that_must_not_be_older(self):
+        self.expect(425, 'GET', '/steps/latest?min_version=0', code='not_ready')
+        self.expect(425, 'GET', '/steps/latest?exact_version=0', code='not_ready')
+        self.run_.publish_all(0, 2)
+        for target in ('/steps/latest?min_version=2', '/steps/latest?exact_version=1', '/steps/1?min_version=2', '/steps/1?exact_version=1',
+                       '/path?min_version=1', '/path?exact_version=1', '/path?want=1&exact_version=1'):
+            self.expect(200, 'GET', target)
+        self.assertEqual(self.expect(200, 'GET', '/steps/latest?exact_version=1').json()['step'], 1)
+        self.assertEqual(self.expect(200, 'GET', '/steps/latest?min_version=1').json()['step'], 2)
+        self.assertEqual(self.expect(200, 'GET', '/path?exact_version=1').json()['to'], 1)
+        for target in ('/steps/latest?min_version=3', '/steps/latest?exact_version=3&wait=1', '/steps/1?min_version=3', '/steps/3?exact_version=3',
+                       '/path?min_version=3', '/path?exact_version=3', '/path?want=1&min_version=3'):
+            reply = self.expect(425, 'GET', target, code='not_ready')
+            self.assertEqual(reply.headers['Retry-After'], '1')
+        self.expect(204, 'GET', '/steps/latest?after=2&min_version=1')
+        self.expect(404, 'GET', '/steps/3', code='no_step')
+        self.expect(404, 'GET', '/path?want=3', code='no_step')
+        for target in ('/steps/latest?min_version=x', '/steps/latest?min_version=1&exact_version=1', '/steps/latest?after=1&exact_version=2',
+                       '/steps/1?exact_version=2', '/path?want=1&exact_version=2'):
+            self.expect(400, 'GET', target, code='invalid')
+        self.expect(200, 'PUT', '/settings', {'keep_steps': 1})
+        self.expect(410, 'GET', '/steps/latest?exact_version=0', code='collected')
+
+    def test_waiting_for_a_version(self):
+        self.run_.publish_all(0, 0)
+        got = {}
+
+        def wait(target):
+            got[target] = self.run_.call('GET', target)
+
+        targets = ['/steps/latest?min_version=2&wait=20', '/steps/latest?exact_version=1&wait=20']
+        threads = [threading.Thread(target=wait, args=(target,)) for target in targets]
+        for thread in threads:
+            thread.start()
+        self.run_.publish_all(1, 2)
+        for thread in threads:
+            thread.join()
+        self.assertEqual([(got[target].status, got[target].json()['step']) for target in targets], [(200, 2), (200, 1)])
+
     def test_many_workers_at_once(self):
         self.run_.publish_all(0, 1)
         failures = []
