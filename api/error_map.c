@@ -60,6 +60,7 @@ static const struct error_row rows[] = {
 	ROW(STALE_EPOCH, 412, "PreconditionFailed", "stale_epoch"),
 	ROW(SCHEMA_MISMATCH, 422, "InvalidRequest", "schema_mismatch"),
 	ROW(INCOMPLETE_ANCHOR, 422, "InvalidRequest", "incomplete_anchor"),
+	ROW(SNAPSHOT_FORMAT, 422, "InvalidRequest", "snapshot_format"),
 	ROW(DIGEST_MISMATCH, 422, "BadDigest", "digest_mismatch"),
 	ROW(COLLECTED, 410, "NoSuchKey", "collected"),
 	ROW(NOT_READY, 425, "OperationAborted", "not_ready"),

@@ -19,6 +19,7 @@ struct family {
 static const struct family families[] = {
 	{"-", admin_routes, &face_steps},
 	{"v1", steps_routes, &face_steps},
+	{"hot_load", hot_load_routes, &face_steps},
 	{NULL, s3_routes, &face_s3},
 };
 

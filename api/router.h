@@ -46,9 +46,10 @@ struct route {
 	enum next (*resume)(struct exchange *exchange);
 };
 
-/* Rows of each face, ended by a row with a NULL pattern. Order of search: admin, steps, s3. */
+/* Rows of each face, ended by a row with a NULL pattern. Order of search: admin, steps, hot-load, s3. */
 extern const struct route admin_routes[];
 extern const struct route steps_routes[];
+extern const struct route hot_load_routes[];
 extern const struct route s3_routes[];
 
 /* Finds the row and sets route, face and parameters; leaves the route NULL when there is none. Called by router_begin unless it was

@@ -130,6 +130,7 @@ static const struct {
 	{ERROR_INVALID_PART, "invalid_part"},
 	{ERROR_PART_ORDER, "part_order"},
 	{ERROR_PART_TOO_SMALL, "part_too_small"},
+	{ERROR_SNAPSHOT_FORMAT, "snapshot_format"},
 };
 
 enum {

@@ -63,7 +63,7 @@ static bool reserved_affix(const struct span name)
 
 static bool reserved_word(const struct span name)
 {
-	static const char *const words[] = {"api", "buckets", "console", "health", "v1", "v2", "xet"};
+	static const char *const words[] = {"api", "buckets", "console", "health", "hot_load", "v1", "v2", "xet"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (span_equal_text(name, words[i]))
 			return true;

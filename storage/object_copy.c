@@ -12,6 +12,7 @@
 #include "storage/header_blob.h"
 #include "storage/object_internal.h"
 #include "storage/part.h"
+#include "storage/step_worker.h"
 #include "storage/store_internal.h"
 
 enum { COPY_ARENA_BYTES = 256 * 1024, HELD_DERIVATION = 0 /* no version's number */ };
@@ -127,6 +128,8 @@ static void committed(struct change *const change)
 	struct object_copy *const copy = (struct object_copy *)change;
 	copy->failed = change->failed;
 	copy->error = change->error;
+	if (!change->failed && copy->version.completes_publish)
+		step_worker_kick(store_step_worker(copy->store));
 	copy->done(copy->owner);
 }
 

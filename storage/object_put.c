@@ -12,6 +12,7 @@
 #include "storage/object_internal.h"
 #include "storage/part.h"
 #include "storage/put_body.h"
+#include "storage/step_worker.h"
 
 enum { PUT_ARENA_BYTES = 128 * 1024, FAST_ETAG_HASH_BYTES = 16 };
 
@@ -120,6 +121,8 @@ static void committed(struct change *const change)
 	put->failed = change->failed;
 	if (put->failed)
 		put->error = change->error;
+	else if (put->version.completes_publish)
+		step_worker_kick(store_step_worker(put->store));
 	put_body_settle(&put->body, change);
 	settle(put);
 }

@@ -24,6 +24,8 @@ struct step_check {
 void step_check_run(struct store *store, struct span bucket, struct span run, const struct step_message *step, struct step_check *out);
 void step_check_release(struct step_check *check);
 
+struct hot_load_params;
+
 struct run_change {
 	struct change change; /* first */
 	struct store *store;
@@ -32,6 +34,7 @@ struct run_change {
 	struct span run;
 	struct run_open_params open;
 	struct span settings;    /* JSON, what to change */
+	const struct hot_load_params *hot_load; /* in the arena */
 	uint64_t collect_step;
 	struct span name;        /* of a replica or pin */
 	int64_t run_id;          /* of saving a replica and of ending a run */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "storage/adopt_row.h"
 #include "storage/bucket_row.h"
 #include "storage/run_settings.h"
 
@@ -266,5 +267,7 @@ int run_row_find_ended(struct db *const db, int64_t *const out_run, bool *const 
 
 int run_row_remove(struct db *const db, const int64_t run, struct error *const err)
 {
-	return run_on_run(db, SQL_SCHEMA_REMOVE, run, err) != 0 ? -1 : run_on_run(db, SQL_RUN_REMOVE, run, err);
+	if (run_on_run(db, SQL_SCHEMA_REMOVE, run, err) != 0 || adopt_row_forget_run(db, run, err) != 0)
+		return -1;
+	return run_on_run(db, SQL_RUN_REMOVE, run, err);
 }

@@ -1,4 +1,5 @@
 /* Removing steps, asked for or by retention. A step's row becomes a tombstone at once; its objects are let go by the sweeper, in slices. */
+#include "storage/adopt_row.h"
 #include "storage/fold_row.h"
 #include "storage/run_internal.h"
 #include "storage/step_keep.h"
@@ -9,7 +10,9 @@ int step_collect_row(struct db *const db, struct run_row *const run, const struc
 	run->steps--;
 	for (int kind = 0; kind < STEP_FORMS_MAX; kind++)
 		run->bytes -= row->form_bytes[kind];
-	return step_row_collect(db, row->id, err) != 0 ? -1 : fold_row_release_of_step(db, run->id, row->step, err);
+	if (step_row_collect(db, row->id, err) != 0 || fold_row_release_of_step(db, run->id, row->step, err) != 0)
+		return -1;
+	return adopt_row_forget_step(db, run->id, row->step, err);
 }
 
 /* Oldest first, over the gaps between what is kept. */

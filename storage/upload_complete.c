@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "storage/header_blob.h"
 #include "storage/helpers.h"
+#include "storage/step_worker.h"
 #include "storage/store_internal.h"
 #include "storage/upload_internal.h"
 #include "storage/upload_judge.h"
@@ -23,6 +24,7 @@ struct upload_complete {
 	struct upload_row upload;             /* as judged */
 	struct upload_verdict verdict;
 	unsigned judged;                      /* how often */
+	bool completes_publish;
 	bool is_stale;                        /* the change found other parts than were judged */
 	struct upload_result result;
 };
@@ -111,6 +113,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (push_version(complete, db, &bucket, &version, err) != 0
 		|| upload_set_close(db, now.part_set, buffer_span(&complete->verdict.map), err) != 0)
 		return -1;
+	complete->completes_publish = version.completes_publish;
 	return remember(complete, db, bucket.versioning, &version, err);
 }
 
@@ -121,6 +124,8 @@ static void change_is_done(struct change *const change)
 		submit_job(complete);
 		return;
 	}
+	if (!change->failed && complete->completes_publish)
+		step_worker_kick(store_step_worker(complete->call.store));
 	upload_call_take_change(&complete->call);
 	upload_call_settle(&complete->call);
 }

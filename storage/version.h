@@ -25,6 +25,7 @@ struct version {
 	uint8_t id[VERSION_ID_BYTES];
 	bool has_id;          /* false: the null version */
 	bool in_versioned_bucket; /* no column: set by version_push and whoever has the bucket's row */
+	bool completes_publish; /* no column: set by version_push (adopt_note.h); kick the step worker once committed */
 	int64_t bucket;
 	struct span key;
 	enum version_state state;

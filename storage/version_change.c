@@ -1,6 +1,7 @@
 /* A key that shows any version has exactly one that is current, and that is its newest: whatever removes the current one puts the newest
  * older one in its place. At most one version of a key is the null version. */
 #include "storage/derived_row.h"
+#include "storage/adopt_note.h"
 #include "storage/part.h"
 #include "storage/version_internal.h"
 
@@ -176,7 +177,10 @@ int version_push(struct db *const db, const enum bucket_versioning versioning, c
 	version->in_versioned_bucket = versioning != BUCKET_UNVERSIONED;
 	if (current != NULL && make_way(db, current, version, err) != 0)
 		return -1;
-	return add(db, VERSION_CURRENT, version, err);
+	version->completes_publish = false;
+	if (add(db, VERSION_CURRENT, version, err) != 0)
+		return -1;
+	return version->is_marker ? 0 : adopt_note(db, version, &version->completes_publish, err);
 }
 
 int version_remove(struct db *const db, const struct version *const version, struct error *const err)

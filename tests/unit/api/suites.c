@@ -33,6 +33,7 @@ Suite *test_s3_list_suite(void);
 Suite *test_s3_uploads_suite(void);
 Suite *test_copy_source_suite(void);
 Suite *test_tagging_suite(void);
+Suite *test_hot_load_request_suite(void);
 Suite *test_delete_list_suite(void);
 Suite *test_s3_object_requests_suite(void);
 Suite *test_steps_suite(void);
@@ -71,6 +72,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_s3_uploads_suite,
 	test_copy_source_suite,
 	test_tagging_suite,
+	test_hot_load_request_suite,
 	test_delete_list_suite,
 	test_s3_object_requests_suite,
 	test_steps_suite,

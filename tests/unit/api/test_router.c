@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(rows_are_well_formed)
 {
-	const struct route *const tables[] = {admin_routes, steps_routes, s3_routes};
+	const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes, s3_routes};
 	for (size_t i = 0; i < 3; i++)
 		for (const struct route *route = tables[i]; route->pattern != NULL; route++) {
 			ck_assert_msg(route->pattern[0] == '/' && route->begin != NULL && route->face != NULL && route->name != NULL, "%s", route->name);

@@ -44,7 +44,7 @@ static void print_row(const struct route *const route, struct buffer *const out)
 
 static void print_tables(struct buffer *const out)
 {
-	static const struct route *const tables[] = {admin_routes, steps_routes, s3_routes};
+	static const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes, s3_routes};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct route *route = tables[i]; route->pattern != NULL; route++)
 			print_row(route, out);
@@ -102,7 +102,7 @@ static bool hides(const struct route *const earlier, const struct route *const l
 
 START_TEST(every_row_can_be_reached)
 {
-	static const struct route *const tables[] = {admin_routes, steps_routes, s3_routes};
+	static const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes, s3_routes};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct route *later = tables[i]; later->pattern != NULL; later++)
 			for (const struct route *earlier = tables[i]; earlier != later; earlier++)

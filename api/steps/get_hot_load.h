@@ -1,0 +1,9 @@
+/* GET /hot_load/v1/models/hot_load: which snapshot each replica runs, the least advanced first. */
+#ifndef API_STEPS_GET_HOT_LOAD_H
+#define API_STEPS_GET_HOT_LOAD_H
+
+#include "api/exchange.h"
+
+enum next get_hot_load_begin(struct exchange *exchange);
+
+#endif

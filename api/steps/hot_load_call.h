@@ -1,0 +1,15 @@
+/* What the handlers of hot-loads share: the run that the deployment of the request is bound to, and whether the caller may. */
+#ifndef API_STEPS_HOT_LOAD_CALL_H
+#define API_STEPS_HOT_LOAD_CALL_H
+
+#include "api/exchange.h"
+
+struct hot_load_call {
+	struct span deployment; /* of the header fireworks-deployment */
+	struct span bucket;
+	struct span run;
+};
+/* NULL with the error set. In the exchange's arena. `permission` on the run's keys, of storage/account.h. */
+struct hot_load_call *hot_load_call_open(struct exchange *exchange, unsigned permission, struct error *err);
+
+#endif

@@ -1,0 +1,170 @@
+/* Foreign publishes are noted once, by key or by name, and build on what is newest. That they become steps is tests/daemon's. */
+#include "tests/unit/unit.h"
+
+#include <string.h>
+
+#include "storage/adopt_row.h"
+#include "storage/hot_load.h"
+#include "storage/run_row.h"
+#include "storage/store_internal.h"
+#include "tests/unit/storage/store_fixture.h"
+
+static struct store_fixture fixture;
+static struct error err;
+
+static int set(const char *const run, const char *const settings)
+{
+	struct settled *const settled = settled_new();
+	err = (struct error){0};
+	return fixture_settle_run(run_settings_start(fixture.store, span_text("bucket"), span_text(run), span_text(settings), settled_done, settled),
+		settled, NULL, &err);
+}
+
+static void set_up(void)
+{
+	err = (struct error){0};
+	memset(&fixture, 0, sizeof(fixture));
+	store_fixture_open(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
+	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
+	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "other", NULL, &err), 0);
+}
+
+static void tear_down(void)
+{
+	store_fixture_close(&fixture);
+}
+
+static int hot_load(const char *const identity, const char *const base, bool *const out_already)
+{
+	struct settled *const settled = settled_new();
+	struct run_outcome outcome;
+	const struct hot_load_params params = {.bucket = span_text("bucket"), .run = span_text("run"), .deployment = span_text("d"),
+		.identity = span_text(identity), .has_base = base != NULL, .base = base != NULL ? span_text(base) : (struct span){0}};
+	err = (struct error){0};
+	const int result = fixture_settle_run(hot_load_start(fixture.store, &params, settled_done, settled), settled, &outcome, &err);
+	if (result == 0 && out_already != NULL)
+		*out_already = outcome.already;
+	return result;
+}
+
+/* The adoption of this identity, or fails. */
+static struct adoption find(const char *const identity)
+{
+	struct adoption adoption;
+	struct run_row run;
+	struct db *const db = store_reader_take(fixture.store, &err);
+	ck_assert_ptr_nonnull(db);
+	ck_assert_int_eq(run_row_need(db, span_text("bucket"), span_text("run"), &run, &err), 0);
+	const int found = adopt_row_find_identity(db, run.id, span_text(identity), fixture.arena, &adoption, &err);
+	store_reader_give(fixture.store, db);
+	ck_assert_msg(found == 1, "%s is not noted", identity);
+	return adoption;
+}
+
+static size_t count_waiting(void)
+{
+	struct db *const db = store_reader_take(fixture.store, &err);
+	size_t count = 0;
+	int64_t id = 0;
+	int64_t run;
+	ck_assert_ptr_nonnull(db);
+	while (adopt_row_find_waiting(db, id, &id, &run, &err) == 1)
+		count++;
+	store_reader_give(fixture.store, db);
+	return count;
+}
+
+START_TEST(a_deployment_has_one_run)
+{
+	struct span bucket;
+	struct span run;
+	ck_assert_int_eq(hot_load_find(fixture.store, span_text("d"), fixture.arena, &bucket, &run, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(hot_load_find(fixture.store, span_text("d"), fixture.arena, &bucket, &run, &err), 0);
+	ck_assert(span_equal_text(bucket, "bucket") && span_equal_text(run, "run"));
+	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"\"}"), 0);
+	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(hot_load("s", NULL, NULL), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
+}
+END_TEST
+
+START_TEST(snapshots_build_on_the_newest)
+{
+	bool already = true;
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\",\"hot_load_prefix\":\"snapshots/{run}/\"}"), 0);
+	ck_assert_int_eq(hot_load("b", "a", NULL), -1);
+	ck_assert_int_eq(err.kind, ERROR_BASE_MISSING);
+	ck_assert_int_eq(hot_load("a", NULL, &already), 0);
+	ck_assert(!already);
+	ck_assert(span_equal_text(find("a").objects, "snapshots/run/a/"));
+	ck_assert_int_eq(hot_load("b", "a", &already), 0);
+	ck_assert(!already && span_equal_text(find("b").base, "a"));
+	ck_assert_int_eq(hot_load("a", NULL, &already), 0);
+	ck_assert(already);
+	ck_assert_int_eq(hot_load("b", "a", &already), 0);
+	ck_assert(already);
+	ck_assert_int_eq(hot_load("c", "a", NULL), -1);
+	ck_assert_int_eq(err.kind, ERROR_HEAD_MOVED);
+	ck_assert_int_eq(hot_load("c", "x", NULL), -1);
+	ck_assert_int_eq(err.kind, ERROR_BASE_MISSING);
+	ck_assert_uint_eq(count_waiting(), 2);
+}
+END_TEST
+
+START_TEST(identities_are_one_segment)
+{
+	static const char *const bad[] = {"", ".", "..", "a/b", "a\nb"};
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_int_eq(hot_load_check_identity(span_text(bad[i]), &err), -1);
+	ck_assert_int_eq(hot_load_check_identity(span_text("snapshot-2026.11:7"), &err), 0);
+}
+END_TEST
+
+START_TEST(objects_that_complete_a_publish_are_noted)
+{
+	const struct span bytes = span_text("some bytes");
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/deltas/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_uint_eq(count_waiting(), 0);
+	ck_assert_int_eq(set("run", "{\"adopt\":\"trl\"}"), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "other/deltas/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/deltas/notes.txt", bytes, &err), 0);
+	ck_assert_uint_eq(count_waiting(), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/deltas/step_000002.safetensors", bytes, &err), 0);
+	ck_assert_uint_eq(count_waiting(), 2);
+	const struct adoption adoption = find("step_000002");
+	ck_assert(adoption.convention == ADOPT_TRL && !adoption.has_base);
+	ck_assert(span_equal_text(adoption.objects, "run/deltas/step_000002.safetensors"));
+}
+END_TEST
+
+START_TEST(each_content_of_a_pointer_is_noted)
+{
+	ck_assert_int_eq(set("run", "{\"adopt\":\"stitch\",\"adopt_prefix\":\"\"}"), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000001"), &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000002"), &err), 0);
+	ck_assert_uint_eq(count_waiting(), 2);
+}
+END_TEST
+
+Suite *test_adopt_suite(void);
+Suite *test_adopt_suite(void)
+{
+	Suite *const suite = suite_create("adopt");
+	TCase *const tests = tcase_create("all");
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, a_deployment_has_one_run);
+	tcase_add_test(tests, snapshots_build_on_the_newest);
+	tcase_add_test(tests, identities_are_one_segment);
+	tcase_add_test(tests, objects_that_complete_a_publish_are_noted);
+	tcase_add_test(tests, each_content_of_a_pointer_is_noted);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
