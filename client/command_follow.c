@@ -1,6 +1,7 @@
 #include "client/commands.h"
 
 #include "client/follower.h"
+#include "wire/replica_message.h"
 
 enum { POLL_S = 30, KEEP = 1 };
 
@@ -17,6 +18,7 @@ int command_follow(struct session *const session, struct error *const err)
 		.wait_s = options->wait.value,
 		.poll_s = options->poll.given ? options->poll.value : POLL_S,
 		.keep = options->keep.given ? options->keep.value : KEEP,
+		.replica = options->replica,
 		.threads = (unsigned)options->threads.value,
 	};
 	if (options->run == NULL)
@@ -25,5 +27,9 @@ int command_follow(struct session *const session, struct error *const err)
 		return session_usage(session, err, "say where the weights shall go: --into DIR");
 	if (options->wait.given && !options->once)
 		return session_usage(session, err, "--wait goes with --once; without it follow waits for ever");
+	if (options->replica != NULL && replica_check_id("--replica", span_text(options->replica), err) != 0) {
+		session->usage = true;
+		return -1;
+	}
 	return follower_run(session, &order, err);
 }

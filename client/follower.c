@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "client/catch_up.h"
-#include "client/follow_folder.h"
+#include "client/follow_report.h"
 #include "client/hook.h"
 #include "client/prefetch.h"
 #include "client/remote_run.h"
@@ -22,10 +22,13 @@ struct follower {
 	struct arena *arena;     /* of the answers of one round */
 	struct retry pause;      /* between rounds that failed */
 	int64_t deadline_ms;     /* monotonic: how long --once waits */
+	struct follow_report report;
 	bool waiting_told;
 	bool lost_told;
+	bool exec_failed;        /* for what is current: the server knows, and is not told that all is well */
 	bool from_anchor;        /* this round does without what is held */
 	char *work;              /* where downloads go */
+	char *id;                /* what the server knows us by */
 	struct prefetch *prefetch; /* looks out for what comes next; NULL: nobody does */
 };
 
@@ -47,61 +50,6 @@ static char *text_of(const struct span text)
 	if (text.len > 0)
 		memcpy(copy, text.data, text.len);
 	return copy;
-}
-
-static void say_step(struct follower *const follower, const struct catch_up_result *const fetched, const int64_t created_ms)
-{
-	const struct follow_generation *const current = &follower->folder.current;
-	const struct clock_source *const clock = clock_system();
-	const int64_t lag_ms = clock->wall_ms(clock) - created_ms;
-	char digest[DIGEST128_TEXT_BYTES];
-	char size[OUTPUT_SIZE_BYTES];
-	struct output_line line;
-	digest128_format(&current->digest, digest);
-	output_format_size(fetched->bytes, size);
-	output_line_begin(&line, &follower->session->output, "step");
-	json_writer_text(&line.writer, "run", span_text(follower->run.text));
-	json_writer_u64(&line.writer, "step", current->step);
-	json_writer_text(&line.writer, "label", span_text(current->label));
-	json_writer_text(&line.writer, "digest", span_text(digest));
-	json_writer_u64(&line.writer, "bytes", fetched->bytes);
-	json_writer_u64(&line.writer, "links", fetched->deltas + (fetched->anchor_bytes > 0 ? 1 : 0));
-	json_writer_bool(&line.writer, "from_anchor", fetched->anchor_bytes > 0);
-	json_writer_i64(&line.writer, "fetch_ms", fetched->fetch_ms);
-	json_writer_i64(&line.writer, "apply_ms", fetched->apply_ms);
-	json_writer_i64(&line.writer, "lag_ms", lag_ms);
-	output_line_end(&line);
-	output_say(&follower->session->output, "step %" PRIu64 "%s%s%s: %s in %.1f s, applied in %.1f s, %.1f s after it was published",
-		current->step,
-		current->label[0] != '\0' ? " (" : "", current->label, current->label[0] != '\0' ? ")" : "", size,
-		(double)fetched->fetch_ms / 1000,
-		(double)fetched->apply_ms / 1000, (double)lag_ms / 1000);
-}
-
-/* For --once and --step when there was nothing to fetch. */
-static void say_held(struct follower *const follower)
-{
-	const struct follow_generation *const current = &follower->folder.current;
-	char digest[DIGEST128_TEXT_BYTES];
-	struct output_line line;
-	digest128_format(&current->digest, digest);
-	output_line_begin(&line, &follower->session->output, "held");
-	json_writer_text(&line.writer, "run", span_text(follower->run.text));
-	json_writer_u64(&line.writer, "step", current->step);
-	json_writer_text(&line.writer, "label", span_text(current->label));
-	json_writer_text(&line.writer, "digest", span_text(digest));
-	output_line_end(&line);
-	output_say(&follower->session->output, "step %" PRIu64 " is held already", current->step);
-}
-
-static void say_failure(struct follower *const follower, const char *const event, const struct error *const failure)
-{
-	struct output_line line;
-	output_line_begin(&line, &follower->session->output, event);
-	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
-	json_writer_text(&line.writer, "message", span_text(failure->text));
-	output_line_end(&line);
-	output_note(&follower->session->output, "%s", failure->text);
 }
 
 /* Runs the command with the facts of what is current: 0 also when the command fails, which is said. -1 when it was told to stop. */
@@ -137,8 +85,11 @@ static int run_command(struct follower *const follower, struct error *const err)
 	free(relative);
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1; /* it runs again at the next start */
-	if (failure.kind != ERROR_NONE)
-		say_failure(follower, "exec_failed", &failure);
+	if (failure.kind != ERROR_NONE) {
+		follow_report_failure(&follower->report, "exec_failed", &failure);
+		follow_report_error(&follower->report, &failure);
+		follower->exec_failed = true;
+	}
 	return 0;
 }
 
@@ -148,6 +99,7 @@ static int run_hook(struct follower *const follower, struct error *const err)
 {
 	if (!follower->folder.has_current || follow_folder_has_executed(&follower->folder))
 		return 0;
+	follower->exec_failed = false;
 	if (follower->order->exec != NULL && run_command(follower, err) != 0)
 		return -1;
 	return follow_folder_set_executed(&follower->folder, err);
@@ -208,15 +160,17 @@ static int advance(struct follower *const follower, const struct path_message *c
 	};
 	const struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
 		.label = label};
+	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap.step);
 	int result = catch_up_fetch(&params, &fetched, err);
 	if (result == 0) {
+		follow_report_wanted(&follower->report, REPLICA_STAGING, swap.step);
 		start_prefetch(follower, &swap);
 		result = catch_up_make(&params, &fetched, err);
 	}
 	if (result == 0)
 		result = follow_folder_swap(folder, &swap, err);
 	if (result == 0) {
-		say_step(follower, &fetched, manifest.created_ms);
+		follow_report_step(&follower->report, &fetched, manifest.created_ms);
 		result = run_hook(follower, err);
 	}
 	if (result == 0)
@@ -243,10 +197,12 @@ static int round_once(struct follower *const follower, bool *const out_there, st
 		return error_set(err, ERROR_UPSTREAM, "the server gives no path to step %" PRIu64 " of run %s", path.to_step,
 			follower->run.text);
 	} else if (follower->order->once || follower->order->has_step) {
-		say_held(follower);
+		follow_report_held(&follower->report);
 	}
 	follower->from_anchor = false;
 	*out_there = true;
+	if (!follower->exec_failed)
+		follow_report_state(&follower->report, REPLICA_READY);
 	return 0;
 }
 
@@ -302,7 +258,7 @@ static void tell_once(struct follower *const follower, const struct error *const
 		return;
 	*told = true;
 	error_wrap(&shown, waits ? "waiting" : "trying again");
-	say_failure(follower, waits ? "waiting" : "retrying", &shown);
+	follow_report_failure(&follower->report, waits ? "waiting" : "retrying", &shown);
 }
 
 /* True when the round failed on damage that an anchor may cure, and it has not been tried. */
@@ -310,7 +266,7 @@ static bool turn_to_anchor(struct follower *const follower, const struct error *
 {
 	if (follower->from_anchor || !follower->folder.has_current || !catch_up_wants_anchor(failure))
 		return false;
-	say_failure(follower, "from_anchor", failure);
+	follow_report_failure(&follower->report, "from_anchor", failure);
 	follower->from_anchor = true;
 	return true;
 }
@@ -320,6 +276,10 @@ static int recover(struct follower *const follower, const struct error *const fa
 {
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;
+	if (is_not_there_yet(failure))
+		follow_report_state(&follower->report, REPLICA_IDLE);
+	else
+		follow_report_error(&follower->report, failure);
 	if (turn_to_anchor(follower, failure))
 		return 0;
 	if (may_pass(follower, failure)) {
@@ -379,7 +339,7 @@ static int check_held(struct follower *const follower, struct error *const err)
 	free(path);
 	if (result == 0)
 		return run_hook(follower, err) != 0 ? -1 : follow_folder_trim(folder, follower->order->keep, err);
-	say_failure(follower, "damaged", &failure);
+	follow_report_failure(&follower->report, "damaged", &failure);
 	follow_folder_distrust(folder);
 	return 0;
 }
@@ -394,6 +354,14 @@ static int open_follower(struct follower *const follower, struct error *const er
 	if (follower->remote == NULL)
 		return -1;
 	retry_init(&follower->pause, session->interrupt, RETRY_FOREVER);
+	follower->id = follower->order->replica != NULL ? memory_copy_text(follower->order->replica) : lease_default_id(follower->order->into);
+	const struct lease_params lease = {
+		.remote = &session->remote_options,
+		.run = &follower->run,
+		.id = follower->id,
+		.output = &session->output,
+	};
+	follower->report.lease = lease_start(&lease);
 	follower->deadline_ms = now_ms() + (int64_t)follower->order->wait_s * 1000;
 	return check_held(follower, err);
 }
@@ -401,12 +369,15 @@ static int open_follower(struct follower *const follower, struct error *const er
 int follower_run(struct session *const session, const struct follow_order *const order, struct error *const err)
 {
 	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
+	follower.report = (struct follow_report){.session = session, .run = &follower.run, .folder = &follower.folder};
 	if (run_name_init(&follower.run, order->run, err) != 0)
 		return -1;
 	int result = open_follower(&follower, err);
 	if (result == 0)
 		result = follow(&follower, err);
 	stop_prefetch(&follower);
+	lease_stop(follower.report.lease);
+	free(follower.id);
 	free(follower.work);
 	arena_free(follower.arena);
 	remote_free(follower.remote);
