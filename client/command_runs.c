@@ -2,9 +2,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
-#include "base/clock.h"
+#include "client/command_settings.h"
 #include "client/remote_object.h"
 #include "client/remote_run.h"
 
@@ -80,6 +81,10 @@ int command_runs(struct session *const session, struct error *const err)
 {
 	struct object_name name;
 	const struct options *const options = session->options;
+	if (options->argument_count > 1 && strcmp(options->arguments[0], "settings") == 0)
+		return command_settings(session, err);
+	if (options->argument_count > 1)
+		return session_usage(session, err, "runs takes one bucket, or `settings BUCKET/RUN [KEY=VALUE...]`");
 	if (options->argument_count > 0) {
 		if (session_object_name(session, options->arguments[0], &name, err) != 0)
 			return -1;

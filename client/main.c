@@ -31,6 +31,9 @@ static const struct command COMMANDS[] = {
 	{"sync", COMMAND_SYNC, command_sync, 2, 2, 8, "FROM TO", "make a prefix like a folder, or a folder like a prefix: what differs is sent"},
 	{"runs", COMMAND_RUNS, command_runs, 0, OPTIONS_ARGUMENTS_MAX, 3, "[BUCKET]", "list runs; `runs settings B/R [KEY=VALUE...]` shows or sets"},
 	{"steps", COMMAND_STEPS, command_steps, 1, 1, 3, "BUCKET/RUN", "list the steps of a run"},
+	{"replicas", COMMAND_REPLICAS, command_replicas, 1, 1, 3, "BUCKET/RUN", "list the workers of a run: state, step, how far behind"},
+	{"pins", COMMAND_PINS, command_pins, 1, 4, 3, "BUCKET/RUN [add NAME STEP | rm NAME]", "list the steps that are kept by name, or change that"},
+	{"status", COMMAND_STATUS, command_status, 0, 1, 3, "[BUCKET]", "the server, its runs and their fleets at a glance"},
 	{"keys", COMMAND_KEYS, command_keys, 0, 2, 3, "[add | rm KEY_ID]", "list, make or revoke keys (root only)"},
 };
 enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0], HELP_MAX_BYTES = 64 * 1024 };

@@ -1,0 +1,203 @@
+/* What is there, at a glance: is the server ready, and for each run its head, whether it is proven, how far its fleet is behind, what deltas save. */
+#include "client/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/remote_json.h"
+#include "client/remote_object.h"
+#include "client/remote_run.h"
+
+enum { ARENA_BYTES = 64 * 1024 * 1024 };
+
+/* Of one run, beside the run's own answer. */
+struct facts {
+	bool has_head;
+	struct step_message head;
+	uint64_t full_bytes;  /* of the head's checkpoint */
+	uint64_t saved_bytes; /* against a full copy of every step that is kept */
+	uint64_t replicas;    /* with a lease */
+	uint64_t in_error;
+	bool has_oldest;
+	uint64_t oldest;      /* step that a replica holds */
+};
+
+static int read_head(struct remote *const remote, const struct run_name *const run, const struct run_message *const answer,
+	struct arena *const arena, struct facts *const facts, struct error *const err)
+{
+	if (!answer->has_head)
+		return 0;
+	if (remote_run_step(remote, run, answer->head, arena, &facts->head, err) != 0)
+		return -1;
+	facts->has_head = true;
+	for (size_t i = 0; i < facts->head.file_count; i++)
+		facts->full_bytes += facts->head.files[i].size;
+	const double full = (double)facts->full_bytes * (double)answer->steps;
+	if (full > (double)answer->bytes && full < (double)UINT64_MAX / 2)
+		facts->saved_bytes = facts->full_bytes * answer->steps - answer->bytes;
+	return 0;
+}
+
+static uint64_t count_of(const struct json_node *const object, const char *const name)
+{
+	uint64_t value = 0;
+	json_node_u64(json_node_member(object, name), &value);
+	return value;
+}
+
+static int read_fleet(struct remote *const remote, const struct run_name *const run, struct facts *const facts, struct error *const err)
+{
+	struct json_node *root = NULL;
+	char *const target = remote_json_target(run, "replicas?limit=1", NULL);
+	const struct remote_json_request request = {.method = "GET", .target = target};
+	const int result = remote_json_send(remote, &request, &root, err);
+	const struct json_node *const states = json_node_member(root, "states");
+	static const char *const NAMES[] = {"idle", "fetching", "staging", "ready", "error"};
+	for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+		facts->replicas += count_of(states, NAMES[i]);
+	facts->in_error = count_of(states, "error");
+	facts->has_oldest = json_node_u64(json_node_member(root, "oldest"), &facts->oldest);
+	json_node_free(root);
+	free(target);
+	return result;
+}
+
+static void say_json(struct session *const session, const struct run_message *const run, const struct facts *const facts)
+{
+	struct output_line line;
+	output_line_begin(&line, &session->output, "run");
+	json_writer_text(&line.writer, "bucket", run->bucket);
+	json_writer_text(&line.writer, "run", run->run);
+	if (facts->has_head) {
+		json_writer_u64(&line.writer, "head", run->head);
+		if (facts->head.verified != STEP_PROOF_NONE)
+			json_writer_text(&line.writer, "verified", span_text(step_proof_name(facts->head.verified)));
+	}
+	json_writer_bool(&line.writer, "anchor_due", run->anchor_due);
+	json_writer_u64(&line.writer, "steps", run->steps);
+	json_writer_u64(&line.writer, "bytes", run->bytes);
+	json_writer_u64(&line.writer, "full_bytes", facts->full_bytes);
+	json_writer_u64(&line.writer, "saved_bytes", facts->saved_bytes);
+	json_writer_u64(&line.writer, "replicas", facts->replicas);
+	json_writer_u64(&line.writer, "replicas_in_error", facts->in_error);
+	if (facts->has_oldest && run->has_head)
+		json_writer_u64(&line.writer, "lag_steps", run->head > facts->oldest ? run->head - facts->oldest : 0);
+	output_line_end(&line);
+}
+
+static void say_text(struct session *const session, const struct run_message *const run, const struct facts *const facts)
+{
+	char bytes[OUTPUT_SIZE_BYTES];
+	char saved[OUTPUT_SIZE_BYTES];
+	char head[64] = "no step";
+	char fleet[96] = "no replicas";
+	output_format_size(run->bytes, bytes);
+	output_format_size(facts->saved_bytes, saved);
+	if (facts->has_head)
+		snprintf(head, sizeof head, "step %" PRIu64 "%s%s", run->head, facts->head.verified != STEP_PROOF_NONE ? ", proof " : "",
+			facts->head.verified != STEP_PROOF_NONE ? step_proof_name(facts->head.verified) : "");
+	if (facts->replicas > 0)
+		snprintf(fleet, sizeof fleet, "%" PRIu64 " replicas, %" PRIu64 " in error, the slowest %" PRIu64 " behind", facts->replicas,
+			facts->in_error, facts->has_oldest && run->head > facts->oldest ? run->head - facts->oldest : 0);
+	output_say(&session->output, "%.*s/%.*s  %s%s  %" PRIu64 " kept in %s (%s less than full copies)  %s", (int)run->bucket.len,
+		(const char *)run->bucket.data, (int)run->run.len, (const char *)run->run.data, head, run->anchor_due ? ", anchor due" : "",
+		run->steps, bytes, saved, fleet);
+}
+
+static int show_run(struct session *const session, struct remote *const remote, const struct run_message *const run, struct error *const err)
+{
+	struct run_name name;
+	struct facts facts = {0};
+	struct buffer text;
+	buffer_init(&text, 1024);
+	buffer_add_span(&text, run->bucket);
+	buffer_add_byte(&text, '/');
+	buffer_add_span(&text, run->run);
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	int result = run_name_init(&name, buffer_text(&text), err);
+	if (result == 0) {
+		result = read_head(remote, &name, run, arena, &facts, err);
+		if (result == 0)
+			result = read_fleet(remote, &name, &facts, err);
+		run_name_release(&name);
+	}
+	if (result == 0) {
+		say_json(session, run, &facts);
+		say_text(session, run, &facts);
+	}
+	arena_free(arena);
+	buffer_release(&text);
+	return result;
+}
+
+static int show_bucket(struct session *const session, struct remote *const remote, const struct span bucket, struct error *const err)
+{
+	struct buffer after;
+	bool more = true;
+	int result = 0;
+	buffer_init(&after, 1024);
+	while (result == 0 && more && !session->output.failed) {
+		struct arena *const arena = arena_new(ARENA_BYTES);
+		struct remote_run_page page = {0};
+		result = remote_run_list(remote, bucket, buffer_span(&after), arena, &page, err);
+		for (size_t i = 0; i < page.count && result == 0; i++)
+			result = show_run(session, remote, &page.runs[i], err);
+		more = result == 0 && page.more && page.count > 0;
+		buffer_reset(&after);
+		if (more)
+			buffer_add_span(&after, page.runs[page.count - 1].run);
+		arena_free(arena);
+	}
+	buffer_release(&after);
+	return result;
+}
+
+static int show_all(struct session *const session, struct remote *const remote, struct error *const err)
+{
+	struct arena *const arena = arena_new(ARENA_BYTES);
+	struct listing buckets = {0};
+	int result = 0;
+	do {
+		result = remote_object_list_buckets(remote, buckets.next, arena, &buckets, err);
+		for (size_t i = 0; i < buckets.count && result == 0; i++)
+			result = show_bucket(session, remote, buckets.entries[i].name, err);
+	} while (result == 0 && buckets.next.len > 0 && !session->output.failed);
+	arena_free(arena);
+	return result;
+}
+
+static int show_server(struct session *const session, struct remote *const remote, struct error *const err)
+{
+	const struct http_request request = {.method = "GET", .target = "/-/ready"};
+	struct http_response response;
+	const int result = remote_send(remote, &request, &response, err);
+	http_response_release(&response);
+	if (result != 0)
+		return -1;
+	struct output_line line;
+	output_line_begin(&line, &session->output, "server");
+	json_writer_text(&line.writer, "endpoint", span_text(session->options->endpoint));
+	json_writer_bool(&line.writer, "ready", true);
+	output_line_end(&line);
+	output_say(&session->output, "%s is ready", session->options->endpoint);
+	return 0;
+}
+
+int command_status(struct session *const session, struct error *const err)
+{
+	struct object_name name = {0};
+	const struct options *const options = session->options;
+	if (options->argument_count > 0 && session_object_name(session, options->arguments[0], &name, err) != 0)
+		return -1;
+	if (name.key.len > 0)
+		return session_usage(session, err, "status takes a bucket; `deltabucket steps %s` lists the steps of one run", options->arguments[0]);
+	struct remote *const remote = session_connect(session, err);
+	if (remote == NULL)
+		return -1;
+	int result = show_server(session, remote, err);
+	if (result == 0)
+		result = name.bucket.len > 0 ? show_bucket(session, remote, name.bucket, err) : show_all(session, remote, err);
+	remote_free(remote);
+	return result;
+}
