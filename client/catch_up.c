@@ -16,7 +16,10 @@
 #include "weights/checkpoint.h"
 #include "weights/delta.h"
 
-enum { PATH_LINKS_MAX = 100000 };
+enum {
+	PATH_LINKS_MAX = 100000,
+	APPLY_LINKS_MAX = 32 /* each costs a block of memory per thread */
+};
 
 static int64_t now_ms(void)
 {
@@ -42,35 +45,58 @@ static int assemble(const char *const from, const char *const to, struct error *
 	return result;
 }
 
-static int apply_delta(const struct catch_up_params *const params, const struct path_link *const link, const char *const base,
-	const char *const delta, const char *const to, struct error *const err)
+/* Several steps in one pass: the blocks of each pass through all deltas, and one checkpoint is written. */
+static int apply_deltas(const struct catch_up_params *const params, const struct path_link *const links, const size_t count,
+	const char *const base, const char *const to, struct error *const err)
 {
 	if (base == NULL)
 		return error_set(err, ERROR_UPSTREAM, "the server's path begins with a delta, but nothing is held");
 	struct checkpoint *const opened = checkpoint_open(base, err);
 	if (opened == NULL)
 		return -1;
+	char *deltas[APPLY_LINKS_MAX];
+	for (size_t i = 0; i < count; i++)
+		deltas[i] = path_fetch_files(params->work, &links[i]);
 	const struct delta_apply_params apply = {
 		.base = opened,
-		.delta = delta,
+		.deltas = (const char *const *)deltas,
+		.delta_count = count,
 		.out = to,
 		.threads = params->threads,
-		.expected_result = &link->digest,
+		.expected_result = &links[count - 1].digest,
 	};
 	struct delta_stats stats;
 	const int result = delta_apply(&apply, &stats, err);
+	for (size_t i = 0; i < count; i++)
+		free(deltas[i]);
 	checkpoint_close(opened);
 	return result;
 }
 
-static int take_link(const struct catch_up_params *const params, const struct path_link *const link, const char *const base,
-	const char *const to, struct error *const err)
+/* How many links from `first` on one call can take. */
+static size_t group_size(const struct path_message *const path, const size_t first)
 {
-	char *const files = path_fetch_files(params->work, link);
-	const int result = link->form.kind == STEP_ANCHOR ? assemble(files, to, err) : apply_delta(params, link, base, files, to, err);
-	free(files);
+	size_t count = 1;
+	if (path->links[first].form.kind == STEP_ANCHOR)
+		return count;
+	while (count < APPLY_LINKS_MAX && first + count < path->link_count && path->links[first + count].form.kind == STEP_DELTA)
+		count++;
+	return count;
+}
+
+static int take_links(const struct catch_up_params *const params, const struct path_link *const links, const size_t count,
+	const char *const base, const char *const to, struct error *const err)
+{
+	int result;
+	if (links[0].form.kind == STEP_ANCHOR) {
+		char *const files = path_fetch_files(params->work, &links[0]);
+		result = assemble(files, to, err);
+		free(files);
+	} else {
+		result = apply_deltas(params, links, count, base, to, err);
+	}
 	if (result != 0)
-		return error_wrap(err, "making step %" PRIu64, link->step);
+		return error_wrap(err, "making step %" PRIu64, links[count - 1].step);
 	return 0;
 }
 
@@ -113,9 +139,10 @@ static int prove(const struct catch_up_params *const params, const char *const f
 {
 	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
 	struct digest128 digest;
-	if (catch_up_folder_digest(folder, params->threads, &digest, err) != 0)
+	/* Applying has compared what it made with this digest already. */
+	if (last->form.kind == STEP_ANCHOR && catch_up_folder_digest(folder, params->threads, &digest, err) != 0)
 		return -1;
-	if (!digest128_equal(&digest, &last->digest))
+	if (last->form.kind == STEP_ANCHOR && !digest128_equal(&digest, &last->digest))
 		return error_set(err, ERROR_DIGEST_MISMATCH, "the tensors of step %" PRIu64 " as fetched differ from the step's digest",
 			last->step);
 	struct folder_files files;
@@ -139,12 +166,15 @@ static int prove(const struct catch_up_params *const params, const char *const f
 /* Two names take turns, so that a chain of any length needs room for two checkpoints beside the base. */
 static int make(const struct catch_up_params *const params, char *const made[2], const char **const out_last, struct error *const err)
 {
+	const struct path_message *const path = params->path;
 	const char *base = params->base;
-	for (size_t i = 0; i < params->path->link_count; i++) {
+	size_t count;
+	for (size_t i = 0, turn = 0; i < path->link_count; i += count, turn++) {
+		count = group_size(path, i);
 		if (interrupt_check(params->transfer.remote->interrupt, err) != 0)
 			return -1;
-		const char *const to = made[i % 2];
-		if (file_remove_tree(to, err) != 0 || take_link(params, &params->path->links[i], base, to, err) != 0)
+		const char *const to = made[turn % 2];
+		if (file_remove_tree(to, err) != 0 || take_links(params, &path->links[i], count, base, to, err) != 0)
 			return -1;
 		base = to;
 	}
