@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "client/folder_files.h"
 #include "client/path_fetch.h"
+#include "client/subset_make.h"
 #include "weights/checkpoint.h"
 #include "weights/delta.h"
 
@@ -55,19 +56,21 @@ static int apply_deltas(const struct catch_up_params *const params, const struct
 	if (opened == NULL)
 		return -1;
 	char *deltas[APPLY_LINKS_MAX];
+	size_t used = 0;
 	for (size_t i = 0; i < count; i++)
-		deltas[i] = path_fetch_files(params->work, &links[i]);
+		if (links[i].form.object_count > 0) /* one without objects says that nothing changed */
+			deltas[used++] = path_fetch_files(params->work, &links[i]);
 	const struct delta_apply_params apply = {
 		.base = opened,
 		.deltas = (const char *const *)deltas,
-		.delta_count = count,
+		.delta_count = used,
 		.out = to,
 		.threads = params->threads,
 		.expected_result = &links[count - 1].digest,
 	};
 	struct delta_stats stats;
-	const int result = delta_apply(&apply, &stats, err);
-	for (size_t i = 0; i < count; i++)
+	const int result = used > 0 ? delta_apply(&apply, &stats, err) : assemble(base, to, err);
+	for (size_t i = 0; i < used; i++)
 		free(deltas[i]);
 	checkpoint_close(opened);
 	return result;
@@ -163,6 +166,23 @@ static int prove(const struct catch_up_params *const params, const char *const f
 	return result;
 }
 
+static int make_subset(const struct catch_up_params *const params, const char *const to, const char **const out_last, struct error *const err)
+{
+	const struct subset_make_params subset = {
+		.subset = params->subset,
+		.path = params->path,
+		.work = params->work,
+		.base = params->base,
+		.base_digest = params->base_digest,
+		.tensor_digests = params->tensor_digests,
+		.threads = params->threads,
+	};
+	*out_last = to;
+	if (file_remove_tree(to, err) != 0)
+		return -1;
+	return subset_make(&subset, to, err);
+}
+
 /* Two names take turns, so that a chain of any length needs room for two checkpoints beside the base. */
 static int make(const struct catch_up_params *const params, char *const made[2], const char **const out_last, struct error *const err)
 {
@@ -230,8 +250,8 @@ int catch_up_make(const struct catch_up_params *const params, struct catch_up_re
 	char *const made[2] = {folder_files_join(params->work, "made-a"), folder_files_join(params->work, "made-b")};
 	const char *last = NULL;
 	const int64_t started = now_ms();
-	int result = make(params, made, &last, err);
-	if (result == 0)
+	int result = params->subset != NULL ? make_subset(params, made[0], &last, err) : make(params, made, &last, err);
+	if (result == 0 && params->subset == NULL)
 		result = prove(params, last, err);
 	if (result == 0)
 		result = publish(last, params->out, err);

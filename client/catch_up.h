@@ -4,6 +4,7 @@
 #define CLIENT_CATCH_UP_H
 
 #include "client/remote_run.h"
+#include "client/subset.h"
 #include "client/transfer.h"
 
 struct catch_up_params {
@@ -15,6 +16,9 @@ struct catch_up_params {
 	const char *out;                    /* must not exist; appears whole */
 	unsigned threads;
 	bool show_progress;
+	const struct subset *subset;        /* NULL: all tensors; otherwise subset_make's folder comes out, and `base` is one */
+	struct digest128 base_digest;       /* with a subset: of the whole checkpoint that `base` is a part of */
+	struct span tensor_digests;         /* with a subset: of the wanted step's manifest */
 };
 
 struct catch_up_result {

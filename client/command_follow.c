@@ -1,6 +1,7 @@
 #include "client/commands.h"
 
 #include "client/follower.h"
+#include "client/subset.h"
 #include "wire/replica_message.h"
 
 enum { POLL_S = 30, KEEP = 1 };
@@ -8,7 +9,7 @@ enum { POLL_S = 30, KEEP = 1 };
 int command_follow(struct session *const session, struct error *const err)
 {
 	const struct options *const options = session->options;
-	const struct follow_order order = {
+	struct follow_order order = {
 		.run = options->run,
 		.into = options->into,
 		.exec = options->exec,
@@ -31,5 +32,14 @@ int command_follow(struct session *const session, struct error *const err)
 		session->usage = true;
 		return -1;
 	}
-	return follower_run(session, &order, err);
+	struct subset subset;
+	if (subset_init(&subset, options->glob, options->rank, err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	if (subset.text != NULL)
+		order.subset = &subset;
+	const int result = follower_run(session, &order, err);
+	subset_release(&subset);
+	return result;
 }

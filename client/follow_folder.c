@@ -53,6 +53,7 @@ static void generation_release(struct follow_generation *const generation)
 {
 	free(generation->name);
 	free(generation->label);
+	free(generation->tensors);
 	*generation = (struct follow_generation){0};
 }
 
@@ -69,6 +70,17 @@ static struct json_node *read_json(const char *const path, bool *const out_absen
 		root = json_node_parse(buffer_span(&text), path, err);
 	buffer_release(&text);
 	return root;
+}
+
+/* Sidecars of whole checkpoints do not speak of it. */
+static void read_part(const struct json_node *const root, struct follow_generation *const out)
+{
+	struct span tensors = {0};
+	struct span held;
+	json_node_text(json_node_member(root, "tensors"), &tensors);
+	out->tensors = copy_span(tensors);
+	if (!json_node_text(json_node_member(root, "held"), &held) || !digest128_parse(held, &out->held))
+		out->held = out->digest;
 }
 
 /* False when there is no whole generation of that name. */
@@ -91,6 +103,7 @@ static bool generation_read(const struct follow_folder *const folder, const char
 	if (whole) {
 		read.name = memory_copy_text(name);
 		read.label = copy_span(label);
+		read_part(root, &read);
 		*out = read;
 	}
 	json_node_free(root);
@@ -312,6 +325,12 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 	if (generation->has_previous)
 		json_writer_u64(&writer, "previous", generation->previous);
 	json_writer_bool(&writer, "changed", generation->changed);
+	if (generation->tensors[0] != '\0') {
+		char held[DIGEST128_TEXT_BYTES];
+		digest128_format(&generation->held, held);
+		json_writer_text(&writer, "tensors", span_text(generation->tensors));
+		json_writer_text(&writer, "held", span_text(held));
+	}
 	json_writer_end(&writer, '}');
 	buffer_add_byte(&text, '\n');
 	char *const path = sidecar_path(folder, generation->name);
@@ -370,6 +389,8 @@ int follow_folder_swap(struct follow_folder *const folder, const struct follow_s
 		.step = swap->step,
 		.digest = swap->digest,
 		.label = memory_copy_text(swap->label),
+		.tensors = memory_copy_text(swap->tensors != NULL ? swap->tensors : ""),
+		.held = swap->held,
 		.order = next_order(folder),
 		.has_previous = folder->has_current,
 		.previous = folder->current.step,

@@ -20,6 +20,8 @@ struct follow_generation {
 	uint64_t step;
 	struct digest128 digest;
 	char *label;     /* "" when the step has none */
+	char *tensors;   /* which part of the step is held, as subset.text has it; "": all */
+	struct digest128 held; /* of the tensors that are held: `digest` when these are all */
 	uint64_t order;  /* rises with each one made here */
 	bool has_previous; /* what was current before it, if anything was */
 	uint64_t previous;
@@ -53,6 +55,8 @@ struct follow_swap {
 	uint64_t step;
 	struct digest128 digest;
 	const char *label;
+	const char *tensors;     /* NULL or "": all */
+	struct digest128 held;
 };
 int follow_folder_swap(struct follow_folder *folder, const struct follow_swap *swap, struct error *err);
 /* What is current turned out damaged: it is forgotten as a base, but stays in place until a new one is made. */

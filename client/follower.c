@@ -44,6 +44,12 @@ static void new_answers(struct follower *const follower)
 	follower->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 }
 
+/* Which part of each step is held; "": all of it. */
+static const char *part_of(const struct follower *const follower)
+{
+	return follower->order->subset != NULL ? follower->order->subset->text : "";
+}
+
 static char *text_of(const struct span text)
 {
 	char *const copy = memory_new(text.len + 1);
@@ -75,6 +81,7 @@ static int run_command(struct follower *const follower, struct error *const err)
 		{"DELTABUCKET_PATH", path},
 		{"DELTABUCKET_PREVIOUS_STEP", previous},
 		{"DELTABUCKET_CHANGED", current->changed ? "1" : "0"},
+		{"DELTABUCKET_TENSORS", current->tensors},
 	};
 	const struct hook hook = {follower->order->exec, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
 	struct error failure = {0};
@@ -141,7 +148,10 @@ static int advance(struct follower *const follower, const struct path_message *c
 	struct follow_folder *const folder = &follower->folder;
 	struct step_message manifest;
 	struct catch_up_result fetched;
-	if (remote_run_step(follower->remote, &follower->run, path->to_step, follower->arena, &manifest, err) != 0)
+	const struct subset *const subset = follower->order->subset;
+	const int found = subset == NULL ? remote_run_step(follower->remote, &follower->run, path->to_step, follower->arena, &manifest, err)
+		: remote_run_step_tensors(follower->remote, &follower->run, path->to_step, follower->arena, &manifest, err);
+	if (found != 0)
 		return -1;
 	char *name;
 	char *out;
@@ -157,9 +167,12 @@ static int advance(struct follower *const follower, const struct path_message *c
 		.out = out,
 		.threads = follower->order->threads,
 		.show_progress = !follower->session->output.quiet,
+		.subset = subset,
+		.base_digest = folder->current.digest,
+		.tensor_digests = manifest.tensor_digests,
 	};
-	const struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
-		.label = label};
+	struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
+		.label = label, .tensors = part_of(follower)};
 	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap.step);
 	int result = catch_up_fetch(&params, &fetched, err);
 	if (result == 0) {
@@ -167,6 +180,9 @@ static int advance(struct follower *const follower, const struct path_message *c
 		start_prefetch(follower, &swap);
 		result = catch_up_make(&params, &fetched, err);
 	}
+	swap.held = swap.digest;
+	if (result == 0 && subset != NULL)
+		result = catch_up_folder_digest(out, follower->order->threads, &swap.held, err);
 	if (result == 0)
 		result = follow_folder_swap(folder, &swap, err);
 	if (result == 0) {
@@ -327,13 +343,17 @@ static int follow(struct follower *const follower, struct error *const err)
 static int check_held(struct follower *const follower, struct error *const err)
 {
 	struct follow_folder *const folder = &follower->folder;
+	if (folder->has_current && strcmp(folder->current.tensors, part_of(follower)) != 0) {
+		output_note(&follower->session->output, "what is held is another part of the model; this one comes from an anchor");
+		follow_folder_distrust(folder);
+	}
 	if (!folder->has_current)
 		return 0;
 	struct digest128 digest;
 	struct error failure = {0};
 	char *const path = follow_folder_current(folder);
 	int result = catch_up_folder_digest(path, follower->order->threads, &digest, &failure);
-	if (result == 0 && !digest128_equal(&digest, &folder->current.digest))
+	if (result == 0 && !digest128_equal(&digest, &folder->current.held))
 		result = error_set(&failure, ERROR_CORRUPT, "%s is damaged: its tensors differ from the digest of step %" PRIu64, path,
 			folder->current.step);
 	free(path);
@@ -359,6 +379,7 @@ static int open_follower(struct follower *const follower, struct error *const er
 		.remote = &session->remote_options,
 		.run = &follower->run,
 		.id = follower->id,
+		.tensors = follower->order->subset != NULL ? follower->order->subset->text : NULL,
 		.output = &session->output,
 	};
 	follower->report.lease = lease_start(&lease);

@@ -17,6 +17,7 @@ struct follow_order {
 	uint64_t wait_s;   /* with once: how long to wait for a step to appear */
 	uint64_t poll_s;
 	uint64_t keep;
+	const struct subset *subset; /* NULL: all tensors */
 	const char *replica; /* its id in the fleet; NULL: one of its own */
 	unsigned threads;
 };

@@ -138,16 +138,28 @@ static int get_step(struct target *const target, struct remote *const remote, co
 	return result;
 }
 
-int remote_run_step(struct remote *const remote, const struct run_name *const run, const uint64_t step, struct arena *const arena,
-	struct step_message *const out, struct error *const err)
+static int find_step(struct remote *const remote, const struct run_name *const run, const uint64_t step, const char *const query,
+	struct arena *const arena, struct step_message *const out, struct error *const err)
 {
 	struct target target;
 	target_begin(&target, run);
-	buffer_format(&target.text, "/steps/%" PRIu64, step);
+	buffer_format(&target.text, "/steps/%" PRIu64 "%s", step, query);
 	const int found = get_step(&target, remote, 0, arena, out, err);
 	if (found == 0)
 		return error_set(err, ERROR_NO_STEP, "run %s has no step %" PRIu64, run->text, step);
 	return found > 0 ? 0 : -1;
+}
+
+int remote_run_step(struct remote *const remote, const struct run_name *const run, const uint64_t step, struct arena *const arena,
+	struct step_message *const out, struct error *const err)
+{
+	return find_step(remote, run, step, "", arena, out, err);
+}
+
+int remote_run_step_tensors(struct remote *const remote, const struct run_name *const run, const uint64_t step, struct arena *const arena,
+	struct step_message *const out, struct error *const err)
+{
+	return find_step(remote, run, step, "?tensors=true", arena, out, err);
 }
 
 int remote_run_latest(struct remote *const remote, const struct run_name *const run, const struct remote_run_wait *const wait,

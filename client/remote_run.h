@@ -24,6 +24,9 @@ int remote_run_publish(struct remote *remote, const struct run_name *run, const 
 	struct remote_run_published *out, struct error *err);
 int remote_run_step(struct remote *remote, const struct run_name *run, uint64_t step, struct arena *arena, struct step_message *out,
 	struct error *err);
+/* The same with the digests of its tensors. */
+int remote_run_step_tensors(struct remote *remote, const struct run_name *run, uint64_t step, struct arena *arena, struct step_message *out,
+	struct error *err);
 
 struct remote_run_wait {
 	bool has_after;
