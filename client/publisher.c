@@ -228,6 +228,10 @@ static int open_state(struct publisher *const publisher, struct error *const err
 /* Before anything happens on the server: a mistyped path must not fence off a running trainer. */
 static int check_checkpoint(const char *const path, struct error *const err)
 {
+	struct delta_summary summary;
+	struct error ignored = {0};
+	if (delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta)
+		return error_set(err, ERROR_INVALID, "%s is a delta; publish takes the whole checkpoint and makes deltas itself", path);
 	struct checkpoint *const checkpoint = checkpoint_open(path, err);
 	checkpoint_close(checkpoint);
 	return checkpoint == NULL ? -1 : 0;
