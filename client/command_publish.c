@@ -43,7 +43,7 @@ static int make_order(struct session *const session, struct publish_order *const
 		.has_step = options->step.given,
 		.step = options->step.value,
 		.label = options->label,
-		.format = DELTA_TRL_GAP,
+		.format = DELTA_ULP_CLASS,
 		.take_over = options->take_over,
 		.create_bucket = options->create_bucket,
 		.has_keep_steps = options->keep_steps.given,
@@ -54,8 +54,8 @@ static int make_order(struct session *const session, struct publish_order *const
 		return session_usage(session, err, "say which run: --run BUCKET/RUN");
 	if (options->label != NULL && strlen(options->label) > STEP_LABEL_MAX_BYTES)
 		return session_usage(session, err, "--label is over %d bytes", STEP_LABEL_MAX_BYTES);
-	if (options->format != NULL && !delta_format_parse(span_text(options->format), &order->format))
-		return session_usage(session, err, "--format wants trl-gap, trl-raw or trl-v1, not \"%s\"", options->format);
+	if (options->format != NULL && (!delta_format_parse(span_text(options->format), &order->format) || order->format == DELTA_FULL))
+		return session_usage(session, err, "--format wants the format of a delta, like ulp-class, trl-gap or slime-xor, not \"%s\"", options->format);
 	session->usage = anchor_policy_parse(options->anchor, &order->anchor, err) != 0;
 	return session->usage ? -1 : check_metadata(session, err);
 }

@@ -190,7 +190,7 @@ class Sync(unittest.TestCase):
         self.assertEqual(self.held(), sha256(self.checkpoints[1]))
 
     def test_folders_with_shards_and_other_files(self):
-        def make(folder, value, config):
+        def make(folder, value, config, more):
             os.makedirs(folder)
             weights = lambda seed: bytes((seed + i * 7) % 251 for i in range(4000))
             for shard in (1, 2):
@@ -202,17 +202,30 @@ class Sync(unittest.TestCase):
                     f'layer{s}.{t}': f'model-0000{s}-of-00002.safetensors' for s in (1, 2) for t in 'wn'}}, index)
             with open(f'{folder}/config.json', 'w') as file:
                 file.write(config)
-            with open(f'{folder}/tokenizer.json', 'w') as file:
-                file.write('{}')
-        for step, (value, config) in enumerate(((1, 'one'), (2, 'one'), (3, 'two longer'))):
+            for name, text in more.items():
+                os.makedirs(os.path.dirname(f'{folder}/{name}'), exist_ok=True)
+                with open(f'{folder}/{name}', 'w') as file:
+                    file.write(text)
+        tokenizer = {'tokenizer.json': '{}' * 50_000}
+        steps = ((1, 'one', tokenizer), (2, 'one', tokenizer), (3, 'two longer', tokenizer), (3, 'two longer', {}), (4, 'one', {'deep/er/notes': 'n'}),
+                 (5, 'one', tokenizer), (6, 'one', tokenizer))
+        late = os.path.join(self.daemon.scratch, 'late')
+        for step, (value, config, more) in enumerate(steps):
             source = os.path.join(self.daemon.scratch, f'sharded{step}')
-            make(source, value, config)
-            self.publish(step, path=source)
+            make(source, value, config, more)
+            self.publish(step, '--step', step, '--anchor', 'never', path=source)
             self.follow()
-            current = os.path.join(self.into, 'current')
-            self.assertEqual(sorted(os.listdir(current)), sorted(os.listdir(source)))
-            for name in os.listdir(source):
-                self.assertEqual(sha256(f'{current}/{name}'), sha256(f'{source}/{name}'), name)
+            self.assertEqual(self.tree(os.path.join(self.into, 'current')), self.tree(source), step)
+            if step % 3 == 0:  # several steps in one apply, files that came and went between them included
+                self.follow(into=late)
+                self.assertEqual(self.tree(os.path.join(late, 'current')), self.tree(source))
+        sizes = {step['step']: sum(form['bytes'] for form in step['forms'] if form['kind'] == 'delta')
+                 for step in (json.loads(line) for line in self.daemon.client('steps', 'models/r', '--json').stdout.splitlines())}
+        self.assertLess(max(sizes[1], sizes[3], sizes[6]), 20_000)  # what did not change is not sent again
+        self.assertGreater(sizes[5], 100_000)
+
+    def tree(self, folder):
+        return {os.path.relpath(os.path.join(path, name), folder): sha256(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names}
 
     def test_objects_from_the_command_line(self):
         path = os.path.join(self.daemon.scratch, 'some file')
