@@ -37,10 +37,11 @@ static int fetch_object(const struct step_source *const source, const char *cons
 	return result;
 }
 
-/* A delta of one file is opened as that file, whatever it is called. */
+/* A delta of one safetensors file is opened as that file, whatever it is called. An index alone is a folder in which nothing changed. */
 static char *delta_path(const char *const folder, const struct step_source_form *const form)
 {
-	return form->count == 1 ? relative_path_join(folder, form->objects[0].name) : memory_copy_text(folder);
+	const bool is_file = form->count == 1 && span_ends_text(form->objects[0].name, ".safetensors");
+	return is_file ? relative_path_join(folder, form->objects[0].name) : memory_copy_text(folder);
 }
 
 static int fetch_delta(const struct step_source *const source, const size_t index, struct error *const err)
