@@ -39,49 +39,69 @@ static inline uint8_t *bit_writer_end(struct bit_writer *const writer)
 }
 
 struct bit_reader {
-	struct span bytes;
-	uint64_t at; /* in bits; behind the end when more was taken than is there */
+	const uint8_t *start;
+	const uint8_t *next; /* the first byte that is not all in `held` */
+	const uint8_t *end;
+	uint64_t held;       /* the next `count` bits; above them may stand what follows, or zeros */
+	unsigned count;
+	uint64_t made_up;    /* zero bytes that were read behind the end */
 };
 
-/* What stands at byte `from`, where less than 8 bytes may be left; zeros behind the end. */
-static inline uint64_t bit_reader_edge(const struct span bytes, const uint64_t from)
+static inline struct bit_reader bit_reader_open(const struct span bytes)
 {
-	uint64_t word = 0;
-	if (from < bytes.len)
-		memcpy(&word, bytes.data + from, bytes.len - from < sizeof word ? bytes.len - from : sizeof word);
-	return le64toh(word);
+	return (struct bit_reader){.start = bytes.data, .next = bytes.data, .end = bytes.data + bytes.len};
+}
+
+/* Near the end, byte by byte. */
+static inline void bit_reader_fill_slowly(struct bit_reader *const reader)
+{
+	for (; reader->count < BIT_STREAM_MOST; reader->count += 8) {
+		if (reader->next < reader->end)
+			reader->held |= (uint64_t)*reader->next++ << reader->count;
+		else
+			reader->made_up++;
+	}
 }
 
 /* The next bits: at least BIT_STREAM_MOST, the first one lowest. */
-static inline uint64_t bit_reader_peek(const struct bit_reader *const reader)
+static inline uint64_t bit_reader_peek(struct bit_reader *const reader)
 {
-	const uint64_t from = reader->at / 8;
-	uint64_t word;
-	if (from + sizeof word <= reader->bytes.len) {
-		memcpy(&word, reader->bytes.data + from, sizeof word);
-		word = le64toh(word);
+	if (reader->end - reader->next >= 8) {
+		uint64_t word;
+		memcpy(&word, reader->next, sizeof word);
+		reader->held |= le64toh(word) << reader->count;
+		reader->next += (63 - reader->count) / 8;
+		reader->count |= BIT_STREAM_MOST;
 	} else {
-		word = bit_reader_edge(reader->bytes, from);
+		bit_reader_fill_slowly(reader);
 	}
-	return word >> (reader->at & 7);
+	return reader->held;
 }
 
+/* At most as many as a peek showed. */
 static inline void bit_reader_skip(struct bit_reader *const reader, const unsigned bits)
 {
-	reader->at += bits;
+	reader->held >>= bits;
+	reader->count -= bits;
 }
 
 static inline uint64_t bit_reader_take(struct bit_reader *const reader, const unsigned bits)
 {
 	const uint64_t value = bit_reader_peek(reader) & ((UINT64_C(1) << bits) - 1);
-	reader->at += bits;
+	bit_reader_skip(reader, bits);
 	return value;
 }
 
-/* Bytes that were touched. More than there are means that zeros were made up. */
+/* Bits taken so far. More than there are means that zeros were made up. */
+static inline uint64_t bit_reader_at(const struct bit_reader *const reader)
+{
+	return 8 * ((uint64_t)(reader->next - reader->start) + reader->made_up) - reader->count;
+}
+
+/* The same in bytes, the last one counted whole. */
 static inline uint64_t bit_reader_bytes(const struct bit_reader *const reader)
 {
-	return (reader->at + 7) / 8;
+	return (bit_reader_at(reader) + 7) / 8;
 }
 
 #endif

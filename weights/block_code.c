@@ -67,11 +67,8 @@ static void scan_ulps(struct attempt *const attempt, const struct ulp_view *cons
 static void offer_ulps(struct attempt *const attempt, const struct ulp_stream *const stream)
 {
 	const struct block_header header = {.mode = BLOCK_MODE_ULP, .table = stream->table};
-	const uint64_t bytes = (stream->bits + 7) / 8;
-	if (bytes > attempt->next.len)
-		return;
-	ulp_stream_write(stream, attempt->context->payloads[attempt->spare]);
-	offer(attempt, header, bytes);
+	struct block_code_context *const context = attempt->context;
+	offer(attempt, header, ulp_stream_write(stream, context->keys, context->payloads[attempt->spare]));
 }
 
 static void count_steps(const struct ulp_stream *const stream, struct block_code_stats *const stats)
@@ -103,11 +100,10 @@ static void try_ulps(struct attempt *const attempt, const struct ulp_format form
 static void try_words(struct attempt *const attempt, struct block_code_stats *const stats)
 {
 	const struct word_code code = block_context_words(attempt->context, attempt->dtype);
-	struct word_code_changes changes;
-	word_code_scan(&code, attempt->base, attempt->next, &changes);
+	const struct word_code_changes changes = word_code_scan(&code, attempt->base, attempt->next);
 	stats->changed += changes.count;
 	const struct block_header header = {.mode = BLOCK_MODE_WORDS, .changed = (uint32_t)changes.count, .parameter = changes.parameter};
-	ASSERT(word_code_bound(&code, &changes) <= block_context_payload_room(attempt->context->bytes));
+	ASSERT(word_code_bound(&code, changes.count) <= attempt->context->payload_room);
 	offer(attempt, header, word_code_encode(&code, &changes, attempt->context->payloads[attempt->spare]));
 }
 

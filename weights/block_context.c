@@ -36,9 +36,10 @@ bool block_code_context_use(struct block_code_context *const context, const enum
 	return way != NULL;
 }
 
-size_t block_context_payload_room(const size_t bytes)
+/* For any payload before it is known whether it is of use. Most of it is never touched, so no memory stands behind it. */
+static size_t payload_room_for(const struct block_code_context *const context)
 {
-	return bytes + bytes / 2 + 256;
+	return (context->elements + 1) * ULP_STREAM_BYTES_MOST + plane_code_bound(context->bytes);
 }
 
 /* Nothing in it is to be kept. */
@@ -62,13 +63,16 @@ void block_context_need(struct block_code_context *const context, const size_t e
 {
 	if (elements > context->elements)
 		need_elements(context, elements);
-	if (bytes <= context->bytes)
+	if (bytes > context->bytes) {
+		context->bytes = bytes;
+		context->words = renew(context->words, bytes, 1);
+		context->scratch = renew(context->scratch, bytes, 1);
+	}
+	if (payload_room_for(context) <= context->payload_room)
 		return;
-	context->bytes = bytes;
-	context->words = renew(context->words, bytes, 1);
-	context->scratch = renew(context->scratch, bytes, 1);
+	context->payload_room = payload_room_for(context);
 	for (size_t i = 0; i < 2; i++)
-		context->payloads[i] = renew(context->payloads[i], block_context_payload_room(bytes), 1);
+		context->payloads[i] = renew(context->payloads[i], context->payload_room, 1);
 }
 
 struct word_code block_context_words(const struct block_code_context *const context, const enum dtype dtype)

@@ -18,12 +18,12 @@ struct block_code_context {
 	size_t bytes;
 	uint8_t *words;
 	uint8_t *scratch;
+	size_t payload_room;
 	uint8_t *payloads[2];  /* the best so far, and the next try */
 };
 
 void block_context_need(struct block_code_context *context, size_t elements, size_t bytes);
 /* To use after block_context_need. */
 struct word_code block_context_words(const struct block_code_context *context, enum dtype dtype);
-size_t block_context_payload_room(size_t bytes);
 
 #endif

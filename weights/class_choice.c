@@ -2,8 +2,8 @@
 
 enum {
 	EXPONENTS = 256,
-	GROUP = 64,
-	GROUPS_MOST = 256,     /* of elements that are looked at */
+	GROUP = 1024,          /* elements in a row: such reads are quick */
+	GROUPS_MOST = 16,
 	COMMON_SHARE = 1024,   /* the first class has at least a 1024th of the elements, and */
 	COMMON_LEAST = 1024,   /* so many: its line in the table must pay */
 	RARE_SHARE = 4096      /* elements behind the last class that are not worth another */

@@ -2,41 +2,13 @@
 
 #include "base/error.h"
 
-/* Close to the best for gaps of a geometric distribution: the power of two at or below 0.69 of the mean. */
-static unsigned guess(const uint32_t *const gaps, const size_t count)
+/* The best for gaps of a geometric distribution: 1 + floor(log2(ln(phi - 1) / ln(mean / (mean + 1)))), where the logarithms are close to
+ * 0.48125 * (mean + 1/2). */
+unsigned gap_code_parameter(const uint64_t sum, const size_t count)
 {
-	uint64_t sum = 0;
-	for (size_t i = 0; i < count; i++)
-		sum += gaps[i];
-	const uint64_t scaled = sum * 11 / 16 / count;
-	return scaled < 2 ? 0 : 63 - (unsigned)__builtin_clzll(scaled);
-}
-
-static uint64_t total(const uint32_t *const gaps, const size_t count, const unsigned parameter)
-{
-	uint64_t bits = 0;
-	for (size_t i = 0; i < count; i++)
-		bits += gap_code_size(gaps[i], parameter);
-	return bits;
-}
-
-unsigned gap_code_choose(const uint32_t *const gaps, const size_t count, uint64_t *const out_bits)
-{
-	*out_bits = 0;
-	if (count == 0)
-		return 0;
-	const unsigned middle = guess(gaps, count);
-	const unsigned last = middle < GAP_CODE_PARAMETER_MAX ? middle + 1 : middle;
-	unsigned best = middle;
-	*out_bits = total(gaps, count, middle);
-	for (unsigned parameter = middle == 0 ? 0 : middle - 1; parameter <= last; parameter++) {
-		const uint64_t bits = parameter == middle ? *out_bits : total(gaps, count, parameter);
-		if (bits < *out_bits) {
-			*out_bits = bits;
-			best = parameter;
-		}
-	}
-	return best;
+	const uint64_t scaled = count == 0 ? 0 : (2 * sum + count) * 77 / (320 * (uint64_t)count);
+	const unsigned bits = scaled == 0 ? 0 : 64 - (unsigned)__builtin_clzll(scaled);
+	return bits < GAP_CODE_PARAMETER_MAX ? bits : GAP_CODE_PARAMETER_MAX;
 }
 
 void gap_code_write(struct bit_writer *const writer, const uint32_t *const gaps, const size_t count, const unsigned parameter)

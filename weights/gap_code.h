@@ -10,7 +10,8 @@ enum {
 	GAP_CODE_MAX = 1 << 20, /* the largest gap */
 	GAP_CODE_PARAMETER_MAX = 20,
 	GAP_CODE_PARAMETER_BITS = 5,
-	GAP_CODE_ESCAPE = 24
+	GAP_CODE_ESCAPE = 24,
+	GAP_CODE_BYTES_MOST = 6
 };
 
 static inline unsigned gap_code_size(const uint32_t gap, const unsigned parameter)
@@ -43,8 +44,8 @@ static inline uint32_t gap_code_take(struct bit_reader *const reader, const unsi
 	return (uint32_t)(bits >> GAP_CODE_ESCAPE & ((1u << GAP_CODE_BITS) - 1));
 }
 
-/* The parameter that suits these gaps; *out_bits is what they then take. */
-unsigned gap_code_choose(const uint32_t *gaps, size_t count, uint64_t *out_bits);
+/* The parameter that suits `count` gaps that add up to `sum`. */
+unsigned gap_code_parameter(uint64_t sum, size_t count);
 void gap_code_write(struct bit_writer *writer, const uint32_t *gaps, size_t count, unsigned parameter);
 /* `count` gaps as ascending positions: each is the one before, plus one, plus the gap, starting behind -1. False when one is not below `limit`
  * (at most GAP_CODE_MAX). Running out of bits is for the caller to see. */

@@ -47,8 +47,21 @@ void ulp_patch_portable(const struct ulp_view *const view, const size_t from, co
 		patch_words(view, from, to, patch, into, 2);
 }
 
+static const struct ulp_way portable = {ulp_scan_portable, ulp_patch_portable};
+
+static const struct ulp_way *best_way(void)
+{
+	const struct ulp_way *const avx512 = ulp_way_avx512();
+	const struct ulp_way *const avx2 = ulp_way_avx2();
+	return avx512 != NULL ? avx512 : avx2 != NULL ? avx2 : &portable;
+}
+
 const struct ulp_way *ulp_way(const enum block_code_path path)
 {
-	static const struct ulp_way portable = {ulp_scan_portable, ulp_patch_portable};
-	return path == BLOCK_CODE_BEST || path == BLOCK_CODE_PORTABLE ? &portable : NULL;
+	switch (path) {
+	case BLOCK_CODE_PORTABLE: return &portable;
+	case BLOCK_CODE_AVX2: return ulp_way_avx2();
+	case BLOCK_CODE_AVX512: return ulp_way_avx512();
+	default: return best_way();
+	}
 }

@@ -49,5 +49,7 @@ ulp_scan_fn ulp_scan_portable;
 ulp_patch_fn ulp_patch_portable;
 /* NULL when this processor lacks what the way needs. */
 const struct ulp_way *ulp_way(enum block_code_path path);
+const struct ulp_way *ulp_way_avx2(void);
+const struct ulp_way *ulp_way_avx512(void);
 
 #endif

@@ -8,7 +8,7 @@ enum { WINDOW = 16, LENGTH_BITS_MAX = 15 /* of |step| - 1, which is at most 3276
  * large ones, and the steps come in that order. */
 struct gap_mean {
 	uint64_t sum;
-	uint32_t count;
+	uint64_t count;
 };
 
 static struct gap_mean gap_mean_start(void)
@@ -19,7 +19,7 @@ static struct gap_mean gap_mean_start(void)
 static inline unsigned gap_mean_parameter(const struct gap_mean *const mean)
 {
 	unsigned parameter = 0;
-	while ((uint64_t)mean->count << parameter < mean->sum)
+	while (mean->count << parameter < mean->sum)
 		parameter++;
 	return parameter;
 }
@@ -62,44 +62,44 @@ static inline bool take_length(struct bit_reader *const reader, uint32_t *const 
 	return true;
 }
 
-/* The steps longer than one ulp; the last gap reaches to the end. */
-static inline uint64_t long_steps(struct bit_writer *const writer, const int16_t *const steps, const size_t count)
+/* Gives how many of the steps are longer than one ulp, and their places. */
+static size_t find_long(const int16_t *const steps, const size_t count, uint32_t *const places)
+{
+	size_t found = 0;
+	for (size_t i = 0; i < count; i++) {
+		places[found] = (uint32_t)i;
+		found += (uint16_t)(steps[i] + 1) > 2; /* neither 1 nor -1 */
+	}
+	return found;
+}
+
+static void write_long(struct bit_writer *const writer, const int16_t *const steps, const size_t count, uint32_t *const places)
 {
 	struct gap_mean mean = gap_mean_start();
-	uint64_t bits = 0;
-	size_t next = 0;
-	for (size_t i = 0; i <= count; i++) {
-		const uint32_t length = i < count ? length_of(steps[i]) : 0;
-		if (length == 1)
-			continue;
-		const uint32_t gap = (uint32_t)(i - next);
-		const unsigned parameter = gap_mean_parameter(&mean);
-		bits += gap_code_size(gap, parameter) + (i < count ? 2 * length_bits(length) + 1 : 0);
-		if (writer != NULL)
-			gap_code_put(writer, gap, parameter);
-		if (writer != NULL && i < count)
-			put_length(writer, length);
+	const size_t found = find_long(steps, count, places);
+	uint32_t next = 0;
+	for (size_t i = 0; i < found; i++) {
+		const uint32_t gap = places[i] - next;
+		gap_code_put(writer, gap, gap_mean_parameter(&mean));
+		put_length(writer, length_of(steps[places[i]]));
 		gap_mean_add(&mean, gap);
-		next = i + 1;
+		next = places[i] + 1;
 	}
-	return bits;
+	gap_code_put(writer, (uint32_t)count - next, gap_mean_parameter(&mean));
 }
 
-uint64_t ulp_steps_bits(const int16_t *const steps, const size_t count)
+void ulp_steps_write(struct bit_writer *const writer, const int16_t *const steps, const size_t count, uint32_t *const places)
 {
-	return count + long_steps(NULL, steps, count);
-}
-
-void ulp_steps_write(struct bit_writer *const writer, const int16_t *const steps, const size_t count)
-{
+	struct bit_writer local = *writer;
 	for (size_t i = 0; i < count;) {
+		const unsigned taken = count - i < SIGNS_AT_ONCE ? (unsigned)(count - i) : SIGNS_AT_ONCE;
 		uint64_t signs = 0;
-		unsigned taken = 0;
-		for (; taken < SIGNS_AT_ONCE && i < count; taken++, i++)
-			signs |= (uint64_t)(steps[i] < 0) << taken;
-		bit_writer_put(writer, signs, taken);
+		for (unsigned bit = 0; bit < taken; bit++)
+			signs |= (uint64_t)((uint16_t)steps[i++] >> 15) << bit;
+		bit_writer_put(&local, signs, taken);
 	}
-	long_steps(writer, steps, count);
+	write_long(&local, steps, count, places);
+	*writer = local;
 }
 
 static void read_signs(struct bit_reader *const reader, const size_t count, int16_t *const steps)
@@ -114,17 +114,20 @@ static void read_signs(struct bit_reader *const reader, const size_t count, int1
 
 bool ulp_steps_read(struct bit_reader *const reader, const size_t count, int16_t *const steps)
 {
+	struct bit_reader local = *reader;
 	struct gap_mean mean = gap_mean_start();
 	size_t at = 0;
-	read_signs(reader, count, steps);
+	read_signs(&local, count, steps);
 	for (;; at++) {
 		uint32_t length;
-		const uint32_t gap = gap_code_take(reader, gap_mean_parameter(&mean));
+		const uint32_t gap = gap_code_take(&local, gap_mean_parameter(&mean));
 		at += gap;
-		if (at >= count)
+		if (at >= count) {
+			*reader = local;
 			return at == count;
+		}
 		gap_mean_add(&mean, gap);
-		if (!take_length(reader, &length))
+		if (!take_length(&local, &length))
 			return false;
 		steps[at] = (int16_t)(steps[at] < 0 ? -(int)length : (int)length);
 	}

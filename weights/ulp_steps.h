@@ -5,8 +5,8 @@
 
 #include "weights/bit_stream.h"
 
-uint64_t ulp_steps_bits(const int16_t *steps, size_t count);
-void ulp_steps_write(struct bit_writer *writer, const int16_t *steps, size_t count);
+/* `places` is room for `count` numbers and one more, of no use afterwards. */
+void ulp_steps_write(struct bit_writer *writer, const int16_t *steps, size_t count, uint32_t *places);
 /* False when the bits break a rule; running out of bits is for the caller to see. */
 bool ulp_steps_read(struct bit_reader *reader, size_t count, int16_t *steps);
 

@@ -35,7 +35,7 @@ static int malformed(const char *const why, struct error *const err)
 
 static int read_parameters(struct span *const rest, struct ulp_table *const table, struct error *const err)
 {
-	struct bit_reader reader = {.bytes = *rest};
+	struct bit_reader reader = bit_reader_open(*rest);
 	for (unsigned class = 0; class < table->classes; class++) {
 		if (table->counts[class] == 0)
 			continue;
@@ -46,7 +46,7 @@ static int read_parameters(struct span *const rest, struct ulp_table *const tabl
 	const uint64_t bytes = bit_reader_bytes(&reader);
 	if (bytes > rest->len)
 		return malformed("is cut off", err);
-	if (bit_reader_take(&reader, (unsigned)(8 * bytes - reader.at)) != 0)
+	if (bit_reader_take(&reader, (unsigned)(8 * bytes - bit_reader_at(&reader))) != 0)
 		return malformed("is filled up with other than zeros", err);
 	*rest = span_slice(*rest, bytes, rest->len);
 	return 0;
@@ -81,41 +81,37 @@ static void first_places(const struct ulp_table *const table, uint32_t places[UL
 
 void ulp_stream_arrange(const struct ulp_scan *const scan, const struct ulp_view *const view, struct ulp_stream *const stream)
 {
+	struct ulp_table *const table = &stream->table;
 	uint32_t places[ULP_CLASSES_MAX] = {0};
-	stream->table = (struct ulp_table){.top = view->top, .classes = view->classes};
+	*table = (struct ulp_table){.top = view->top, .classes = view->classes};
 	for (size_t i = 0; i < scan->count; i++)
-		stream->table.counts[scan->keys[i] >> ULP_SCAN_GAP_BITS]++;
-	first_places(&stream->table, places);
+		table->counts[scan->keys[i] >> ULP_SCAN_GAP_BITS]++;
+	for (unsigned class = 0; class < view->classes; class++)
+		if (table->counts[class] != 0)
+			table->parameters[class] = (uint8_t)gap_code_parameter(scan->from[class] - table->counts[class], table->counts[class]);
+	first_places(table, places);
 	for (size_t i = 0; i < scan->count; i++) {
 		const uint32_t place = places[scan->keys[i] >> ULP_SCAN_GAP_BITS]++;
 		stream->gaps[place] = scan->keys[i] & ((1u << ULP_SCAN_GAP_BITS) - 1);
 		stream->steps[place] = scan->steps[i];
 	}
-	const uint32_t *gaps = stream->gaps;
-	stream->bits = ulp_steps_bits(stream->steps, scan->count);
-	for (unsigned class = view->classes; class-- > 0; gaps += stream->table.counts[class]) {
-		uint64_t bits;
-		stream->table.parameters[class] = (uint8_t)gap_code_choose(gaps, stream->table.counts[class], &bits);
-		stream->bits += bits;
-	}
 }
 
-void ulp_stream_write(const struct ulp_stream *const stream, uint8_t *const into)
+size_t ulp_stream_write(const struct ulp_stream *const stream, uint32_t *const places, uint8_t *const into)
 {
 	struct bit_writer writer = {.at = into};
 	const uint32_t *gaps = stream->gaps;
 	for (unsigned class = stream->table.classes; class-- > 0; gaps += stream->table.counts[class])
 		gap_code_write(&writer, gaps, stream->table.counts[class], stream->table.parameters[class]);
-	ulp_steps_write(&writer, stream->steps, ulp_table_count(&stream->table));
-	const uint8_t *const end = bit_writer_end(&writer);
-	ASSERT((uint64_t)(end - into) == (stream->bits + 7) / 8);
+	ulp_steps_write(&writer, stream->steps, ulp_table_count(&stream->table), places);
+	return (size_t)(bit_writer_end(&writer) - into);
 }
 
 int ulp_stream_read(const struct ulp_table *const table, const struct span payload, const uint32_t elements, uint32_t *const ranks,
 	int16_t *const steps, struct ulp_patch *const out_patch, struct error *const err)
 {
 	static const uint32_t no_ranks = UINT32_MAX;
-	struct bit_reader reader = {.bytes = payload};
+	struct bit_reader reader = bit_reader_open(payload);
 	uint32_t *place = ranks;
 	const int16_t *step = steps;
 	*out_patch = (struct ulp_patch){.seen = {0}};

@@ -26,12 +26,12 @@ struct ulp_stream {
 	struct ulp_table table;
 	uint32_t *gaps;
 	int16_t *steps;
-	uint64_t bits;
 };
-/* Fills `table` (top and classes from `view`), `bits`, and `gaps` and `steps`, which have room for all changes. */
+enum { ULP_STREAM_BYTES_MOST = 16 /* that a change takes at the worst */ };
+/* Fills `table` (top and classes from `view`), and `gaps` and `steps`, which have room for all changes. */
 void ulp_stream_arrange(const struct ulp_scan *scan, const struct ulp_view *view, struct ulp_stream *stream);
-/* Writes (bits + 7) / 8 bytes and touches up to BIT_STREAM_SLACK more. */
-void ulp_stream_write(const struct ulp_stream *stream, uint8_t *into);
+/* Gives the bytes written. `into` has room for ULP_STREAM_BYTES_MOST for each change and as much again, `places` for a number more than changes. */
+size_t ulp_stream_write(const struct ulp_stream *stream, uint32_t *places, uint8_t *into);
 /* `ranks` has room for all changes and ULP_CLASSES_MAX more, `steps` for all changes; `*out_patch` points there. */
 int ulp_stream_read(const struct ulp_table *table, struct span payload, uint32_t elements, uint32_t *ranks, int16_t *steps,
 	struct ulp_patch *out_patch, struct error *err);

@@ -12,7 +12,8 @@ static inline uint64_t load_word(const uint8_t *const from, const size_t width)
 }
 
 /* `width` is a constant where this is called, so that words are loaded at once. */
-static inline size_t scan_words(const struct word_code *const code, const struct span base, const struct span next, const size_t width)
+static inline struct word_code_changes scan_words(const struct word_code *const code, const struct span base, const struct span next,
+	const size_t width)
 {
 	const size_t words = base.len / width;
 	size_t found = 0;
@@ -30,26 +31,22 @@ static inline size_t scan_words(const struct word_code *const code, const struct
 			behind_last = i + 1;
 		}
 	}
-	return found;
+	return (struct word_code_changes){.count = found, .parameter = gap_code_parameter(behind_last - found, found)};
 }
 
-void word_code_scan(const struct word_code *const code, const struct span base, const struct span next,
-	struct word_code_changes *const out_changes)
+struct word_code_changes word_code_scan(const struct word_code *const code, const struct span base, const struct span next)
 {
-	uint64_t bits;
 	switch (code->planes.width) {
-	case 1: out_changes->count = scan_words(code, base, next, 1); break;
-	case 2: out_changes->count = scan_words(code, base, next, 2); break;
-	case 4: out_changes->count = scan_words(code, base, next, 4); break;
-	default: out_changes->count = scan_words(code, base, next, 8); break;
+	case 1: return scan_words(code, base, next, 1);
+	case 2: return scan_words(code, base, next, 2);
+	case 4: return scan_words(code, base, next, 4);
+	default: return scan_words(code, base, next, 8);
 	}
-	out_changes->parameter = gap_code_choose(code->gaps, out_changes->count, &bits);
-	out_changes->gap_bytes = (bits + 7) / 8;
 }
 
-size_t word_code_bound(const struct word_code *const code, const struct word_code_changes *const changes)
+size_t word_code_bound(const struct word_code *const code, const size_t changes)
 {
-	return changes->gap_bytes + BIT_STREAM_SLACK + plane_code_bound(changes->count * code->planes.width);
+	return changes * GAP_CODE_BYTES_MOST + BIT_STREAM_SLACK + plane_code_bound(changes * code->planes.width);
 }
 
 size_t word_code_encode(const struct word_code *const code, const struct word_code_changes *const changes, uint8_t *const into)
@@ -57,14 +54,15 @@ size_t word_code_encode(const struct word_code *const code, const struct word_co
 	struct bit_writer writer = {.at = into};
 	gap_code_write(&writer, code->gaps, changes->count, changes->parameter);
 	uint8_t *const end = bit_writer_end(&writer);
-	return changes->gap_bytes + plane_code_encode(&code->planes, span_of(code->words, changes->count * code->planes.width), end);
+	const struct span words = span_of(code->words, changes->count * code->planes.width);
+	return (size_t)(end - into) + plane_code_encode(&code->planes, words, end);
 }
 
 int word_code_decode(const struct word_code *const code, const struct word_code_changes *const changes, const struct span payload,
 	const struct span base, uint8_t *const into, struct error *const err)
 {
 	const size_t width = code->planes.width;
-	struct bit_reader reader = {.bytes = payload};
+	struct bit_reader reader = bit_reader_open(payload);
 	if (!gap_code_read(&reader, changes->parameter, changes->count, (uint32_t)(base.len / width), code->gaps))
 		return error_set(err, ERROR_INVALID, "a block changes a word behind its end");
 	const uint64_t gap_bytes = bit_reader_bytes(&reader);

@@ -14,11 +14,10 @@ struct word_code {
 struct word_code_changes {
 	size_t count;
 	unsigned parameter;
-	uint64_t gap_bytes;
 };
 /* Finds the changed words of two runs of equal length; leaves gaps and differences in `code`. */
-void word_code_scan(const struct word_code *code, struct span base, struct span next, struct word_code_changes *out_changes);
-size_t word_code_bound(const struct word_code *code, const struct word_code_changes *changes);
+struct word_code_changes word_code_scan(const struct word_code *code, struct span base, struct span next);
+size_t word_code_bound(const struct word_code *code, size_t changes);
 /* Of what the last scan found. `into` has room for the bound; gives the bytes used. */
 size_t word_code_encode(const struct word_code *code, const struct word_code_changes *changes, uint8_t *into);
 /* `changes` has count and parameter, both checked; `into` has base.len bytes. Invalid when the payload is malformed. */
