@@ -13,6 +13,8 @@
 #include "client/prefetch.h"
 #include "client/remote_run.h"
 
+enum { FOLD_WAIT_S = 10 }; /* a reader that is far behind gains more by a fold than it loses by waiting for it */
+
 struct follower {
 	struct session *session;
 	const struct follow_order *order;
@@ -120,6 +122,7 @@ static int find_path(struct follower *const follower, struct path_message *const
 		route.has_have = true;
 		route.have = folder->current.step;
 		route.digest = folder->current.digest;
+		route.wait_s = FOLD_WAIT_S;
 	}
 	return remote_run_path(follower->remote, &follower->run, &route, follower->arena, out, err);
 }

@@ -187,7 +187,9 @@ int remote_run_path(struct remote *const remote, const struct run_name *const ru
 		digest128_format(&route->digest, digest);
 		buffer_format(&target.text, "&have=%" PRIu64 "&digest=%s", route->have, digest);
 	}
-	const struct http_request request = {.method = "GET"};
+	if (route->wait_s > 0)
+		buffer_format(&target.text, "&wait=%" PRIu64, route->wait_s);
+	const struct http_request request = {.method = "GET", .wait_ms = (int64_t)route->wait_s * 1000};
 	struct http_response response;
 	int result = target_send(&target, remote, &request, &response, err);
 	if (result == 0 && path_message_parse(buffer_span(&response.body), arena, out, err) != 0)

@@ -43,6 +43,7 @@ struct remote_run_route {
 	struct digest128 digest; /* of what is held */
 	bool has_want;           /* false: the newest */
 	uint64_t want;
+	uint64_t wait_s;         /* for a fold that would save much; 0: not at all */
 };
 int remote_run_path(struct remote *remote, const struct run_name *run, const struct remote_run_route *route, struct arena *arena,
 	struct path_message *out, struct error *err);

@@ -208,8 +208,10 @@ static int judge_fold(const struct walk *const walk, const uint64_t bytes, struc
 	if (found != 1 || from.state != STEP_KEPT || !is_held(params, &from))
 		return found < 0 ? -1 : 0;
 	bool worth = false;
-	if (fold_gain_is_worth(walk->db, walk->run.id, params->have, walk->want, bytes, &worth, err) != 0 || !worth)
-		return worth ? -1 : 0;
+	if (fold_gain_is_worth(walk->db, walk->run.id, params->have, walk->want, bytes, &worth, err) != 0)
+		return -1;
+	if (!worth)
+		return 0;
 	found = fold_row_find(walk->db, walk->run.id, params->have, walk->want, &fold, err);
 	if (found < 0)
 		return -1;

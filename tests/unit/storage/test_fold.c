@@ -69,10 +69,15 @@ static void publish(const uint64_t number)
 		settled, NULL, &err) == 0, "step %u: %s", (unsigned)number, err.text);
 }
 
+static void publish_from(const uint64_t first, const uint64_t last)
+{
+	for (uint64_t step = first; step <= last; step++)
+		publish(step);
+}
+
 static void publish_up_to(const uint64_t last)
 {
-	for (uint64_t step = 0; step <= last; step++)
-		publish(step);
+	publish_from(0, last);
 }
 
 static int64_t the_run(void)
@@ -373,11 +378,27 @@ START_TEST(a_run_has_so_many_direct_folds)
 }
 END_TEST
 
+START_TEST(what_folds_of_the_run_take_says_what_the_next_would)
+{
+	struct run_path_facts facts;
+	const struct run_path_params params = {.has_have = true, .have = 1, .want_latest = true, .asks_fold = true};
+	publish_up_to(9);
+	make_fold(4, 8, 390); /* the steps have little in common */
+	(void)path(params, &facts);
+	ck_assert(!facts.fold_is_due);
+	make_fold(0, 4, 390);
+	publish_from(10, 12);
+	make_fold(8, 12, 20); /* now they have */
+	(void)path(params, &facts);
+	ck_assert(facts.fold_is_due);
+}
+END_TEST
+
 START_TEST(the_gain_grows_with_the_steps)
 {
-	ck_assert_uint_eq(fold_gain_percent(3), 100);
+	ck_assert_double_eq(fold_gain_ratio(3), 1);
 	for (uint64_t steps = 4; steps < 200; steps++)
-		ck_assert(fold_gain_percent(steps) <= fold_gain_percent(steps - 1) && fold_gain_percent(steps) > 10);
+		ck_assert(fold_gain_ratio(steps) <= fold_gain_ratio(steps - 1) && fold_gain_ratio(steps) > 0.1);
 }
 END_TEST
 
@@ -399,6 +420,7 @@ Suite *test_fold_suite(void)
 	tcase_add_test(tests, an_ended_run_leaves_no_folds);
 	tcase_add_test(tests, direct_folds_that_no_path_names_go_after_an_hour);
 	tcase_add_test(tests, a_run_has_so_many_direct_folds);
+	tcase_add_test(tests, what_folds_of_the_run_take_says_what_the_next_would);
 	tcase_add_test(tests, the_gain_grows_with_the_steps);
 	suite_add_tcase(suite, tests);
 	return suite;

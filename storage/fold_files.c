@@ -1,0 +1,67 @@
+#include "storage/fold_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "weights/mapped_file.h"
+
+enum { NUMBER_BYTES = 32 };
+
+static bool is_lacking(const struct model_file *const file, const struct model_files *const base)
+{
+	if (file->is_shard || file->size == 0 || file->bytes.len > 0)
+		return false;
+	const struct model_file *const other = model_files_find(base, file->path);
+	return other == NULL || other->is_shard || !digest128_equal(&other->digest, &file->digest);
+}
+
+static int fetch(struct store *const store, const struct step_source *const next, struct model_file *const file, const char *const path,
+	struct error *const err)
+{
+	const int64_t version = step_source_version(next, file->path);
+	if (version == 0)
+		return error_set(err, ERROR_CORRUPT, "The step's file '%.*s' is nowhere in the store.", (int)file->path.len,
+			(const char *)file->path.data);
+	if (scratch_fetch(store, version, path, err) != 0 || mapped_file_open(path, &file->bytes, err) != 0)
+		return -1;
+	const struct digest128 digest = xxh3_128(file->bytes);
+	if (digest128_equal(&digest, &file->digest))
+		return 0;
+	mapped_file_close(file->bytes);
+	return error_set(err, ERROR_CORRUPT, "The step's file '%.*s' is not what its digest says.", (int)file->path.len,
+		(const char *)file->path.data);
+}
+
+int fold_files_open(struct fold_files *const files, struct store *const store, const struct step_source *const base,
+	const struct step_source *const next, const struct scratch *const scratch, struct error *const err)
+{
+	const struct model_files *const all = step_source_files(next);
+	const size_t path_bytes = strlen(scratch_path(scratch)) + NUMBER_BYTES;
+	char *const path = memory_new(path_bytes);
+	files->list = *all;
+	files->list.files = memory_new_array(all->count + 1, sizeof(*files->list.files));
+	files->is_fetched = memory_new_array(all->count + 1, sizeof(*files->is_fetched));
+	int result = 0;
+	for (size_t i = 0; i < all->count && result == 0; i++) {
+		files->list.files[i] = all->files[i];
+		if (!is_lacking(&all->files[i], step_source_files(base)))
+			continue;
+		snprintf(path, path_bytes, "%s/file-%zu", scratch_path(scratch), i);
+		result = fetch(store, next, &files->list.files[i], path, err);
+		files->is_fetched[i] = result == 0;
+	}
+	free(path);
+	return result;
+}
+
+void fold_files_release(struct fold_files *const files)
+{
+	for (size_t i = 0; files->list.files != NULL && i < files->list.count; i++)
+		if (files->is_fetched[i])
+			mapped_file_close(files->list.files[i].bytes);
+	free(files->list.files);
+	free(files->is_fetched);
+	*files = (struct fold_files){0};
+}
