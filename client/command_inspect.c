@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "client/inspect_delta.h"
 #include "client/snapshot.h"
 #include "weights/delta.h"
 
@@ -67,41 +68,17 @@ static int inspect_checkpoint(struct session *const session, struct error *const
 	return 0;
 }
 
-static void say_delta(struct session *const session, const struct delta_summary *const summary)
-{
-	char base[DIGEST128_TEXT_BYTES];
-	char result[DIGEST128_TEXT_BYTES];
-	struct output_line line;
-	digest128_format(&summary->base_digest, base);
-	digest128_format(&summary->result_digest, result);
-	output_line_begin(&line, &session->output, "delta");
-	json_writer_text(&line.writer, "path", span_text(session->options->arguments[0]));
-	json_writer_text(&line.writer, "format", span_text(delta_format_name(summary->format)));
-	if (summary->has_digests) {
-		json_writer_text(&line.writer, "base_digest", span_text(base));
-		json_writer_text(&line.writer, "result_digest", span_text(result));
-	}
-	json_writer_u64(&line.writer, "changed_elements", summary->changed_elements);
-	json_writer_u64(&line.writer, "changed_tensors", summary->changed_tensors);
-	output_line_end(&line);
-	output_say(&session->output, "delta:  %s, %" PRIu64 " elements of %" PRIu64 " tensors changed", delta_format_name(summary->format),
-		summary->changed_elements, summary->changed_tensors);
-	if (summary->has_digests) {
-		output_say(&session->output, "base:   %s", base);
-		output_say(&session->output, "result: %s", result);
-	}
-}
-
 int command_inspect(struct session *const session, struct error *const err)
 {
 	struct delta_summary summary;
 	if (delta_inspect(session->options->arguments[0], &summary, err) != 0)
 		return -1;
+	if (!summary.is_delta && session->options->stats)
+		return session_usage(session, err, "--stats is of deltas; %s is a checkpoint", session->options->arguments[0]);
 	if (!summary.is_delta)
 		return inspect_checkpoint(session, err);
 	if (session->options->tensors)
 		return session_usage(session, err, "--tensors lists the tensors of a checkpoint; %s is a delta",
 			session->options->arguments[0]);
-	say_delta(session, &summary);
-	return 0;
+	return inspect_delta(session, session->options->arguments[0], &summary, err);
 }

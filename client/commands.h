@@ -10,6 +10,8 @@ typedef int command_fn(struct session *session, struct error *err);
 command_fn command_publish;
 command_fn command_follow;
 command_fn command_diff;
+command_fn command_fold;
+command_fn command_transcode;
 command_fn command_apply;
 command_fn command_inspect;
 command_fn command_put;

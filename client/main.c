@@ -23,6 +23,8 @@ static const struct command COMMANDS[] = {
 	{"follow", COMMAND_FOLLOW, command_follow, 0, 0, 4, "--run BUCKET/RUN --into DIR", "keep DIR/current on the newest step"},
 	{"diff", COMMAND_DIFF, command_diff, 3, 3, 0, "BASE NEW OUT", "write the delta from one checkpoint to another"},
 	{"apply", COMMAND_APPLY, command_apply, 3, 3, 0, "BASE DELTA OUT", "write the checkpoint that a delta makes of its base"},
+	{"fold", COMMAND_FOLD, command_fold, 2, OPTIONS_ARGUMENTS_MAX, 0, "[--base CHECKPOINT] DELTA... OUT", "make one delta of several that follow on one another"},
+	{"transcode", COMMAND_TRANSCODE, command_transcode, 2, 2, 0, "--base CHECKPOINT --to FORMAT DELTA OUT", "write a delta in another format"},
 	{"inspect", COMMAND_INSPECT, command_inspect, 1, 1, 0, "PATH", "say what a checkpoint or delta is"},
 	{"put", COMMAND_PUT, command_put, 2, 2, 8, "FILE BUCKET/KEY", "upload a file, or stdin (-)"},
 	{"get", COMMAND_GET, command_get, 1, 2, 8, "BUCKET/KEY [FILE]", "download an object to a file, or stdout (-)"},
@@ -52,8 +54,8 @@ static void print_overview(FILE *const to)
 	const struct exit_code_row *const codes = exit_code_rows(&count);
 	fputs("usage: deltabucket COMMAND ...\n\n", to);
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		fprintf(to, "  %-8s %-30s %s\n", COMMANDS[i].name, COMMANDS[i].arguments, COMMANDS[i].summary);
-	fputs("  help     [COMMAND]                      this text, or the flags of a command\n\n"
+		fprintf(to, "  %-9s %-30s %s\n", COMMANDS[i].name, COMMANDS[i].arguments, COMMANDS[i].summary);
+	fputs("  help      [COMMAND]                      this text, or the flags of a command\n\n"
 	      "The server comes from --endpoint, --token and --ca, else from DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN and DELTABUCKET_CA,\n"
 	      "else from ~/.config/deltabucket/config (lines like `endpoint = https://host:9000`).\n\nexit codes:\n", to);
 	for (size_t i = 0; i < count; i++)

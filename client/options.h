@@ -11,6 +11,7 @@
 enum command_bit {
 	COMMAND_PUBLISH = 1, COMMAND_FOLLOW = 2, COMMAND_DIFF = 4, COMMAND_APPLY = 8, COMMAND_INSPECT = 16, COMMAND_PUT = 32,
 	COMMAND_GET = 64, COMMAND_LS = 128, COMMAND_RM = 256, COMMAND_RUNS = 512, COMMAND_STEPS = 1024, COMMAND_HELP = 2048,
+	COMMAND_FOLD = 1 << 12, COMMAND_TRANSCODE = 1 << 13,
 	COMMAND_SYNC = 1 << 16, COMMAND_REPLICAS = 1 << 17, COMMAND_PINS = 1 << 18, COMMAND_STATUS = 1 << 19, COMMAND_KEYS = 1 << 20,
 	COMMAND_REMOTE =
 		COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_LS | COMMAND_RM | COMMAND_RUNS | COMMAND_STEPS |
@@ -35,8 +36,8 @@ struct options {
 	const char *token;
 	const char *ca;
 	bool json, quiet, help;
-	const char *run, *into, *exec, *state, *label, *format, *anchor, *replica, *glob, *rank, *name, *namespace;
-	bool take_over, create_bucket, once, recursive, tensors, delete, dry_run;
+	const char *run, *into, *exec, *state, *label, *format, *anchor, *replica, *glob, *rank, *name, *namespace, *base, *to, *checksum;
+	bool take_over, create_bucket, once, recursive, tensors, stats, delete, dry_run;
 	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit, epoch, ttl, watch;
 	struct option_list metadata; /* "key=value", checked */
 	struct option_list grants;   /* "bucket/prefix=read,list" */

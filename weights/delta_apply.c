@@ -47,19 +47,6 @@ static int check_base(struct apply *const apply, struct error *const err)
 	return error_set(err, ERROR_WRONG_BASE, "the delta was made from the base %s, this one is %s", wanted, actual);
 }
 
-/* Puts wrong_base in the place of an error that a wrong base explains. */
-static int explain(struct apply *const apply, struct error *const err)
-{
-	struct error cause = {0};
-	if (err->kind != ERROR_INVALID && err->kind != ERROR_DIGEST_MISMATCH && err->kind != ERROR_SCHEMA_MISMATCH && err->kind != ERROR_WRONG_BASE)
-		return -1;
-	if (apply->has_wanted_base && apply->base_digests != NULL)
-		checkpoint_tensor_digests(apply->params->base, apply->params->threads, apply->base_digests);
-	if (apply->has_wanted_base && check_base(apply, &cause) != 0)
-		*err = cause;
-	return -1;
-}
-
 static int check_digest(const struct digest128 *const actual, const struct digest128 *const wanted, const char *const who,
 	struct error *const err)
 {
@@ -172,7 +159,7 @@ static int run(struct apply *const apply, struct error *const err)
 		return -1;
 	apply->stack = delta_stack_open(apply->base, &apply->base_files, apply->paths, apply->count, err);
 	if (apply->stack == NULL || build(apply, err) != 0)
-		return explain(apply, err);
+		return delta_stack_explain(apply->paths[0], apply->base, params->base_tensor_digests, params->threads, err);
 	sum_up(apply);
 	return 0;
 }

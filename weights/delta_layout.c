@@ -46,7 +46,10 @@ struct making {
 	enum family family;
 	bool indexed;
 	struct model_place *places;
-	struct delta_result_file *files;
+	struct delta_result_file *own_files; /* NULL: told */
+	const struct delta_result_file *files; /* NULL: nothing is said of them */
+	size_t file_count;
+	bool is_folder;
 	struct arena *arena;      /* names */
 	struct buffer weight_map; /* JSON members */
 	struct buffer owners;     /* struct owner, of the file being made */
@@ -63,14 +66,17 @@ static void describe_files(struct making *const making)
 {
 	const struct delta_encode_params *const params = making->layout->params;
 	const struct model_files *const next = params->next_files;
-	making->files = memory_new_array(next->count, sizeof(making->files[0]));
+	making->own_files = memory_new_array(next->count, sizeof(making->own_files[0]));
+	making->files = making->own_files;
+	making->file_count = next->count;
+	making->is_folder = next->is_folder;
 	for (size_t i = 0; i < next->count; i++) {
 		const struct model_file *const file = &next->files[i];
 		const struct model_file *const base = params->base_files != NULL ? model_files_find(params->base_files, file->path) : NULL;
 		/* A header that differs in its padding alone differs. */
 		const bool same = base != NULL && base->is_shard == file->is_shard && digest128_equal(&base->digest, &file->digest) &&
 			(!file->is_shard || base->size == file->size);
-		making->files[i] = (struct delta_result_file){
+		making->own_files[i] = (struct delta_result_file){
 			.path = file->path, .size = file->size, .is_shard = file->is_shard, .from_delta = !same, .digest = file->digest, .header = file->json,
 		};
 	}
@@ -167,7 +173,7 @@ static void print_metadata(const struct making *const making, const size_t shard
 	if (layout->params->format == DELTA_TRL_V1)
 		print_names(making, shard, list);
 	if (!making->indexed && making->files != NULL)
-		delta_metadata_print_files(list, layout->params->next_files->is_folder, making->files, layout->params->next_files->count);
+		delta_metadata_print_files(list, making->is_folder, making->files, making->file_count);
 }
 
 static void map_weight(struct making *const making, const struct span name, const char *const file_name)
@@ -216,7 +222,9 @@ static int write_header(struct making *const making, struct safetensors_tensor *
 	if (file == NULL || file_write_at(layout->payload->files, file->fd, buffer_span(&header), 0, file->path, err) != 0)
 		goto out;
 	locate(making, table, count, header.len, file, name);
-	layout->stats->delta_bytes += header.len + (count > 0 ? table[count - 1].end : 0);
+	const uint64_t payload_bytes = count > 0 ? table[count - 1].end : 0;
+	layout->stats->payload_bytes += payload_bytes;
+	layout->stats->delta_bytes += header.len + payload_bytes;
 	result = 0;
 out:
 	buffer_release(&header);
@@ -279,7 +287,7 @@ static int begin_files(struct making *const making, struct error *const err)
 static int write_others(struct making *const making, struct error *const err)
 {
 	const struct model_files *const next = making->layout->params->next_files;
-	for (size_t i = 0; i < next->count && making->files != NULL; i++) {
+	for (size_t i = 0; i < next->count && making->own_files != NULL; i++) {
 		if (next->files[i].is_shard || !making->files[i].from_delta)
 			continue;
 		char *const path = relative_path_join("files", next->files[i].path);
@@ -310,7 +318,6 @@ static void print_index(const struct making *const making, const struct delta_me
 
 static int write_index(struct making *const making, struct error *const err)
 {
-	const struct delta_encode_params *const params = making->layout->params;
 	if (!making->indexed)
 		return 0;
 	struct buffer text;
@@ -319,7 +326,7 @@ static int write_index(struct making *const making, struct error *const err)
 	delta_metadata_list_init(&list);
 	print_facts(making, false, &list);
 	if (making->files != NULL)
-		delta_metadata_print_files(&list, params->next_files->is_folder, making->files, params->next_files->count);
+		delta_metadata_print_files(&list, making->is_folder, making->files, making->file_count);
 	print_index(making, &list, &text);
 	int result = delta_metadata_list_check(&list, err);
 	if (result == 0)
@@ -348,16 +355,20 @@ int delta_layout_make(struct delta_layout *const layout, struct error *const err
 	buffer_init(&making.weight_map, INDEX_CAP_BYTES);
 	buffer_init(&making.owners, TABLE_CAP_BYTES);
 	model_files_place(params->next_files, making.schema, making.places);
-	/* A delta that knows no digests stands for no base: it can say nothing of files either. */
-	if (layout->has_digests)
+	if (!layout->is_told) {
 		describe_files(&making);
+	} else {
+		making.files = layout->told;
+		making.file_count = layout->told_count;
+		making.is_folder = layout->told_folder;
+	}
 	int result = begin_files(&making, err);
 	if (result == 0)
 		result = write_others(&making, err);
 	if (result == 0)
 		result = write_index(&making, err);
 	free(making.places);
-	free(making.files);
+	free(making.own_files);
 	arena_free(making.arena);
 	buffer_release(&making.weight_map);
 	buffer_release(&making.owners);

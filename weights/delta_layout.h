@@ -14,8 +14,13 @@ struct delta_layout {
 	struct staging *staging;
 	const struct delta_encode_params *params;
 	const struct digest128 *next_digests; /* of the tensors; slime's checksums. NULL: payload's checksums are set */
-	struct delta_stats *stats;            /* complete but for delta_bytes, which is added to */
+	struct delta_stats *stats;            /* complete but for payload_bytes and delta_bytes, which are added to */
 	bool has_digests;
+	/* A fold without a base knows of files what the deltas say: */
+	bool is_told;
+	const struct delta_result_file *told; /* NULL: nothing */
+	size_t told_count;
+	bool told_folder;
 };
 /* Makes every file with its header, the index and the files without tensors, and tells the tensors of the payload where they belong. */
 int delta_layout_make(struct delta_layout *layout, struct error *err);

@@ -298,8 +298,11 @@ static int parse_result(struct delta_metadata *const metadata, const struct json
 int delta_metadata_parse(struct delta_metadata *const metadata, const struct json_scan_pair *const pairs, const size_t count,
 	const char *const path, struct error *const err)
 {
+	bool has_total;
 	*metadata = (struct delta_metadata){0};
 	if (parse_kind(metadata, pairs, count, path, err) != 0)
+		return -1;
+	if (parse_number(delta_metadata_find(pairs, count, "total_elements"), &has_total, &metadata->total_elements, path, err) != 0)
 		return -1;
 	if (parse_number(delta_metadata_find(pairs, count, "total_changed_elements"), &metadata->has_changed_elements,
 		    &metadata->changed_elements, path, err) != 0)
@@ -447,7 +450,7 @@ static void print_slime(struct delta_metadata_list *const list, const struct del
 	add_text(list, "delta_encoding", facts->format == DELTA_SLIME_XOR ? "xor" : "overwrite");
 	add_text(list, "compression_format", "zstd");
 	add_text(list, "checksum_format", delta_checksum_name(facts->checksum));
-	if (facts->has_digests)
+	if (facts->stats->elements > 0)
 		print_counts(list, facts->stats);
 }
 

@@ -37,6 +37,7 @@ struct delta_metadata {
 	uint64_t base_step;
 	bool has_changed_elements;
 	uint64_t changed_elements;
+	uint64_t total_elements;      /* 0: not told */
 	bool has_base_digest;
 	bool has_result_digest;
 	struct digest128 base_digest;

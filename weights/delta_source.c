@@ -15,6 +15,7 @@ struct delta_source {
 	const struct delta_entry **entries; /* per tensor; NULL: unchanged */
 	struct entry_map *maps;             /* per tensor */
 	const struct delta_metadata *metadata;
+	bool proves; /* checksums */
 };
 struct delta_cursor {
 	struct tensor_cursor cursor;
@@ -67,6 +68,7 @@ static struct tensor_cursor *open_cursor(struct tensor_source *const source, con
 	struct delta_cursor *const cursor = memory_new(sizeof(*cursor));
 	cursor->cursor.source = source;
 	cursor->decoder = entry_decoder_new();
+	cursor->decoder->proves = ((const struct delta_source *)source)->proves;
 	if (seek(&cursor->cursor, tensor, 0, err) == 0)
 		return &cursor->cursor;
 	close_cursor(&cursor->cursor);
@@ -121,7 +123,8 @@ static int map_entry(void *const state, const size_t item, const unsigned worker
 	return name_tensor(&source->source, item, err);
 }
 
-struct tensor_source *delta_source_new(const struct delta_reader *const reader, struct tensor_source *const base, struct error *const err)
+static struct tensor_source *source_new(const struct delta_reader *const reader, struct tensor_source *const base, const bool proves,
+	struct error *const err)
 {
 	static const struct tensor_source_ops ops = {
 		.open = open_cursor, .next = next, .close_cursor = close_cursor, .free = free_source, .seek = seek, .splits = splits,
@@ -130,6 +133,7 @@ struct tensor_source *delta_source_new(const struct delta_reader *const reader, 
 	const size_t count = schema_count(base->schema);
 	source->source = (struct tensor_source){.ops = &ops, .schema = base->schema};
 	source->base = base;
+	source->proves = proves;
 	source->metadata = delta_reader_metadata(reader);
 	if (delta_reader_bind(reader, base->schema, &source->entries, err) == 0) {
 		source->maps = memory_new_array(count, sizeof(source->maps[0]));
@@ -138,4 +142,14 @@ struct tensor_source *delta_source_new(const struct delta_reader *const reader, 
 	}
 	free_source(&source->source);
 	return NULL;
+}
+
+struct tensor_source *delta_source_new(const struct delta_reader *const reader, struct tensor_source *const base, struct error *const err)
+{
+	return source_new(reader, base, true, err);
+}
+
+struct tensor_source *delta_source_new_unproven(const struct delta_reader *const reader, struct tensor_source *const base, struct error *const err)
+{
+	return source_new(reader, base, false, err);
 }

@@ -11,5 +11,7 @@
 /* Both are borrowed and must outlive it. NULL: the delta changes a tensor that the base lacks or that fits ill (invalid), or its blocks do not
  * add up to the tensor. */
 struct tensor_source *delta_source_new(const struct delta_reader *reader, struct tensor_source *base, struct error *err);
+/* The same over what stands in for a base that is not at hand: slime's checksums are not looked at. */
+struct tensor_source *delta_source_new_unproven(const struct delta_reader *reader, struct tensor_source *base, struct error *err);
 
 #endif

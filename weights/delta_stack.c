@@ -146,3 +146,40 @@ bool delta_stack_digest(const struct delta_stack *const stack, const size_t leve
 		return false;
 	return true;
 }
+
+static bool is_explained_by_base(const enum error_kind kind)
+{
+	return kind == ERROR_INVALID || kind == ERROR_DIGEST_MISMATCH || kind == ERROR_SCHEMA_MISMATCH || kind == ERROR_WRONG_BASE;
+}
+
+static struct digest128 digest_of(struct tensor_source *const base, const struct digest128 *const given, const unsigned threads, bool *const out_known)
+{
+	struct error ignored;
+	struct digest128 digest = {0};
+	struct digest128 *const made = given == NULL ? memory_new_array(schema_count(base->schema), sizeof(made[0])) : NULL;
+	*out_known = given != NULL || tensor_source_digests(base, threads, made, &ignored) == 0;
+	if (*out_known)
+		digest = schema_checkpoint_digest(base->schema, given != NULL ? given : made);
+	free(made);
+	return digest;
+}
+
+int delta_stack_explain(const char *const path, struct tensor_source *const base, const struct digest128 *const base_digests,
+	const unsigned threads, struct error *const err)
+{
+	struct error ignored;
+	struct delta_reader *const reader = is_explained_by_base(err->kind) ? delta_reader_open(path, &ignored) : NULL;
+	const struct delta_metadata *const metadata = reader != NULL ? delta_reader_metadata(reader) : NULL;
+	bool known = false;
+	if (metadata != NULL && metadata->has_base_digest) {
+		const struct digest128 actual = digest_of(base, base_digests, threads, &known);
+		char wanted_text[DIGEST128_TEXT_BYTES];
+		char actual_text[DIGEST128_TEXT_BYTES];
+		digest128_format(&metadata->base_digest, wanted_text);
+		digest128_format(&actual, actual_text);
+		if (known && !digest128_equal(&actual, &metadata->base_digest))
+			error_set(err, ERROR_WRONG_BASE, "the delta was made from the base %s, this one is %s", wanted_text, actual_text);
+	}
+	delta_reader_close(reader);
+	return -1;
+}

@@ -21,6 +21,7 @@ void entry_map_release(struct entry_map *map);
 bool entry_map_splits(const struct entry_map *map, const struct delta_entry *entry);
 
 struct entry_decoder {
+	bool proves; /* slime's checksums; set by the owner */
 	/* What is being decoded: */
 	const struct delta_entry *entry;
 	const struct schema_tensor *tensor;

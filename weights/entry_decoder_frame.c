@@ -61,6 +61,8 @@ static int prove(struct entry_decoder *const decoder, const struct span block, s
 {
 	char actual[TENSOR_CHECKSUM_TEXT_BYTES];
 	const struct span wanted = decoder->entry->checksum;
+	if (!decoder->proves)
+		return 0;
 	tensor_checksum_add(decoder->checksum, block);
 	if (!is_last(decoder))
 		return 0;

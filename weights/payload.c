@@ -76,8 +76,6 @@ void payload_sum(struct payload *const payload, struct delta_stats *const stats)
 		struct payload_tensor *const tensor = &payload->tensors[i];
 		for (uint64_t k = 0; k < tensor->piece_count; k++)
 			tensor->changed += tensor->pieces[k].changed;
-		for (uint64_t k = 0; tensor->changed > 0 && k < tensor->piece_count; k++)
-			stats->payload_bytes += tensor->pieces[k].bytes;
 		stats->elements += tensor->facts->bytes * 8 / dtype_bits(tensor->facts->dtype);
 		stats->changed_elements += tensor->changed;
 		stats->changed_tensors += tensor->changed > 0;

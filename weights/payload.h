@@ -95,6 +95,9 @@ int payload_copy(struct payload *payload, unsigned worker, const struct payload_
 	struct error *err);
 struct payload_piece *payload_piece(const struct payload *payload, const struct tensor_block *block);
 
+/* TRL: takes note of one run's positions, which begin at element `start`. */
+void payload_trl_note(struct payload_piece *piece, uint64_t start, const uint16_t *positions, size_t count);
+
 extern const struct payload_ops payload_blocks; /* ulp-class */
 extern const struct payload_ops payload_xor;
 extern const struct payload_ops payload_overwrite;

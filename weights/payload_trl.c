@@ -21,7 +21,7 @@ static int refuse(const struct payload *const payload, const struct tensor_block
 		dtype_name(tensor->dtype), format);
 }
 
-static void note(struct payload_piece *const piece, const uint64_t start, const uint16_t *const positions, const size_t count)
+void payload_trl_note(struct payload_piece *const piece, const uint64_t start, const uint16_t *const positions, const size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const uint64_t position = start + positions[i];
@@ -39,7 +39,7 @@ static void take_run(struct payload_worker *const worker, struct payload_piece *
 {
 	const size_t found = element_scan(base.data, next.data, next.len / ELEMENT_BYTES, worker->positions);
 	const uint32_t count = (uint32_t)found;
-	note(piece, start, worker->positions, found);
+	payload_trl_note(piece, start, worker->positions, found);
 	buffer_add(&worker->made, &count, sizeof(count));
 	buffer_add(&worker->made, worker->positions, found * sizeof(worker->positions[0]));
 	uint8_t *const values = buffer_reserve(&worker->made, found * ELEMENT_BYTES);

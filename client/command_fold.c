@@ -1,0 +1,24 @@
+#include "client/commands.h"
+#include "client/delta_output.h"
+#include "client/fold_files.h"
+
+int command_fold(struct session *const session, struct error *const err)
+{
+	const struct options *const options = session->options;
+	struct fold_params params = {
+		.deltas = options->arguments,
+		.count = options->argument_count - 1,
+		.threads = (unsigned)options->threads.value,
+		.out = options->arguments[options->argument_count - 1],
+	};
+	struct delta_stats stats;
+	enum delta_format format;
+	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 || delta_output_checksum(session, &params.checksum, err) != 0)
+		return -1;
+	if (options->base == NULL && options->to != NULL)
+		return session_usage(session, err, "--to needs --base: without one the fold is of the deltas' own format");
+	if (fold_files(options->base, &params, &stats, &format, err) != 0)
+		return -1;
+	delta_output_say(session, params.out, &stats, format);
+	return 0;
+}
