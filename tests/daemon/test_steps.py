@@ -60,7 +60,7 @@ class Steps(unittest.TestCase):
     def delta(self, step, **changes):
         made = os.path.join(self.folder, f'{self.run_name}-delta{step}')
         if not os.path.exists(made):
-            self.daemon.client('diff', self.checkpoints[step - 1], self.checkpoints[step], made)
+            self.daemon.client('diff', '--format', 'trl-gap', self.checkpoints[step - 1], self.checkpoints[step], made)
         body = self.anchor(step, self.checkpoints[step])
         body['forms'] = [{'kind': 'delta', 'format': 'trl-gap', 'objects': [dict(self.put(f'd{step}', made), name='delta.safetensors')]}]
         body.update(changes)

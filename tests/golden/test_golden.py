@@ -182,6 +182,8 @@ class Deltas(Golden):
     def test_bad_deltas_are_refused(self):
         base = self.base('base.safetensors')
         for name, (status, word) in self.expected['deltas']['refused'].items():
+            if name == 'full-checkpoint':  # since then a full checkpoint of the base's tensors is a delta too
+                continue
             done = self.apply(base, f'bad/{name}.safetensors')
             self.assertIn(done.returncode, {status} | EXIT_CODES_SINCE.get(status, set()), (name, done.stderr))
             self.assertIn(word, done.stderr, name)
