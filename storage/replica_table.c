@@ -381,6 +381,20 @@ bool replica_table_lowest(struct replica_table *const table, const int64_t run, 
 	return lowest != NULL;
 }
 
+bool replica_table_holds(struct replica_table *const table, const int64_t run, const uint64_t step)
+{
+	bool holds = false;
+	lock_enter(&table->lock);
+	const struct replica_run *const of = find_run(table, run);
+	const int64_t now = now_ms(table);
+	for (size_t i = 0; of != NULL && i < of->count && !holds; i++) {
+		const struct replica *const replica = of->replicas[i];
+		holds = replica->has_step && replica->step == step && !is_expired(replica, now);
+	}
+	lock_leave(&table->lock);
+	return holds;
+}
+
 /* Into a sorted array without repeats; when it is full, the highest falls out. */
 static size_t insert(uint64_t *const steps, size_t have, const size_t max, const uint64_t step)
 {

@@ -42,6 +42,8 @@ size_t replica_table_page(struct replica_table *table, int64_t run, struct span 
 
 /* For retention, of replicas with a lease. The lowest step held, and by whom (`out_id` may be NULL). */
 bool replica_table_lowest(struct replica_table *table, int64_t run, uint64_t *out_step, char out_id[REPLICA_ID_MAX_BYTES + 1]);
+/* Whether one holds just this step. */
+bool replica_table_holds(struct replica_table *table, int64_t run, uint64_t step);
 /* The different steps wanted by those that hold none, at most `max`; when there are more, the lowest ones. */
 size_t replica_table_wanted(struct replica_table *table, int64_t run, uint64_t *out_steps, size_t max);
 

@@ -43,7 +43,8 @@ struct run_path_params {
 	bool want_latest;
 	uint64_t want;
 	bool may_take_long;
-	bool asks_fold;        /* a direct fold from `have` to the head that would save much is queued, unless it was before */
+	bool asks_fold;        /* a direct fold from `have` to the head that would save much is queued, unless it was before; so it is when a
+	                        * replica with a lease holds that step */
 };
 struct run_path_facts {
 	uint64_t anchor;       /* with collected; UINT64_MAX: none */

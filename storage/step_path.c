@@ -5,6 +5,7 @@
 #include "storage/fold_gain.h"
 #include "storage/fold_row.h"
 #include "storage/path_hold.h"
+#include "storage/replica_table.h"
 #include "storage/run_internal.h"
 #include "storage/step_plan.h"
 #include "storage/store_internal.h"
@@ -13,6 +14,7 @@
 enum { QUICK_ROWS = 256, QUICK_LINKS = 3 };
 
 struct walk {
+	struct store *store;
 	struct db *db;
 	const struct run_path_params *params;
 	struct run_row run;
@@ -194,31 +196,42 @@ struct leavings {
 	int64_t touch;
 };
 
+/* Whether a fold could be made from the step that the reader holds, and somebody wants one: the reader, or a replica that holds it under a lease. */
+static int may_fold(const struct walk *const walk, bool *const out_may, struct error *const err)
+{
+	const struct run_path_params *const params = walk->params;
+	const bool is_newest = params->want_latest || walk->want == walk->run.head;
+	struct step_row from;
+	*out_may = false;
+	if (!is_newest || !params->has_have || params->have >= walk->want || walk->want - params->have < FOLD_SPAN_MIN)
+		return 0;
+	const int found = step_row_find(walk->db, walk->run.id, params->have, &from, err);
+	if (found == 1 && from.state == STEP_KEPT && from.verified != STEP_FAILED && is_held(params, &from))
+		*out_may = params->asks_fold || replica_table_holds(store_replicas(walk->store), walk->run.id, params->have);
+	return found < 0 ? -1 : 0;
+}
+
 /* Whether a direct fold from the held step to the head would save much: then it is asked for, if nobody did. */
 static int judge_fold(const struct walk *const walk, const uint64_t bytes, struct run_path_facts *const facts, struct leavings *const out,
 	struct error *const err)
 {
-	const struct run_path_params *const params = walk->params;
-	struct step_row from;
+	const uint64_t have = walk->params->have;
 	struct fold_row fold;
-	const bool is_newest = params->want_latest || walk->want == walk->run.head;
-	if (!params->asks_fold || !is_newest || !params->has_have || params->have >= walk->want || walk->want - params->have < FOLD_SPAN_MIN)
-		return 0;
-	int found = step_row_find(walk->db, walk->run.id, params->have, &from, err);
-	if (found != 1 || from.state != STEP_KEPT || !is_held(params, &from))
-		return found < 0 ? -1 : 0;
+	bool may = false;
 	bool worth = false;
-	if (fold_gain_is_worth(walk->db, walk->run.id, params->have, walk->want, bytes, &worth, err) != 0)
+	if (may_fold(walk, &may, err) != 0)
+		return -1;
+	if (may && fold_gain_is_worth(walk->db, walk->run.id, have, walk->want, bytes, &worth, err) != 0)
 		return -1;
 	if (!worth)
 		return 0;
-	found = fold_row_find(walk->db, walk->run.id, params->have, walk->want, &fold, err);
+	const int found = fold_row_find(walk->db, walk->run.id, have, walk->want, &fold, err);
 	if (found < 0)
 		return -1;
 	out->request = found == 0;
 	facts->fold_is_due = found == 0 || fold.state == FOLD_WANTED;
 	out->run = walk->run.id;
-	out->from = params->have;
+	out->from = have;
 	out->to = walk->want;
 	return 0;
 }
@@ -272,7 +285,7 @@ int run_find_path(struct store *const store, const struct run_path_params *const
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	struct walk walk = {.db = db, .params = params};
+	struct walk walk = {.store = store, .db = db, .params = params};
 	int result = db_snapshot_begin(db, err);
 	if (result == 0) {
 		result = find_path(&walk, clock->wall_ms(clock), arena, out, out_facts, &leavings, err);

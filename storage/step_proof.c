@@ -55,7 +55,11 @@ static int prove(struct step_work *const work, const struct step_job *const job,
 		return -1;
 	if (row->has_form[STEP_ANCHOR] && prove_form(work, job, STEP_VIA_ANCHOR, err) != 0)
 		return -1;
-	return counts ? prove_form(work, job, STEP_VIA_DELTA, err) : 0;
+	if (!counts || prove_form(work, job, STEP_VIA_DELTA, err) == 0)
+		return 0;
+	/* The step before may have gone while its delta was read. */
+	struct error ignored = {0};
+	return delta_counts(work, job, row, &counts, &ignored) == 0 && !counts ? 0 : -1;
 }
 
 struct verdict {

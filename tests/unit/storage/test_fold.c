@@ -12,7 +12,7 @@
 #include "storage/fold_gain.h"
 #include "storage/fold_row.h"
 #include "storage/fold_store.h"
-#include "storage/step_watch.h"
+#include "storage/replica.h"
 #include "tests/unit/storage/store_fixture.h"
 
 enum { DELTA_BYTES = 100, HOUR_MS = 60 * 60 * 1000 };
@@ -266,6 +266,26 @@ START_TEST(a_direct_fold_is_asked_for_once_where_it_saves_much)
 }
 END_TEST
 
+START_TEST(a_lease_asks_for_the_fold_too)
+{
+	struct error err = {0};
+	struct run_path_facts facts;
+	struct replica_message replica;
+	bool saved;
+	const struct run_path_params params = {.has_have = true, .have = 1, .want_latest = true};
+	publish_up_to(9);
+	const struct replica_message said = {.state = REPLICA_IDLE, .has_step = true, .step = 1, .digest = checkpoint(1), .lease_s = 60};
+	ck_assert_msg(replica_put(fixture.store, span_text("bucket"), span_text("run"), span_text("worker"), &said, fixture.arena, &replica,
+		&saved, &err) == 0, "%s", err.text);
+	(void)path((struct run_path_params){.has_have = true, .have = 2, .want_latest = true}, &facts);
+	ck_assert(!facts.fold_is_due); /* nobody holds that one */
+	(void)path(params, &facts);
+	ck_assert(facts.fold_is_due);
+	settle();
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), 1);
+}
+END_TEST
+
 START_TEST(a_direct_fold_that_would_save_little_is_not_asked_for)
 {
 	struct run_path_facts facts;
@@ -414,6 +434,7 @@ Suite *test_fold_suite(void)
 	tcase_add_test(tests, folds_lead_over_steps_whose_proof_failed);
 	tcase_add_test(tests, long_ways_are_not_for_a_reactor);
 	tcase_add_test(tests, a_direct_fold_is_asked_for_once_where_it_saves_much);
+	tcase_add_test(tests, a_lease_asks_for_the_fold_too);
 	tcase_add_test(tests, a_direct_fold_that_would_save_little_is_not_asked_for);
 	tcase_add_test(tests, what_is_refused_is_neither_waited_for_nor_asked_for_again);
 	tcase_add_test(tests, folds_keep_their_objects_and_go_with_their_steps);
