@@ -14,6 +14,20 @@ CREATE TABLE derivation_sources (
 	PRIMARY KEY (version, ordinal)
 ) WITHOUT ROWID;
 CREATE INDEX derivation_sources_source ON derivation_sources (source);
+-- Full checkpoints: versions that wait to be held against earlier ones, and what each series of them stands on.
+CREATE TABLE derive_waiting (
+	version INTEGER PRIMARY KEY
+);
+CREATE TABLE derive_series (
+	series BLOB NOT NULL PRIMARY KEY,
+	root INTEGER NOT NULL,
+	root_count INTEGER NOT NULL,
+	root_bytes INTEGER NOT NULL,
+	head INTEGER NOT NULL,
+	head_count INTEGER NOT NULL,
+	head_bytes INTEGER NOT NULL,
+	head_delta INTEGER NOT NULL
+) WITHOUT ROWID;
 -- Hidden versions that background work has made and nothing names yet.
 CREATE TABLE scratch_versions (
 	version INTEGER PRIMARY KEY

@@ -17,6 +17,7 @@
 #include "server/listener.h"
 #include "server/root_key.h"
 #include "storage/step_watch.h"
+#include "storage/derive_worker.h"
 #include "storage/step_worker.h"
 
 enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1024, WATCH_SECONDS = 1, SWEEP_ROUNDS = 10 };
@@ -118,6 +119,11 @@ static int open_store(struct daemon *daemon, struct error *err)
 			.bytes_per_second = daemon->configuration->gc_rate * 1024 * 1024,
 			.live_percent = (unsigned)daemon->configuration->gc_live_percent,
 			.promise_ms = (int64_t)daemon->configuration->gc_promise * 60 * 60 * 1000,
+		},
+		.derive = {
+			.enabled = daemon->configuration->derive,
+			.bytes_per_second = daemon->configuration->derive_rate * 1024 * 1024,
+			.min_bytes = daemon->configuration->derive_min * 1024,
 		},
 		.steps = {
 			.enabled = daemon->configuration->step_work,
@@ -244,6 +250,7 @@ static void drain(struct daemon *daemon)
 	listener_quiesce(daemon->listener);
 	step_worker_quiesce(store_step_worker(daemon->store)); /* before the watch: who is woken does not ask again */
 	step_watch_wake_all(store_step_watch(daemon->store));
+	derive_worker_quiesce(store_derive_worker(daemon->store));
 	gc_quiesce(store_gc(daemon->store));
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);

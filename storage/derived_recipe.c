@@ -111,6 +111,13 @@ static void add_piece(struct derived_recipe *const recipe, struct derived_piece 
 	recipe->pieces[recipe->piece_count++] = piece;
 }
 
+void derived_recipe_settle(struct derived_recipe *const recipe, const size_t source, const int64_t version, const uint64_t size)
+{
+	recipe->sources[source] = (struct derived_source){version, size};
+	for (size_t i = 0; i < recipe->piece_count; i++)
+		recipe->is_unsound |= !is_sound(recipe, &recipe->pieces[i], derived_piece_length(recipe, i));
+}
+
 void derived_recipe_add_literal(struct derived_recipe *const recipe, const struct span bytes)
 {
 	const struct derived_piece piece = {.kind = DERIVED_LITERAL, .offset = recipe->literals.len};
@@ -120,7 +127,13 @@ void derived_recipe_add_literal(struct derived_recipe *const recipe, const struc
 
 void derived_recipe_add_copy(struct derived_recipe *const recipe, const size_t source, const uint64_t offset, const uint64_t length)
 {
-	add_piece(recipe, (struct derived_piece){.kind = DERIVED_COPY, .source = (uint16_t)source, .offset = offset}, length);
+	struct derived_piece *const last = recipe->piece_count == 0 ? NULL : &recipe->pieces[recipe->piece_count - 1];
+	const uint64_t before = last == NULL ? 0 : derived_piece_length(recipe, recipe->piece_count - 1);
+	if (last != NULL && last->kind == DERIVED_COPY && last->source == source && last->offset + before == offset &&
+	    lies_in(recipe, source, offset, length))
+		last->end += length; /* goes on where the last one ends */
+	else
+		add_piece(recipe, (struct derived_piece){.kind = DERIVED_COPY, .source = (uint16_t)source, .offset = offset}, length);
 }
 
 void derived_recipe_add_delta(struct derived_recipe *const recipe, const enum dtype dtype, const size_t base, const uint64_t base_offset,

@@ -32,6 +32,9 @@ struct derived_recipe {
 	bool is_unsound; /* a piece was added that lies outside its source */
 };
 
+/* A source that was given as version 0 and of size DERIVED_SIZE_UNKNOWN, because it was being written while the recipe was built. */
+#define DERIVED_SIZE_UNKNOWN ((uint64_t)INT64_MAX)
+void derived_recipe_settle(struct derived_recipe *recipe, size_t source, int64_t version, uint64_t size);
 /* too_large, invalid. */
 int derived_recipe_encode(const struct derived_recipe *recipe, struct buffer *out, struct error *err);
 /* corrupt unless every piece lies in its source and all of it adds up. */

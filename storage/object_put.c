@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "storage/bucket_row.h"
+#include "storage/derive_series.h"
 #include "storage/header_blob.h"
 #include "storage/object_internal.h"
 #include "storage/part.h"
@@ -92,7 +93,8 @@ static int push_version(struct object_put *const put, struct db *const db, const
 	struct version *const version = &put->version;
 	fill_version(put);
 	version->contents = part->is_inline ? part_inline_contents(part->inline_bytes) : part_single_contents(part->segments, part->segment_count);
-	if (version_push(db, versioning, current, version, err) != 0)
+	if (version_push(db, versioning, current, version, err) != 0 ||
+	    derive_waiting_note(put->store, db, version->sequence, version->key, version->size, err) != 0)
 		return -1;
 	return part->is_inline ? part_inline_add(db, version->sequence, part->inline_bytes, err)
 		: part_single_add(db, version->part_set, part, err);

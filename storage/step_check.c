@@ -7,64 +7,9 @@
 
 #include "storage/bucket_row.h"
 #include "storage/object_internal.h"
+#include "storage/shard_header.h"
 
-enum { CHECK_ARENA_BYTES = 256 * 1024, LENGTH_BYTES = 8 };
-
-static int read_fully(struct body_source *const source, uint8_t *const into, const size_t len, struct error *const err)
-{
-	size_t have = 0;
-	while (have < len) {
-		const ptrdiff_t got = source->read(source, into + have, len - have, err);
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			return error_set(err, ERROR_CORRUPT, "An object ended before its size.");
-		have += (size_t)got;
-	}
-	return 0;
-}
-
-static int read_range(struct store *const store, const struct object *const object, const uint64_t offset, const size_t len,
-	struct buffer *const out, struct error *const err)
-{
-	if (len == 0)
-		return 0;
-	uint8_t *const into = buffer_reserve(out, len);
-	if (into == NULL)
-		return error_set(err, ERROR_TOO_LARGE, "A safetensors header of %zu bytes is too large.", len);
-	struct body_source *const source = object_open(store, object, offset, len, err);
-	if (source == NULL)
-		return -1;
-	const int result = read_fully(source, into, len, err);
-	source->close(source);
-	if (result == 0)
-		buffer_commit(out, len);
-	return result;
-}
-
-static int read_header(struct store *const store, const struct object *const object, const char *const name, struct safetensors **const out,
-	struct error *const err)
-{
-	struct buffer length;
-	struct buffer json;
-	uint64_t json_bytes = 0;
-	int result = -1;
-	buffer_init(&length, LENGTH_BYTES);
-	buffer_init(&json, SAFETENSORS_HEADER_MAX_BYTES);
-	const size_t first = object->size < LENGTH_BYTES ? (size_t)object->size : LENGTH_BYTES;
-	if (read_range(store, object, 0, first, &length, err) != 0)
-		goto out;
-	if (safetensors_header_size(buffer_span(&length), object->size, &json_bytes, err) != 0)
-		goto out;
-	if (read_range(store, object, LENGTH_BYTES, (size_t)json_bytes, &json, err) != 0)
-		goto out;
-	*out = safetensors_parse(buffer_span(&json), object->size - LENGTH_BYTES - json_bytes, name, err);
-	result = *out == NULL ? -1 : 0;
-out:
-	buffer_release(&json);
-	buffer_release(&length);
-	return result;
-}
+enum { CHECK_ARENA_BYTES = 256 * 1024 };
 
 static int find_shard(struct store *const store, const int64_t bucket, const struct step_object *const declared, struct arena *const arena,
 	struct object *const out, struct error *const err)
@@ -83,12 +28,12 @@ static int add_shard(struct store *const store, const int64_t bucket, const stru
 {
 	struct arena *const arena = arena_new(CHECK_ARENA_BYTES);
 	struct object object;
-	struct safetensors *header = NULL;
+	struct shard_header header = {.tensors = NULL};
 	int result = -1;
 	const char *const name = arena_text(arena, declared->name);
-	if (find_shard(store, bucket, declared, arena, &object, err) == 0 && read_header(store, &object, name, &header, err) == 0)
-		result = schema_add(schema, header, err);
-	safetensors_free(header);
+	if (find_shard(store, bucket, declared, arena, &object, err) == 0 && shard_header_read(store, &object, name, &header, err) == 0)
+		result = schema_add(schema, header.tensors, err);
+	shard_header_release(&header);
 	arena_free(arena);
 	return result;
 }

@@ -12,6 +12,7 @@
 #include "storage/checkpointer.h"
 #include "storage/committer.h"
 #include "storage/pack_row.h"
+#include "storage/derive_worker.h"
 #include "storage/lifecycle_cache.h"
 #include "storage/lifecycle_worker.h"
 #include "storage/fleet_worker.h"
@@ -54,6 +55,8 @@ struct store {
 	struct fleet_worker *fleet_worker;
 	struct store_opened opened;
 	struct step_worker *step_worker;
+	struct derive_options derive;
+	struct derive_worker *derive_worker;
 	struct step_watch *watch;
 	struct helper_lane publish_lanes[PUBLISH_LANES];
 	struct lock lock;                 /* guards what follows */
@@ -181,6 +184,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->metrics = options->metrics;
 	store->log = options->log;
 	store->fast_etags = options->fast_etags;
+	store->derive = options->derive;
 	const int64_t day_ms = options->lifecycle_day_ms > 0 ? options->lifecycle_day_ms : DAY_MS;
 	store->lifecycle_cache = lifecycle_cache_new(day_ms);
 	if (file_make_folder(options->folder, 0700, err) == 0) {
@@ -194,6 +198,7 @@ struct store *store_open(const struct store_options *const options, struct error
 			store->gc = gc_start(store, &options->gc);
 			store->step_worker = step_worker_start(store, &options->steps);
 			store->fleet_worker = fleet_worker_start(store);
+			store->derive_worker = derive_worker_start(store, &options->derive);
 			return store;
 		}
 	}
@@ -206,6 +211,7 @@ void store_close(struct store *const store)
 	if (store == NULL)
 		return;
 	fleet_worker_stop(store->fleet_worker);
+	derive_worker_stop(store->derive_worker);
 	step_worker_stop(store->step_worker);
 	gc_stop(store->gc);
 	lifecycle_worker_stop(store->lifecycle_worker);
@@ -251,6 +257,16 @@ struct helpers *store_helpers(struct store *const store)
 struct gc *store_gc(struct store *const store)
 {
 	return store->gc;
+}
+
+struct derive_worker *store_derive_worker(struct store *const store)
+{
+	return store->derive_worker;
+}
+
+const struct derive_options *store_derive_options(const struct store *const store)
+{
+	return &store->derive;
 }
 
 struct step_worker *store_step_worker(struct store *const store)

@@ -26,6 +26,12 @@ struct store_options {
 	int64_t lifecycle_day_ms;            /* what counts as a day in lifecycle rules; 0: 24 hours */
 	int64_t lifecycle_interval_ms;       /* between two walks of the lifecycle worker; 0: an hour */
 	struct gc_options gc;                /* zeros: gc works only when asked to */
+	struct derive_options {              /* full checkpoints stored as deltas (storage/derive_worker.h) */
+		bool enabled;                /* false: none is noted, none is looked at */
+		uint64_t bytes_per_second;   /* of weights read; 0: as fast as it goes */
+		uint64_t min_bytes;          /* smaller objects stay as they are */
+		int64_t interval_ms;         /* between two looks at what waits; 0: a second */
+	} derive;
 	struct step_worker_options {         /* background work of runs (storage/step_worker.h) */
 		bool enabled;                /* false: it does only what it is asked for */
 		uint64_t bytes_per_second;   /* of weights decoded; 0: as fast as it goes */
@@ -43,6 +49,7 @@ struct helpers *store_helpers(struct store *store);
 struct step_watch *store_step_watch(struct store *store);
 struct gc *store_gc(struct store *store);
 struct step_worker *store_step_worker(struct store *store);
+struct derive_worker *store_derive_worker(struct store *store);
 const struct clock_source *store_clock(const struct store *store);
 bool store_fast_etags(const struct store *store);
 struct lifecycle_cache *store_lifecycle_cache(struct store *store);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "storage/derive_series.h"
 #include "storage/header_blob.h"
 #include "storage/helpers.h"
 #include "storage/step_worker.h"
@@ -74,7 +75,9 @@ static int push_version(struct upload_complete *const complete, struct db *const
 	};
 	memcpy(version->etag, verdict->etag, sizeof(version->etag));
 	random_bytes(version->id, VERSION_ID_BYTES);
-	return version_push(db, bucket->versioning, under, version, err);
+	if (version_push(db, bucket->versioning, under, version, err) != 0)
+		return -1;
+	return derive_waiting_note(complete->call.store, db, version->sequence, version->key, version->size, err);
 }
 
 static int remember(struct upload_complete *const complete, struct db *const db, const enum bucket_versioning versioning,

@@ -14,6 +14,7 @@ struct store_fixture {
 	struct clock_fake clock;
 	struct arena *arena;
 	const struct file_ops *files; /* NULL: the real ones */
+	bool derives;                 /* the derive worker runs */
 };
 void store_fixture_open(struct store_fixture *fixture);
 void store_fixture_reopen(struct store_fixture *fixture);

@@ -31,6 +31,9 @@ Suite *test_object_delete_suite(void);
 Suite *test_object_copy_suite(void);
 Suite *test_scratch_suite(void);
 Suite *test_derived_suite(void);
+Suite *test_derived_recipe_suite(void);
+Suite *test_derive_series_suite(void);
+Suite *test_derive_worker_suite(void);
 Suite *test_part_map_suite(void);
 Suite *test_upload_suite(void);
 Suite *test_upload_kill_suite(void);
@@ -89,6 +92,9 @@ unit_suite_fn *const unit_suites[] = {
 	test_object_copy_suite,
 	test_scratch_suite,
 	test_derived_suite,
+	test_derived_recipe_suite,
+	test_derive_series_suite,
+	test_derive_worker_suite,
 	test_part_map_suite,
 	test_upload_suite,
 	test_upload_kill_suite,
