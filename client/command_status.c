@@ -105,26 +105,29 @@ static void say_text(struct session *const session, const struct run_message *co
 		run->steps, bytes, saved, fleet);
 }
 
-static int show_run(struct session *const session, struct remote *const remote, const struct run_message *const run, struct error *const err)
+static int show_run(struct session *const session, struct remote *const remote, const struct run_message *const listed, struct error *const err)
 {
 	struct run_name name;
 	struct facts facts = {0};
+	struct run_message run;
 	struct buffer text;
 	buffer_init(&text, 1024);
-	buffer_add_span(&text, run->bucket);
+	buffer_add_span(&text, listed->bucket);
 	buffer_add_byte(&text, '/');
-	buffer_add_span(&text, run->run);
-	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	buffer_add_span(&text, listed->run);
+	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 	int result = run_name_init(&name, buffer_text(&text), err);
 	if (result == 0) {
-		result = read_head(remote, &name, run, arena, &facts, err);
+		result = remote_run_find(remote, &name, arena, &run, err); /* a list does not tell whether an anchor is due */
+		if (result == 0)
+			result = read_head(remote, &name, &run, arena, &facts, err);
 		if (result == 0)
 			result = read_fleet(remote, &name, &facts, err);
 		run_name_release(&name);
 	}
 	if (result == 0) {
-		say_json(session, run, &facts);
-		say_text(session, run, &facts);
+		say_json(session, &run, &facts);
+		say_text(session, &run, &facts);
 	}
 	arena_free(arena);
 	buffer_release(&text);

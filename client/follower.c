@@ -13,7 +13,10 @@
 #include "client/prefetch.h"
 #include "client/remote_run.h"
 
-enum { FOLD_WAIT_S = 10 }; /* a reader that is far behind gains more by a fold than it loses by waiting for it */
+enum {
+	FOLD_WAIT_S = 10,  /* a reader that is far behind gains more by a fold than it loses by waiting for it */
+	LOST_WAYS_MAX = 3
+};
 
 struct follower {
 	struct session *session;
@@ -262,9 +265,9 @@ static bool may_pass(const struct follower *const follower, const struct error *
 		return false;
 	if (is_not_there_yet(failure))
 		return !order->once || now_ms() < follower->deadline_ms;
-	/* A step that retention removed while we fetched it: the next path goes another way. */
-	if (failure->kind == ERROR_COLLECTED)
-		return !order->once && !order->has_step;
+	/* A step that retention removed, or a fold that went, while we fetched it: the next path goes another way. */
+	if (failure->kind == ERROR_COLLECTED || failure->kind == ERROR_NO_KEY)
+		return follower->pause.attempt < LOST_WAYS_MAX || (!order->once && !order->has_step);
 	return failure->kind == ERROR_UPSTREAM && !order->once;
 }
 

@@ -1,0 +1,199 @@
+"""The fleet as followers and people at the command line see it: reports, pins, settings, status, anchors that are due."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from tests.support.checkpoints import expand_small, sha256, write_safetensors
+from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
+
+USAGE, NOT_FOUND = 2, 5
+
+
+class FollowFleet(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
+        cls.checkpoints = expand_small(cls.folder, 8)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def setUp(self):
+        self.daemon = Daemon(tls=False)
+        self.daemon.start()
+        self.daemon.request('PUT', '/models')
+
+    def tearDown(self):
+        self.daemon.__exit__()
+
+    def command(self, *arguments, check=True):
+        done = self.daemon.client(*arguments, '--json', check=check)
+        return [json.loads(line) for line in done.stdout.splitlines()] if check else done
+
+    def publish(self, step, *more):
+        return self.command('publish', '--run', 'models/r', '--step', step, *more, self.checkpoints[step])[-1]
+
+    def into(self, name):
+        return os.path.join(self.daemon.scratch, name)
+
+    def follow(self, name, *more, check=True):
+        return self.daemon.client('follow', '--run', 'models/r', '--into', self.into(name), '--once', '--replica', name, '--json', *more, check=check)
+
+    def start(self, name, *more, endpoint=None):
+        environment = dict(os.environ, DELTABUCKET_ENDPOINT=endpoint or self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, HOME=self.daemon.scratch)
+        return subprocess.Popen([CLIENT, 'follow', '--run', 'models/r', '--into', self.into(name), '--replica', name, '--json', *more], env=environment,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def stop(self, *followers):
+        for follower in followers:
+            follower.send_signal(signal.SIGTERM)
+        for follower in followers:
+            self.assertEqual(follower.wait(timeout=30), 0)
+
+    def replica(self, name):
+        return next((entry for entry in self.command('replicas', 'models/r') if entry['id'] == name), None)
+
+    def wait_for(self, name, **facts):
+        limit = time.monotonic() + 30
+        while True:
+            found = self.replica(name)
+            if found and all(found.get(key) == value for key, value in facts.items()):
+                return found
+            self.assertLess(time.monotonic(), limit, (facts, found))
+            time.sleep(0.05)
+
+    def test_a_worker_is_seen_in_every_state(self):
+        self.publish(0)
+        go = self.into('go')
+        follower = self.start('worker', '--exec', f'[ $DELTABUCKET_STEP != 1 ] || exit 3; while [ ! -e {go} ]; do sleep 0.02; done')
+        self.wait_for('worker', state='staging', wanted=0)
+        open(go, 'w').close()
+        ready = self.wait_for('worker', state='ready', step=0)
+        self.assertEqual((ready['staleness']['steps'], ready['digest']), (0, self.command('steps', 'models/r')[0]['digest']))
+        self.publish(1)
+        failed = self.wait_for('worker', state='error')
+        self.assertIn('status 3', failed['error'])
+        self.assertEqual(failed['step'], 1)
+        self.publish(2)
+        self.wait_for('worker', state='ready', step=2)
+        self.stop(follower)
+        shown = self.daemon.client('replicas', 'models/r').stdout
+        self.assertRegex(shown, r'worker +ready +2 +0 \(0 s\)')
+
+    def test_a_worker_that_waits_is_idle(self):
+        self.command('runs', 'settings', 'models/r', check=False)
+        self.daemon.request('POST', '/v1/runs/models/r', '{}')
+        follower = self.start('worker')
+        self.wait_for('worker', state='idle')
+        self.publish(0)
+        self.wait_for('worker', state='ready', step=0)
+        self.stop(follower)
+
+    def test_a_part_is_shown(self):
+        self.publish(0)
+        self.follow('worker', '--rank', '1/4')
+        self.assertEqual(self.replica('worker')['tensors'], 'rank 1/4')
+
+    def test_reports_that_fail_hold_nothing_up(self):
+        """A key that may read and not report; a name that the server refuses is refused here already."""
+        self.publish(0)
+        self.assertEqual(self.follow('worker', '--replica', '../x', check=False).returncode, USAGE)
+        self.daemon.request('PUT', '/models?acl', headers={'x-amz-acl': 'public-read'})
+        done = self.daemon.client('follow', '--run', 'models/r', '--into', self.into('anonymous'), '--once', token='')
+        self.assertEqual(sha256(os.path.join(self.into('anonymous'), 'current', 'model.safetensors')), sha256(self.checkpoints[0]), done.stderr)
+
+    def test_a_worker_keeps_what_it_needs(self):
+        """Failure 11: retention passes a worker that is behind, and the worker still comes up by its delta."""
+        self.publish(0)
+        self.follow('slow')
+        self.command('runs', 'settings', 'models/r', 'keep_steps=1')
+        for step in range(1, 7):
+            self.publish(step)
+        self.assertEqual(self.replica('slow')['staleness']['steps'], 6)
+        line = json.loads(self.follow('slow').stdout.splitlines()[-1])
+        self.assertEqual((line['step'], line['from_anchor']), (6, False))
+        self.assertEqual(sha256(os.path.join(self.into('slow'), 'current', 'model.safetensors')), sha256(self.checkpoints[6]))
+
+    def test_pins(self):
+        for step in range(3):
+            self.publish(step)
+        self.command('pins', 'models/r', 'add', 'best', '0')
+        self.command('pins', 'models/r', 'add', 'short', '1', '--ttl', '3600')
+        pins = self.command('pins', 'models/r')
+        self.assertEqual([(pin['name'], pin['step'], pin['expires'] is None) for pin in pins], [('best', 0, True), ('short', 1, False)])
+        self.assertIn('best', self.daemon.client('pins', 'models/r').stdout)
+        self.command('pins', 'models/r', 'rm', 'best')
+        self.assertEqual([pin['name'] for pin in self.command('pins', 'models/r')], ['short'])
+        for arguments, code in ((['rm', 'best'], NOT_FOUND), (['add', 'x', '99'], NOT_FOUND), (['add', 'x', 'y'], USAGE), (['add', 'x'], USAGE), (['nonsense'], USAGE)):
+            self.assertEqual(self.command('pins', 'models/r', *arguments, check=False).returncode, code, arguments)
+
+    def test_settings(self):
+        self.publish(0)
+        self.assertEqual(self.command('runs', 'settings', 'models/r')[0]['lease_s'], 120)
+        changed = self.command('runs', 'settings', 'models/r', 'lease_s=30', 'verify=false')[0]
+        self.assertEqual((changed['lease_s'], changed['verify'], changed['keep_steps']), (30, False, 64))
+        for wrong in ('lease_s=1', 'nonsense=1', 'lease_s=soon'):
+            self.assertNotEqual(self.command('runs', 'settings', 'models/r', wrong, check=False).returncode, 0, wrong)
+        self.assertEqual(self.command('runs', 'settings', 'models/r', 'lease_s', check=False).returncode, USAGE)
+        self.assertEqual(self.command('runs', 'settings', 'models/r')[0], changed)
+        self.assertIn('lease_s = 30', self.daemon.client('runs', 'settings', 'models/r').stdout)
+
+    def test_status(self):
+        server, *runs = self.command('status')
+        self.assertEqual((server['event'], server['ready'], runs), ('server', True, []))
+        self.publish(0)
+        self.follow('worker')
+        for step in (1, 2, 3):
+            self.publish(step)
+        server, run = self.command('status')
+        self.assertEqual((run['bucket'], run['run'], run['head'], run['steps'], run['replicas'], run['lag_steps']), ('models', 'r', 3, 4, 1, 3))
+        self.assertGreater(run['saved_bytes'], 2 * run['full_bytes'])
+        self.assertIn(run['verified'], ('pending', 'ok'))
+        self.assertIn('1 replicas', self.daemon.client('status', 'models').stdout)
+        self.assertNotEqual(self.daemon.client('status', check=False, environment={'DELTABUCKET_ENDPOINT': 'http://127.0.0.1:1'}, timeout=120).returncode, 0)
+
+    def test_an_anchor_that_is_due_comes_with_the_next_publish(self):
+        """Failure 12: what a new reader must fetch grows too long; `publish` brings an anchor without being told."""
+        source = random.Random(3)
+        path = self.into('dense.safetensors')
+        forms, due = [], []
+        for step in range(4):
+            write_safetensors(path, {'w': ('BF16', [20_000], source.randbytes(40_000)), 'still': ('BF16', [20_000], bytes(40_000))})
+            said = self.command('publish', '--run', 'models/dense', '--step', step, path)[-1]
+            if step == 0:
+                self.command('runs', 'settings', 'models/dense', 'verify=false')  # so that the server makes none itself
+            forms.append((said['delta_bytes'] > 0, said['anchor_bytes'] > 0))
+            due.append(said['anchor_due'])
+        self.assertEqual((forms, due), ([(False, True), (True, False), (True, True), (True, False)], [False, True, False, True]))
+        self.assertTrue(self.command('status')[1]['anchor_due'])
+        never = self.command('publish', '--run', 'models/dense', '--anchor', 'never', path)[-1]
+        self.assertEqual(never['anchor_bytes'], 0)
+
+    def test_a_step_that_failed_its_proof_reaches_nobody(self):
+        self.publish(0)
+        self.publish(1)
+        manifest = json.loads(self.daemon.request('GET', '/v1/runs/models/r/steps/1').body)
+        run = json.loads(self.daemon.request('GET', '/v1/runs/models/r').body)
+        # A trainer whose step says one thing and whose delta says another.
+        bad = dict(manifest, step=2, epoch=run['epoch'], base={'step': 1, 'digest': manifest['digest']}, digest='xxh3-128:' + '1' * 32)
+        self.assertEqual(self.daemon.request('PUT', '/v1/runs/models/r/steps/2', json.dumps(bad)).status, 201)
+        limit = time.monotonic() + 30
+        while self.command('steps', 'models/r')[-1].get('verified') == 'pending':
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.05)
+        failed = self.command('steps', 'models/r')[-1]
+        self.assertEqual(failed['verified'], 'failed')
+        self.assertIn('FAILED: ' + failed['verify_error'], self.daemon.client('steps', 'models/r').stdout)
+        self.assertTrue(self.command('status')[1]['anchor_due'])
+        self.assertEqual(json.loads(self.follow('worker').stdout.splitlines()[-1])['step'], 1)
+
+
+if __name__ == '__main__':
+    unittest.main()
