@@ -39,6 +39,19 @@ bool adopt_layout_version(const struct span name, uint64_t *const out_version)
 	return starts_with(name, version_word) && read_number(behind(name, strlen(version_word)), out_version);
 }
 
+bool adopt_layout_number(const struct span identity, uint64_t *const out_number)
+{
+	static const char *const words[] = {"step_", version_word};
+	size_t start = identity.len;
+	while (start > 0 && identity.data[start - 1] != '/')
+		start--;
+	const struct span name = behind(identity, start);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (starts_with(name, words[i]))
+			return read_number(behind(name, strlen(words[i])), out_number);
+	return false;
+}
+
 /* anchors/step_000001.safetensors, deltas/step_000002.safetensors: one object each. */
 static bool match_trl(const struct span key, const struct span rest, struct adopt_mark *const out)
 {

@@ -19,6 +19,8 @@ struct adopt_mark {
 bool adopt_layout_match(enum adopt_convention convention, struct span prefix, struct span key, struct adopt_mark *out);
 /* Reads "weight_v%06d", or what stands before it and a slash in a pointer: false when it is not so. `out_version` gets the number. */
 bool adopt_layout_version(struct span name, uint64_t *out_version);
+/* The number at the end of an identity of such conventions: "step_000007", "run/weight_v000007". */
+bool adopt_layout_number(struct span identity, uint64_t *out_number);
 /* The content of a pointer: the run id and the version's name. White space at its end is passed over. */
 bool adopt_layout_pointer(struct span content, struct span *out_run_id, uint64_t *out_version);
 

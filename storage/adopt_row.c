@@ -18,6 +18,9 @@ static const char SQL_ADOPT_ORPHANS[] =
 	" AND run = (SELECT run FROM adoptions WHERE id = ?1)";
 static const char SQL_ADOPT_FORGET[] = "DELETE FROM adoptions WHERE run = ?1 AND step = ?2";
 static const char SQL_ADOPT_FORGET_RUN[] = "DELETE FROM adoptions WHERE run = ?1";
+static const char SQL_ADOPT_REMOVE[] = "DELETE FROM adoptions WHERE id = ?1";
+static const char SQL_ADOPT_BUCKET[] =
+	"SELECT buckets.id, buckets.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1 AND runs.name IS NOT NULL";
 #undef COLUMNS
 
 int adopt_row_note(struct db *const db, const struct adoption *const adoption, const int64_t now_ms, struct error *const err)
@@ -160,11 +163,37 @@ int adopt_row_forget_step(struct db *const db, const int64_t run, const uint64_t
 	return db_execute(statement, err);
 }
 
+static int execute(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	return db_execute(statement, err);
+}
+
+int adopt_row_remove(struct db *const db, const int64_t id, struct error *const err)
+{
+	return execute(db, SQL_ADOPT_REMOVE, id, err);
+}
+
 int adopt_row_forget_run(struct db *const db, const int64_t run, struct error *const err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_FORGET_RUN, err);
+	return execute(db, SQL_ADOPT_FORGET_RUN, run, err);
+}
+
+int adopt_row_find_bucket(struct db *const db, const int64_t run, struct arena *const arena, int64_t *const out_bucket,
+	struct span *const out_name, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_BUCKET, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, run);
-	return db_execute(statement, err);
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		*out_bucket = db_column_i64(statement, 0);
+		*out_name = arena_copy(arena, db_column_blob(statement, 1));
+	}
+	db_reset(statement);
+	return got == 0 ? error_set(err, ERROR_NO_RUN, "The run has ended.") : got == 1 ? 0 : -1;
 }

@@ -35,9 +35,14 @@ int adopt_row_find_last(struct db *db, int64_t run, struct arena *arena, struct 
 /* The first that waits, above `after`. */
 int adopt_row_find_waiting(struct db *db, int64_t after, int64_t *out_id, int64_t *out_run, struct error *err);
 
+/* Where the run is: no_run when it has ended. */
+int adopt_row_find_bucket(struct db *db, int64_t run, struct arena *arena, int64_t *out_bucket, struct span *out_name, struct error *err);
+
 int adopt_row_set_published(struct db *db, int64_t id, uint64_t step, struct error *err);
 /* Those of the run that wait behind it fail too when they name a base: it is not there. */
 int adopt_row_set_failed(struct db *db, int64_t id, struct span error, struct error *err);
+/* A pointer that was followed. */
+int adopt_row_remove(struct db *db, int64_t id, struct error *err);
 /* The step was collected. */
 int adopt_row_forget_step(struct db *db, int64_t run, uint64_t step, struct error *err);
 int adopt_row_forget_run(struct db *db, int64_t run, struct error *err);

@@ -35,6 +35,7 @@ struct run_change {
 	struct run_open_params open;
 	struct span settings;    /* JSON, what to change */
 	const struct hot_load_params *hot_load; /* in the arena */
+	int64_t adoption;        /* row of `adoptions` that publishing settles; 0: none */
 	uint64_t collect_step;
 	struct span name;        /* of a replica or pin */
 	int64_t run_id;          /* of saving a replica and of ending a run */
@@ -51,6 +52,10 @@ struct run_change {
 struct run_change *run_change_new(struct store *store, struct span bucket, struct span run, void (*done)(void *owner), void *owner);
 /* Queues it with this apply; when the texts did not fit, it fails in its turn. */
 void run_change_submit(struct run_change *change, int (*apply)(struct change *change, struct db *db, struct error *err));
+
+/* Publishes what a foreign publish has become, and settles it in the same change. Blocking: for background work. */
+int run_publish_adopted(struct store *store, struct span bucket, struct span run, const struct step_message *step, int64_t adoption,
+	struct error *err);
 
 /* A deep copy; false when the arena ran out. */
 bool step_copy(const struct step_message *step, struct arena *arena, struct step_message *out);

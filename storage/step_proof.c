@@ -5,8 +5,7 @@
 #include "storage/committer.h"
 #include "storage/store_internal.h"
 
-/* What is wrong with the step itself, or with one that it is built on. All else is the server's trouble, and may pass. */
-static bool is_verdict(const enum error_kind kind)
+bool step_proof_is_verdict(const enum error_kind kind)
 {
 	static const enum error_kind kinds[] = {ERROR_INVALID, ERROR_CORRUPT, ERROR_UNSUPPORTED, ERROR_TOO_LARGE, ERROR_RANGE, ERROR_NOT_FOUND,
 		ERROR_SCHEMA_MISMATCH, ERROR_INCOMPLETE_ANCHOR, ERROR_DIGEST_MISMATCH, ERROR_WRONG_BASE, ERROR_NOT_READY, ERROR_STEP_FAILED};
@@ -20,7 +19,7 @@ static int prove_form(struct step_work *const work, const struct step_job *const
 {
 	struct step_digests digests = {.tensors = NULL};
 	struct step_source *const source = step_source_open(work->store, work, job->run, job->step, via, err);
-	int result = source == NULL ? -1 : step_digests_find(source, work->threads, &digests, err);
+	int result = source == NULL ? -1 : step_digests_find(step_source_tensors(source), step_source_files(source), work->threads, &digests, err);
 	if (result == 0) {
 		metrics_add(store_metrics(work->store), METRIC_STEP_BYTES_PROVEN, (int64_t)schema_bytes(step_source_chain(source)->schema));
 		result = step_digests_check(source, &digests, err);
@@ -128,7 +127,7 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 		return found;
 	if (prove(work, job, &row, &failure) == 0)
 		return settle(work, job, NULL, err);
-	if (is_verdict(failure.kind))
+	if (step_proof_is_verdict(failure.kind))
 		return settle(work, job, &failure, err);
 	*err = failure;
 	return look(work, job, &row, &failure) == 0 ? 0 : -1; /* removed while it was read */

@@ -7,7 +7,8 @@
 #include "weights/parallel.h"
 
 struct walk {
-	struct step_source *source;
+	struct tensor_source *tensors;
+	const struct model_files *files;
 	struct step_digests *out;
 	struct tensor_cursor **cursors; /* per worker */
 };
@@ -17,7 +18,7 @@ static int walk_tensor(struct walk *const walk, const unsigned worker, const siz
 {
 	struct span block;
 	int got;
-	if (tensor_source_move(step_source_tensors(walk->source), &walk->cursors[worker], tensor, 0, err) != 0)
+	if (tensor_source_move(walk->tensors, &walk->cursors[worker], tensor, 0, err) != 0)
 		return -1;
 	xxh3_stream_reset(stream);
 	while ((got = tensor_cursor_next(walk->cursors[worker], &block, err)) == 1) {
@@ -31,7 +32,7 @@ static int walk_tensor(struct walk *const walk, const unsigned worker, const siz
 static int walk_shard(struct walk *const walk, const struct model_file *const file, const unsigned worker,
 	struct xxh3_stream *const file_stream, struct error *const err)
 {
-	const struct schema *const schema = step_source_chain(walk->source)->schema;
+	const struct schema *const schema = walk->tensors->schema;
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	int result = 0;
 	xxh3_stream_add(file_stream, span_of(file->length, sizeof(file->length)));
@@ -48,7 +49,7 @@ static int walk_shard(struct walk *const walk, const struct model_file *const fi
 static int walk_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
 {
 	struct walk *const walk = state;
-	const struct model_file *const file = &step_source_files(walk->source)->files[item];
+	const struct model_file *const file = &walk->files->files[item];
 	walk->out->files[item] = file->digest;
 	if (!file->is_shard)
 		return 0;
@@ -59,12 +60,12 @@ static int walk_file(void *const state, const size_t item, const unsigned worker
 	return result;
 }
 
-int step_digests_find(struct step_source *const source, const unsigned threads, struct step_digests *const out, struct error *const err)
+int step_digests_find(struct tensor_source *const tensors, const struct model_files *const files, const unsigned threads,
+	struct step_digests *const out, struct error *const err)
 {
-	const struct model_files *const files = step_source_files(source);
-	const struct schema *const schema = step_source_chain(source)->schema;
+	const struct schema *const schema = tensors->schema;
 	const unsigned workers = parallel_workers(threads, files->count);
-	struct walk walk = {.source = source, .out = out, .cursors = memory_new_array(workers, sizeof(*walk.cursors))};
+	struct walk walk = {.tensors = tensors, .files = files, .out = out, .cursors = memory_new_array(workers, sizeof(*walk.cursors))};
 	out->tensors = memory_new_array(schema_count(schema) + 1, sizeof(*out->tensors));
 	out->files = memory_new_array(files->count + 1, sizeof(*out->files));
 	int result = model_files_check(files, schema, err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/encode.h"
+#include "storage/adopt_row.h"
 #include "storage/fold_row.h"
 #include "storage/object_internal.h"
 #include "storage/run_internal.h"
@@ -257,17 +258,25 @@ static int apply_publish(struct change *const base, struct db *const db, struct 
 	run_row_message(&run, change->bucket, change->run, &change->message);
 	if (run_row_update(db, &run, err) != 0)
 		return -1;
+	if (change->adoption != 0 && adopt_row_set_published(db, change->adoption, step->step, err) != 0)
+		return -1;
 	return step_anchor_due(db, &run, &change->message.anchor_due, err);
+}
+
+static void tell_readers(struct run_change *const change)
+{
+	if (!change->already) {
+		metrics_add(store_metrics(change->store), METRIC_STEPS_PUBLISHED, 1);
+		step_watch_published(store_step_watch(change->store), change->bucket, change->run); /* invariant 2 */
+		step_worker_kick(store_step_worker(change->store));
+	}
 }
 
 static void published(struct change *const base)
 {
 	struct run_change *const change = (struct run_change *)base;
-	if (!base->failed && !change->already) {
-		metrics_add(store_metrics(change->store), METRIC_STEPS_PUBLISHED, 1);
-		step_watch_published(store_step_watch(change->store), change->bucket, change->run); /* invariant 2 */
-		step_worker_kick(store_step_worker(change->store));
-	}
+	if (!base->failed)
+		tell_readers(change);
 	change->done(change->owner);
 }
 
@@ -290,4 +299,21 @@ struct run_change *run_publish_start(struct store *const store, const struct spa
 	change->job.run = read_ahead;
 	helpers_submit(store_helpers(store), store_publish_lane(store, xxh3_64(change->run)), &change->job);
 	return change;
+}
+
+int run_publish_adopted(struct store *const store, const struct span bucket, const struct span run, const struct step_message *const step,
+	const int64_t adoption, struct error *const err)
+{
+	struct run_change *const change = run_change_new(store, bucket, run, NULL, NULL);
+	int result = step_copy(step, change->arena, &change->step) ? 0 : error_set(err, ERROR_TOO_LARGE, "The step is too large.");
+	change->adoption = adoption;
+	if (result == 0) {
+		step_check_run(store, change->bucket, change->run, &change->step, &change->check);
+		change->change.apply = apply_publish;
+		result = committer_run(store_committer(store), &change->change, err);
+	}
+	if (result == 0)
+		tell_readers(change);
+	run_change_free(change);
+	return result;
 }
