@@ -11,12 +11,14 @@ int command_fold(struct session *const session, struct error *const err)
 		.threads = (unsigned)options->threads.value,
 		.out = options->arguments[options->argument_count - 1],
 	};
+	params.has_step = options->step.given;
+	params.step = options->step.value;
 	struct delta_stats stats;
 	enum delta_format format;
 	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 || delta_output_checksum(session, &params.checksum, err) != 0)
 		return -1;
-	if (options->base == NULL && options->to != NULL)
-		return session_usage(session, err, "--to needs --base: without one the fold is of the deltas' own format");
+	if (options->base == NULL && (options->to != NULL || options->step.given))
+		return session_usage(session, err, "--to and --step need --base: without one the fold is as the deltas are");
 	if (fold_files(options->base, &params, &stats, &format, err) != 0)
 		return -1;
 	delta_output_say(session, params.out, &stats, format);

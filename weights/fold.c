@@ -3,14 +3,21 @@
 #include "weights/delta_stack.h"
 #include "weights/fold_plain.h"
 
-/* The steps that the fold leads from and to, as the deltas say. */
-static void take_steps(const struct delta_stack *const stack, struct delta_encode_params *const encode)
+/* The steps that the fold leads from and to, as the deltas or the caller say; renumbered, it spans as many steps as before. */
+static void take_steps(const struct fold_params *const params, const struct delta_stack *const stack, struct delta_encode_params *const encode)
 {
 	const struct delta_metadata *const first = delta_reader_metadata(delta_stack_reader(stack, 1));
 	const struct delta_metadata *const last = delta_reader_metadata(delta_stack_reader(stack, delta_stack_levels(stack) - 1));
 	encode->model_version = last->has_step ? last->step : 0;
 	encode->has_base_step = first->has_base_step;
 	encode->base_step = first->base_step;
+	if (!params->has_step)
+		return;
+	const bool is_known = first->has_base_step && last->has_step && last->step >= first->base_step;
+	const uint64_t span = is_known ? last->step - first->base_step : params->count;
+	encode->model_version = params->step;
+	encode->has_base_step = true;
+	encode->base_step = params->step >= span ? params->step - span : 0;
 }
 
 static int encode_ends(const struct fold_params *const params, const struct delta_stack *const stack, struct delta_stats *const out_stats,
@@ -26,7 +33,7 @@ static int encode_ends(const struct fold_params *const params, const struct delt
 		.expected_base = delta_stack_digest(stack, 0, &base_digest) ? &base_digest : NULL,
 		.expected_next = delta_stack_digest(stack, top, &next_digest) ? &next_digest : NULL,
 	};
-	take_steps(stack, &encode);
+	take_steps(params, stack, &encode);
 	return delta_encode(&encode, out_stats, err);
 }
 

@@ -14,6 +14,8 @@ struct fold_params {
 	size_t count;              /* at least 1 */
 	enum delta_format format;  /* with a base; without one the inputs' */
 	enum delta_checksum checksum;
+	bool has_step;             /* otherwise as the deltas say; a full checkpoint in a delta's place does not */
+	uint64_t step;             /* of the result; with a base only */
 	unsigned threads;
 	const char *out;
 	const struct file_ops *files;

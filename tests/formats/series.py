@@ -8,9 +8,9 @@ from tests.formats.container import read, rewrite
 from tests.support.checkpoints import sha256
 from tests.support.daemon import CLIENT, DATA
 
-# The series to walk, and how far: $DELTABUCKET_SERIES is walked to its end.
+# The series to walk, and how far: to its end with $DELTABUCKET_TORTURE or when $DELTABUCKET_SERIES names one.
 FOLDER = os.environ.get('DELTABUCKET_SERIES', os.path.join(DATA, 'small'))
-STEPS = 1000 if 'DELTABUCKET_SERIES' in os.environ else 3
+STEPS = 1000 if os.environ.get('DELTABUCKET_TORTURE') or 'DELTABUCKET_SERIES' in os.environ else 3
 
 
 def known_sums(source):

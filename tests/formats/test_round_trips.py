@@ -1,5 +1,5 @@
 """Every format to every format over real checkpoints: after each change of format the delta still makes the same file of the same base, by our own reader
-(SHA-256 of the whole file) and by the independent ones. $DELTABUCKET_SERIES names a longer series.
+(SHA-256 of the whole file) and by the independent ones. DELTABUCKET_TORTURE=1 walks all steps, $DELTABUCKET_SERIES another series.
 """
 import os
 import shutil
@@ -79,13 +79,22 @@ class RoundTrips(unittest.TestCase):
             for form in walk[1:]:
                 with self.subTest(step=number, form=form):
                     following = self.path('following')
-                    run('transcode', '--base', before[1], '--to', form, held, following)
+                    run('transcode', '--base', before[1], '--to', form, '--step', number, held, following)
                     self.remove(held)
                     os.rename(following, held)
                     self.assert_makes(form, held, number, before, after)
             self.remove(held)
             os.remove(before[1])
             before = after
+
+    def test_the_step_goes_along(self):
+        """A delta that says its step keeps it in another format; a full checkpoint says none."""
+        (_, base, tensors, _), (_, following, wanted, _) = series.walk(self.folder, steps=1)
+        for form in FORMATS[:-1]:
+            with self.subTest(form=form):
+                run('diff', '--format', form, '--step', 7, base, following, self.path(form))
+                run('transcode', '--base', base, '--to', 'slime-xor', self.path(form), self.path(form + '-xor'))
+                self.assertTrue(container.same(slime.apply(self.path(form + '-xor'), tensors, 7)[1], wanted))
 
     def folders(self, count):
         """The series as sharded folders; the config changes with each step, one file comes and goes, the second has other shards."""

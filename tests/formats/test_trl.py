@@ -101,7 +101,7 @@ class Made(Case):
                 self.exchange(form, self.tensors(), self.tensors())
 
     def test_an_anchor_is_a_checkpoint(self):
-        """Anchors are full: they serve as base, and are refused where a delta belongs."""
+        """Anchors are full: they serve as base."""
         trl.write_anchor(self.path('anchor'), self.tensors())
         trl.write_delta('trl-gap', self.path('delta'), self.tensors(), self.tensors(narrow=[3]))
         run('apply', self.path('anchor'), self.path('delta'), self.path('out'))

@@ -2,7 +2,9 @@
 
 v1 has `NAME.indices` and `NAME.values`; v2 and v3 have `NAME.idx` and `NAME.val`, positions raw or as gaps. Nothing in it tells base or result.
 """
+import glob
 import json
+import os
 
 import numpy
 
@@ -85,7 +87,19 @@ def names_of(path, form, tensors, metadata):
 
 
 def apply(path, base):
-    """(form, the base's tensors with the delta at `path` written over them)."""
+    """(form, the base's tensors with the delta at `path` written over them). A folder of ours holds one file, or one for each shard."""
+    if not os.path.isdir(path):
+        form, result, changed, total = apply_file(path, base)
+    else:
+        result, changed = base, 0
+        for file in sorted(glob.glob(os.path.join(path, '*.safetensors'))):
+            form, result, some, total = apply_file(file, result)
+            changed += some
+    require(total == changed, path, 'counts', total, 'changes and has', changed)
+    return form, result
+
+
+def apply_file(path, base):
     tensors, metadata = read(path)
     form = form_of(path, tensors, metadata)
     index, values = SUFFIXES[form]
@@ -102,5 +116,4 @@ def apply(path, base):
         data.view('<u2')[positions] = new.data.view('<u2')
         result[name] = base[name]._replace(data=data)
         changed += positions.size
-    require(int(metadata['total_changed_elements']) == changed, path, 'counts other changes than it has')
-    return form, result
+    return form, result, changed, int(metadata['total_changed_elements'])
