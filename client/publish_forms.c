@@ -77,24 +77,90 @@ static int make_delta(struct publisher *const publisher, const struct snapshot *
 	return result;
 }
 
+static struct span own_key(const struct publisher *const publisher, const enum step_form_kind kind, const char *const name)
+{
+	struct buffer key;
+	buffer_init(&key, 8192);
+	buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run, publisher->state.pending.step, step_form_kind_name(kind), name);
+	const struct span copy = span_text(memory_copy_text(buffer_text(&key)));
+	buffer_release(&key);
+	return copy;
+}
+
 static int add_objects(struct publish_form *const form, const struct publisher *const publisher, const enum step_form_kind kind,
 	struct error *const err)
 {
 	form->objects = memory_new_array(form->files.count + 1, sizeof *form->objects);
+	form->referred = memory_new_array(form->files.count + 1, sizeof *form->referred);
 	for (size_t i = 0; i < form->files.count; i++) {
 		const struct folder_file *const file = &form->files.files[i];
-		struct buffer key;
-		buffer_init(&key, 8192);
-		buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", publisher->run.run, publisher->state.pending.step,
-			step_form_kind_name(kind), file->name);
-		const struct span copy = span_text(memory_copy_text(buffer_text(&key)));
-		buffer_release(&key);
-		form->objects[i] = (struct step_object){.name = span_text(file->name), .key = copy, .size = file->size};
+		form->objects[i] = (struct step_object){.name = span_text(file->name), .key = own_key(publisher, kind, file->name), .size = file->size};
 		form->bytes += file->size;
 		if (transfer_file_digest(file->path, &form->objects[i].digest, err) != 0)
 			return -1;
 	}
 	return 0;
+}
+
+static struct span copy_span(const struct span text)
+{
+	uint8_t *const copy = memory_new(text.len + 1);
+	if (text.len > 0)
+		memcpy(copy, text.data, text.len);
+	return span_of(copy, text.len);
+}
+
+static void set_place(struct step_object *const object, const struct span key, const struct span version)
+{
+	free((uint8_t *)object->key.data);
+	free((uint8_t *)object->version.data);
+	object->key = key;
+	object->version = version;
+}
+
+static void refer_to(struct publish_form *const form, const struct step_form *const earlier)
+{
+	for (size_t i = 0; i < form->files.count; i++) {
+		struct step_object *const object = &form->objects[i];
+		for (size_t k = 0; k < earlier->object_count && !form->referred[i]; k++) {
+			const struct step_object *const other = &earlier->objects[k];
+			if (!span_equal(object->name, other->name) || object->size != other->size || !digest128_equal(&object->digest, &other->digest))
+				continue;
+			set_place(object, copy_span(other->key), copy_span(other->version));
+			form->referred[i] = true;
+		}
+	}
+}
+
+/* The tokenizer of a model is often larger than a delta and hardly ever changes: an anchor names the object of the anchor before. A hint: whatever
+ * goes wrong, the file is sent. */
+static void refer_to_last_anchor(struct publish_form *const anchor, const struct publisher *const publisher)
+{
+	const struct publish_state *const state = &publisher->state;
+	struct error ignored = {0};
+	struct step_message step;
+	if (!state->has_anchor)
+		return;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	if (remote_run_step(publisher->remote, &publisher->run, state->anchor_step, arena, &step, &ignored) == 0) {
+		const struct step_form *const form = step_message_form(&step, STEP_ANCHOR);
+		if (form != NULL)
+			refer_to(anchor, form);
+	}
+	arena_free(arena);
+}
+
+void publish_forms_own(struct publish_forms *const forms, const struct publisher *const publisher)
+{
+	for (size_t kind = 0; kind < STEP_FORMS_MAX; kind++) {
+		struct publish_form *const form = &forms->form[kind];
+		for (size_t i = 0; i < form->files.count && form->referred != NULL; i++) {
+			if (!form->referred[i])
+				continue;
+			set_place(&form->objects[i], own_key(publisher, (enum step_form_kind)kind, form->files.files[i].name), (struct span){0});
+			form->referred[i] = false;
+		}
+	}
 }
 
 static int read_form(struct publish_form *const form, const struct publisher *const publisher, const enum step_form_kind kind,
@@ -113,8 +179,9 @@ static int read_form(struct publish_form *const form, const struct publisher *co
 static void form_release(struct publish_form *const form)
 {
 	for (size_t i = 0; i < form->files.count && form->objects != NULL; i++)
-		free((uint8_t *)form->objects[i].key.data);
+		set_place(&form->objects[i], (struct span){0}, (struct span){0});
 	free(form->objects);
+	free(form->referred);
 	folder_files_release(&form->files);
 	*form = (struct publish_form){0};
 }
@@ -137,6 +204,8 @@ int publish_forms_make(struct publish_forms *const forms, struct publisher *cons
 	const bool wants_anchor = anchor_policy_wants(&order->anchor, state->pending.step, publisher->anchor_due);
 	if ((wants_anchor || !delta->wanted) && read_form(anchor, publisher, STEP_ANCHOR, "checkpoint", "full", err) != 0)
 		return -1;
+	if (anchor->wanted)
+		refer_to_last_anchor(anchor, publisher);
 	publisher->outcome.delta_bytes = delta->bytes;
 	publisher->outcome.anchor_bytes = anchor->bytes;
 	return 0;
@@ -169,7 +238,7 @@ static void add_uploads(struct sending *const sending, const struct publish_form
 	const struct publisher *const publisher = sending->publisher;
 	for (size_t i = 0; i < form->files.count; i++) {
 		char *const target = remote_object_target(span_text(publisher->run.bucket), form->objects[i].key);
-		if (was_sent(sent, target)) {
+		if (form->referred[i] || was_sent(sent, target)) {
 			free(target);
 			continue;
 		}

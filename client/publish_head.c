@@ -139,6 +139,7 @@ static int fetch_baseline(struct publisher *const publisher, const struct publis
 static int start_anew(struct publisher *const publisher, struct error *const err)
 {
 	publisher->state.has_committed = false;
+	publisher->state.has_anchor = false;
 	return publish_state_drop_pending(&publisher->state, err);
 }
 
@@ -181,7 +182,7 @@ int publish_head_settle(struct publisher *const publisher, struct error *const e
 		return 0;
 	if (state->has_pending && mark_equal(&head, &state->pending)) {
 		publisher->adopted = true;
-		return publish_state_commit(state, err);
+		return publish_state_commit(state, step_message_form(&step, STEP_ANCHOR) != NULL, err);
 	}
 	/* Without a baseline, but with the current epoch: an earlier call was killed while it fetched. */
 	return opens || !state->has_committed ? fetch_baseline(publisher, &head, err) : refuse_head(publisher, &run, err);

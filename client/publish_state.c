@@ -73,6 +73,7 @@ static bool read_facts(struct publish_state *const state, const struct json_node
 {
 	const struct json_node *const epoch = json_node_member(root, "epoch");
 	state->has_epoch = epoch != NULL && !json_node_is_null(epoch);
+	state->has_anchor = json_node_u64(json_node_member(root, "anchor_step"), &state->anchor_step);
 	return (!state->has_epoch || json_node_u64(epoch, &state->epoch)) &&
 		read_optional_mark(json_node_member(root, "committed"), &state->has_committed, &state->committed) &&
 		read_optional_mark(json_node_member(root, "pending"), &state->has_pending, &state->pending);
@@ -180,6 +181,8 @@ static void print_state(const struct publish_state *const state, struct buffer *
 		json_writer_u64(&writer, "epoch", state->epoch);
 	print_mark(&writer, "committed", state->has_committed, &state->committed);
 	print_mark(&writer, "pending", state->has_pending, &state->pending);
+	if (state->has_anchor)
+		json_writer_u64(&writer, "anchor_step", state->anchor_step);
 	json_writer_end(&writer, '}');
 	buffer_add_byte(out, '\n');
 }
@@ -252,13 +255,17 @@ void publish_state_close(struct publish_state *const state)
 	*state = (struct publish_state){.lock_fd = -1};
 }
 
-int publish_state_commit(struct publish_state *const state, struct error *const err)
+int publish_state_commit(struct publish_state *const state, const bool with_anchor, struct error *const err)
 {
 	ASSERT(state->has_pending);
 	static const char *const PENDING_ONLY[] = {"delta", "sent"};
 	state->committed = state->pending;
 	state->has_committed = true;
 	state->has_pending = false;
+	if (with_anchor) {
+		state->has_anchor = true;
+		state->anchor_step = state->committed.step;
+	}
 	if (publish_state_save(state, err) != 0)
 		return -1;
 	int result = 0;

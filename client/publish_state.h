@@ -1,6 +1,6 @@
 /* What a publisher remembers of one run between two publishes, in a folder of its own:
  *
- *   state.json        endpoint, run, epoch, the committed step, the pending one
+ *   state.json        endpoint, run, epoch, the committed step, the pending one, the last one with an anchor
  *   step-NNNNNN/      of the committed and the pending step only:
  *       checkpoint/   a copy of the checkpoint (reflink where the file system can)
  *       delta/        pending only: the delta against the committed step
@@ -32,6 +32,8 @@ struct publish_state {
 	struct publish_mark committed;
 	bool has_pending;
 	struct publish_mark pending;
+	bool has_anchor;          /* the last step that we know to have an anchor of a publisher's: */
+	uint64_t anchor_step;
 };
 
 /* The default folder: $XDG_STATE_HOME (or ~/.local/state)/deltabucket/<endpoint>/<bucket>/<run>, the endpoint percent-encoded. NULL with
@@ -46,7 +48,7 @@ void publish_state_close(struct publish_state *state); /* a zeroed one is fine *
 /* Writes state.json; then removes step folders that it does not name. */
 int publish_state_save(struct publish_state *state, struct error *err);
 /* The pending step is published: it becomes the baseline. Saves. */
-int publish_state_commit(struct publish_state *state, struct error *err);
+int publish_state_commit(struct publish_state *state, bool with_anchor, struct error *err);
 /* Forgets the pending step and its folder. Saves. */
 int publish_state_drop_pending(struct publish_state *state, struct error *err);
 

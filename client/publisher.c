@@ -147,14 +147,14 @@ static int explain_refusal(const struct publisher *const publisher, const struct
 	return error_wrap(err, "publishing step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
 }
 
-static int send_step(struct publisher *const publisher, const struct snapshot *const snapshot, const struct publish_forms *const forms,
+static int send_step(struct publisher *const publisher, const struct snapshot *const snapshot, struct publish_forms *const forms,
 	struct error *const err)
 {
 	struct step_message message;
 	struct remote_run_published answer;
 	struct error failure = {0};
-	fill_message(&message, publisher, snapshot, forms);
 	for (unsigned tries = 0; tries < 2; tries++) {
+		fill_message(&message, publisher, snapshot, forms);
 		if (publish_forms_send(forms, publisher, err) != 0)
 			return error_wrap(err, "uploading step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
 		if (remote_run_publish(publisher->remote, &publisher->run, &message, &answer, &failure) == 0) {
@@ -164,6 +164,7 @@ static int send_step(struct publisher *const publisher, const struct snapshot *c
 		}
 		if (!wants_upload_again(&failure) || publish_state_clear_sent(&publisher->state, err) != 0)
 			break;
+		publish_forms_own(forms, publisher);
 	}
 	return explain_refusal(publisher, &failure, err);
 }
@@ -183,7 +184,7 @@ static int publish_snapshot(struct publisher *const publisher, const struct snap
 	outcome->step = publisher->state.pending.step;
 	outcome->digest = snapshot->digest;
 	outcome->checkpoint_bytes = snapshot->bytes;
-	return publish_state_commit(&publisher->state, err);
+	return publish_state_commit(&publisher->state, outcome->anchor_bytes > 0, err);
 }
 
 static int publish_once(struct publisher *const publisher, struct error *const err)

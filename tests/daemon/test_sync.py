@@ -223,6 +223,21 @@ class Sync(unittest.TestCase):
                  for step in (json.loads(line) for line in self.daemon.client('steps', 'models/r', '--json').stdout.splitlines())}
         self.assertLess(max(sizes[1], sizes[3], sizes[6]), 20_000)  # what did not change is not sent again
         self.assertGreater(sizes[5], 100_000)
+        # An anchor names the files that the anchor before has already, whatever became of their keys.
+        self.publish(7, '--anchor', 'always', path=source)
+        before = self.received()
+        self.publish(8, '--anchor', 'always', path=source)
+        self.assertLess(self.received() - before, 60_000)
+        self.daemon.request('DELETE', '/models/r/steps/000007/anchor/tokenizer.json')
+        before = self.received()
+        self.publish(9, '--anchor', 'always', path=source)
+        self.assertLess(self.received() - before, 60_000)
+        self.follow(into=late + '-again')
+        self.assertEqual(self.tree(os.path.join(late + '-again', 'current')), self.tree(source))
+
+    def received(self):
+        metrics = self.daemon.request('GET', '/-/metrics').body.decode()
+        return next(int(float(line.split()[1])) for line in metrics.splitlines() if line.startswith('deltabucket_bytes_received '))
 
     def tree(self, folder):
         return {os.path.relpath(os.path.join(path, name), folder): sha256(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names}

@@ -85,9 +85,9 @@ START_TEST(everything_is_remembered)
 	state.has_epoch = true;
 	state.epoch = 12;
 	make_pending(&state, 4);
-	ck_assert_int_eq(publish_state_commit(&state, &err), 0);
+	ck_assert_int_eq(publish_state_commit(&state, true, &err), 0);
 	make_pending(&state, 5);
-	ck_assert_int_eq(publish_state_commit(&state, &err), 0);
+	ck_assert_int_eq(publish_state_commit(&state, false, &err), 0);
 	make_pending(&state, 6);
 	publish_state_close(&state);
 
@@ -100,6 +100,8 @@ START_TEST(everything_is_remembered)
 	ck_assert_mem_eq(&state.committed, &committed, sizeof committed);
 	ck_assert(state.has_pending);
 	ck_assert_mem_eq(&state.pending, &pending, sizeof pending);
+	ck_assert(state.has_anchor);
+	ck_assert_uint_eq(state.anchor_step, 4);
 	ck_assert(!has_step(&state, 4, ""));
 	ck_assert(has_step(&state, 5, "checkpoint/model.safetensors"));
 	ck_assert(has_step(&state, 6, "checkpoint/model.safetensors"));
@@ -122,7 +124,7 @@ START_TEST(committing_keeps_the_checkpoint_only)
 	ck_assert_int_eq(publish_state_read_sent(&state, &sent, &err), 0);
 	ck_assert_str_eq(buffer_text(&sent), "/b/one\n/b/two\n");
 	buffer_release(&sent);
-	ck_assert_int_eq(publish_state_commit(&state, &err), 0);
+	ck_assert_int_eq(publish_state_commit(&state, false, &err), 0);
 	ck_assert(!has_step(&state, 0, "delta"));
 	ck_assert(!has_step(&state, 0, "sent"));
 	ck_assert(has_step(&state, 0, "checkpoint/model.safetensors"));
@@ -136,7 +138,7 @@ START_TEST(dropping_the_pending_step_keeps_the_baseline)
 	struct error err = {0};
 	open_state(&state);
 	make_pending(&state, 0);
-	ck_assert_int_eq(publish_state_commit(&state, &err), 0);
+	ck_assert_int_eq(publish_state_commit(&state, false, &err), 0);
 	make_pending(&state, 1);
 	ck_assert_int_eq(publish_state_drop_pending(&state, &err), 0);
 	publish_state_close(&state);
