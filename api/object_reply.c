@@ -192,6 +192,10 @@ static bool look(struct exchange *const exchange, struct object_view *const view
 			return false;
 		if (exchange->method == METHOD_HEAD || serving->range.length == 0)
 			return true;
+		if (serving->object.sequence == 0 && params->make != NULL) {
+			*out_next = params->make(exchange);
+			return false;
+		}
 		serving->source = object_view_open(view, &serving->object, serving->range.first, serving->range.length, &err);
 		if (serving->source != NULL)
 			return true;

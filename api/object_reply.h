@@ -15,6 +15,8 @@ struct object_reply_params {
 	 * opened: then it is called again, so that a reader of a key that is being overwritten sees the old version or the new one, never
 	 * neither. Headers that it adds before it fails stay on the error. */
 	int (*find)(struct exchange *exchange, struct object_view *view, struct object *out, struct error *err);
+	/* The bytes of what was found (sequence 0) must be made first, and they are asked for: waits, or replies. NULL: there is no such thing. */
+	enum next (*make)(struct exchange *exchange);
 	/* Replies to a failed find; NULL: exchange_fail. */
 	enum next (*fail)(struct exchange *exchange, const struct error *err);
 	/* What of the version is asked for, once the conditions hold: 1 with *out set, 0 for what the Range header says, or -1. NULL: 0. */

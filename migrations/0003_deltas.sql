@@ -44,7 +44,7 @@ ALTER TABLE steps ADD COLUMN made_until_ms INTEGER;
 ALTER TABLE steps ADD COLUMN wants_made INTEGER;
 CREATE INDEX steps_pending ON steps (id) WHERE state = 0 AND verified = 0;
 CREATE INDEX steps_wanting ON steps (id) WHERE state = 0 AND wants_made = 1 AND made IS NULL;
-CREATE INDEX steps_made ON steps (id) WHERE state = 0 AND made IS NOT NULL;
+CREATE INDEX steps_made ON steps (run, step) WHERE state = 0 AND made IS NOT NULL;
 CREATE INDEX steps_whole ON steps (run, step) WHERE state = 0 AND (has_anchor = 1 OR made IS NOT NULL);
 
 -- Folds: deltas over several steps. kind: 0 skip (made after each publish), 1 direct (asked for). state: 0 wanted, 1 made, 2 refused (it cannot be

@@ -13,6 +13,7 @@
 #include "storage/object_internal.h"
 #include "storage/part.h"
 #include "storage/put_body.h"
+#include "storage/step_anchor.h"
 #include "storage/step_worker.h"
 
 enum { PUT_ARENA_BYTES = 128 * 1024, FAST_ETAG_HASH_BYTES = 16 };
@@ -110,6 +111,8 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (bucket.id != put->bucket_id)
 		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted while the upload was on its way.", (int)put->bucket.len,
 			(const char *)put->bucket.data);
+	if (step_anchor_guard(db, bucket.id, put->key, err) != 0)
+		return -1;
 	const int found = version_find_current(db, bucket.id, put->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;
 	if (found < 0 || object_conditions_check_current(&put->conditions, under, err) != 0 || put_body_record(&put->body, db, err) != 0)
@@ -150,12 +153,16 @@ static void ingest_has_room(void *const owner)
 		put->room(put->owner);
 }
 
-static int find_bucket(struct store *const store, const struct span name, struct bucket *const out, struct error *const err)
+/* A key that may not be written is refused before its bytes come. */
+static int find_bucket(struct store *const store, const struct span name, const struct span key, struct bucket *const out,
+	struct error *const err)
 {
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = bucket_row_settings(db, name, out, err);
+	int result = bucket_row_settings(db, name, out, err);
+	if (result == 0)
+		result = step_anchor_guard(db, out->id, key, err);
 	store_reader_give(store, db);
 	return result;
 }
@@ -181,7 +188,7 @@ static int copy_params(struct object_put *const put, const struct object_put_par
 struct object_put *object_put_open(struct store *const store, const struct object_put_params *const params, struct error *const err)
 {
 	struct bucket bucket;
-	if (object_facts_check(&params->facts, params->key, err) != 0 || find_bucket(store, params->bucket, &bucket, err) != 0)
+	if (object_facts_check(&params->facts, params->key, err) != 0 || find_bucket(store, params->bucket, params->key, &bucket, err) != 0)
 		return NULL;
 	struct object_put *const put = memory_new(sizeof(*put));
 	put->store = store;

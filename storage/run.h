@@ -28,6 +28,23 @@ int run_list_steps(struct store *store, struct span bucket, struct span run, uin
 /* The object of a step as published, by its name "anchor/model.safetensors" or "delta/delta.safetensors" (form kind, slash, name). */
 int run_find_object(struct store *store, struct span bucket, struct span run, uint64_t step, struct span name, struct arena *arena,
 	struct object *out, uint64_t *out_anchor, struct error *err);
+/* A file of any kept step's checkpoint, whether or not the step was published with an anchor: ETag "<digest in hex>-d". Where its bytes are not made
+ * yet, *out has sequence 0 and says what the manifest promises (not_ready when that does not tell); run_ask_anchor has them made. no_run, no_step,
+ * collected, step_failed, no_key. *out_anchor is set whenever the step is there. */
+struct run_anchor {
+	int64_t run;
+	int64_t id;
+	uint64_t step;
+};
+int run_find_anchor_file(struct store *store, struct span bucket, struct span run, uint64_t step, struct span file, struct arena *arena,
+	struct object *out, struct run_anchor *out_anchor, struct error *err);
+/* The same by key, "{run}/anchors/step_000005/model.safetensors". no_key also where there is no such run or step. */
+int run_find_anchor_key(struct store *store, struct span bucket, struct span key, struct arena *arena, struct object *out,
+	struct run_anchor *out_anchor, struct error *err);
+/* 0: it is being made, and when that has ended, well or not, step_watch wakes who waits for run_anchors_topic with an empty bucket. Else why it cannot
+ * be. */
+int run_ask_anchor(struct store *store, const struct run_anchor *anchor, struct error *err);
+struct span run_anchors_topic(void);
 /* The object of a fold, by the steps it leads from and to and its name. no_run, no_key. */
 int run_find_fold_object(struct store *store, struct span bucket, struct span run, uint64_t from, uint64_t to, struct span name,
 	struct arena *arena, struct object *out, struct error *err);

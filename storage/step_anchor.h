@@ -4,6 +4,7 @@
 #ifndef STORAGE_STEP_ANCHOR_H
 #define STORAGE_STEP_ANCHOR_H
 
+#include "storage/run.h"
 #include "storage/step_job.h"
 #include "storage/step_row.h"
 #include "storage/run.h"

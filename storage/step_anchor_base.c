@@ -5,7 +5,7 @@
 #include "storage/step_anchor_row.h"
 #include "storage/step_pin.h"
 
-enum { PINS_ARENA_BYTES = 16 * 1024 * 1024 };
+enum { PINS_ARENA_BYTES = 16 * 1024 * 1024, CHAIN_LINKS = 8 };
 
 /* The deepest of a published anchor's files: an upload may have become a derived version since. */
 static int find_depth(struct db *const db, const struct step_row *const row, unsigned *const out_depth, struct error *const err)
@@ -75,4 +75,35 @@ int step_anchor_base_find(struct db *const db, const int64_t run, const uint64_t
 		&& (!choice.has_root || is_near(&choice, &choice.node));
 	*out = takes_node ? choice.node : choice.root;
 	return takes_node || choice.has_root;
+}
+
+/* How many deltas lie between the step and the nearest one that is whole. */
+static int chain_links(struct db *const db, const int64_t run, const uint64_t step, uint64_t *const out, struct error *const err)
+{
+	struct db_statement *const scan = step_anchor_row_scan_whole(db, run, step, err);
+	struct step_row whole;
+	if (scan == NULL)
+		return -1;
+	const int got = db_step(scan, err);
+	if (got == 1)
+		step_row_read(scan, &whole);
+	db_reset(scan);
+	*out = got == 1 ? step - whole.step : 0;
+	return got < 0 ? -1 : 0;
+}
+
+int step_anchor_want_after(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+{
+	struct step_row newest;
+	struct step_row row;
+	uint64_t links = 0;
+	int found = step_row_good_at_or_below(db, run, step, &row, err);
+	if (found != 1 || row.verified != STEP_PROVEN || row.has_form[STEP_ANCHOR])
+		return found == 1 ? step_anchor_row_want_none_below(db, run, row.step, err) : found;
+	if (chain_links(db, run, row.step, &links, err) != 0)
+		return -1;
+	found = step_row_good_at_or_below(db, run, UINT64_MAX, &newest, err);
+	if (found != 1 || (newest.step != row.step && links < CHAIN_LINKS))
+		return found < 0 ? -1 : 0;
+	return step_anchor_row_want(db, row.id, true, err) != 0 ? -1 : step_anchor_row_want_none_below(db, run, row.step, err);
 }

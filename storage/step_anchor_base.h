@@ -15,4 +15,8 @@ struct step_anchor_base {
 /* 1; 0 when no kept step below can be one; -1. */
 int step_anchor_base_find(struct db *db, int64_t run, uint64_t step, struct step_anchor_base *out, struct error *err);
 
+/* Inside the change that says what became of a step's proof: of which step an anchor is wanted from now on. That is the newest good one, when it has none;
+ * and while many wait for their proof one of every few, so that none is proven over a long chain. */
+int step_anchor_want_after(struct db *db, int64_t run, uint64_t step, struct error *err);
+
 #endif

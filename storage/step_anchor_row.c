@@ -1,10 +1,13 @@
 #include "storage/step_anchor_row.h"
 
+#include "base/clock.h"
+
 static const char SQL_WANTED[] =
 	"SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND wants_made = 1 AND made IS NULL AND id > ?1 ORDER BY id LIMIT 1";
 static const char SQL_MADE[] = "SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND made IS NOT NULL AND id > ?1 ORDER BY id LIMIT 1";
 static const char SQL_WHOLE[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step < ?2 AND state = 0"
 	" AND (has_anchor = 1 OR made IS NOT NULL) AND verified IN (1, 3) ORDER BY step DESC";
+static const char SQL_MADE_BELOW[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step < ?2 AND state = 0 AND made IS NOT NULL";
 static const char SQL_WANT[] = "UPDATE steps SET wants_made = ?2 WHERE id = ?1";
 static const char SQL_WANT_NONE_BELOW[] = "UPDATE steps SET wants_made = NULL WHERE run = ?1 AND step < ?2 AND wants_made = 1";
 static const char SQL_SET_MADE[] = "UPDATE steps SET made = ?2, made_bytes = ?3, made_until_ms = ?4 WHERE id = ?1";
@@ -48,6 +51,11 @@ static struct db_statement *prepare_on(struct db *const db, const char *const sq
 	return statement;
 }
 
+struct db_statement *step_anchor_row_scan_made(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+{
+	return prepare_on(db, SQL_MADE_BELOW, run, step, err);
+}
+
 struct db_statement *step_anchor_row_scan_whole(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
 {
 	return prepare_on(db, SQL_WHOLE, run, step, err);
@@ -82,4 +90,10 @@ int step_anchor_row_set_made(struct db *const db, const struct step_row *const r
 		db_bind_i64(statement, 4, row->made_until_ms);
 	}
 	return db_execute(statement, err);
+}
+
+int64_t step_anchor_now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->wall_ms(clock);
 }

@@ -8,8 +8,13 @@
 int step_anchor_row_find_wanted(struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err);
 /* The first kept step with an id above `after` that has one. 1, 0, -1. */
 int step_anchor_row_find_made(struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err);
+/* Kept steps of the run below `step` that have one: db_step and step_row_read; db_reset. */
+struct db_statement *step_anchor_row_scan_made(struct db *db, int64_t run, uint64_t step, struct error *err);
 /* Kept steps below `step` that are whole in themselves and good, by anchor or made anchor, the nearest first: db_step and step_row_read; db_reset. */
 struct db_statement *step_anchor_row_scan_whole(struct db *db, int64_t run, uint64_t step, struct error *err);
+
+/* The clock of made_until_ms: real time, whatever the store's clock says. */
+int64_t step_anchor_now_ms(void);
 
 int step_anchor_row_want(struct db *db, int64_t id, bool wants, struct error *err);
 /* The steps below `step` want none any more, but those with a pin. */

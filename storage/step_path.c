@@ -7,6 +7,7 @@
 #include "storage/path_hold.h"
 #include "storage/replica_table.h"
 #include "storage/run_internal.h"
+#include "storage/step_anchor.h"
 #include "storage/step_plan.h"
 #include "storage/store_internal.h"
 
@@ -87,8 +88,8 @@ static int add_step(struct walk *const walk, const uint64_t step, struct error *
 		step_plan_start(walk->plan, true, 0);
 	if (row.state != STEP_KEPT)
 		return 0;
-	if (row.has_form[STEP_ANCHOR])
-		step_plan_start(walk->plan, false, row.form_bytes[STEP_ANCHOR]);
+	if (row.has_form[STEP_ANCHOR] || row.has_made)
+		step_plan_start(walk->plan, false, row.has_form[STEP_ANCHOR] ? row.form_bytes[STEP_ANCHOR] : row.made_bytes);
 	if (row.has_form[STEP_DELTA] && step > 0)
 		step_plan_edge(walk->plan, step - 1, row.form_bytes[STEP_DELTA], 0);
 	return add_folds(walk, step, err);
@@ -108,26 +109,28 @@ static int plan_way(struct walk *const walk, struct error *const err)
 	return result;
 }
 
-static int read_step(const struct walk *const walk, const uint64_t number, struct arena *const arena, struct step_message *const out,
-	struct error *const err)
+static int read_step(const struct walk *const walk, const uint64_t number, struct arena *const arena, struct step_row *const out_row,
+	struct step_message *const out, struct error *const err)
 {
-	struct step_row row;
-	const int got = step_row_find(walk->db, walk->run.id, number, &row, err);
+	const int got = step_row_find(walk->db, walk->run.id, number, out_row, err);
 	if (got == 0)
 		return step_no_step(number, err);
-	return got < 0 ? -1 : step_read(walk->db, &row, false, arena, out, err);
+	return got < 0 ? -1 : step_read(walk->db, out_row, false, arena, out, err);
 }
 
 static int add_link(const struct walk *const walk, const uint64_t from, const uint64_t to, const enum step_form_kind kind,
 	const int64_t fold, struct arena *const arena, struct path_link *const out, struct error *const err)
 {
+	struct step_row row;
 	struct step_message step;
-	if (read_step(walk, to, arena, &step, err) != 0)
+	if (read_step(walk, to, arena, &row, &step, err) != 0)
 		return -1;
 	*out = (struct path_link){.step = to, .from = from, .digest = step.digest, .files = step.files, .file_count = step.file_count};
 	if (fold != 0)
 		return fold_form_read(walk->db, fold, arena, &out->form, err);
 	const struct step_form *const form = step_message_form(&step, kind);
+	if (form == NULL && kind == STEP_ANCHOR && row.has_made)
+		return step_anchor_form(walk->db, &row, arena, &out->form, err);
 	if (form == NULL)
 		return error_set(err, ERROR_CORRUPT, "The manifest of step %llu lacks the form %s.", (unsigned long long)to,
 			step_form_kind_name(kind));

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "storage/committer.h"
+#include "storage/step_anchor_base.h"
 #include "storage/store_internal.h"
 
 bool step_proof_is_verdict(const enum error_kind kind)
@@ -80,7 +81,11 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	const struct verdict *const verdict = (const struct verdict *)base;
 	struct step_row row;
 	const int found = find_unproven(db, verdict->job, &row, err);
-	return found != 1 ? found : step_row_set_verified(db, row.id, verdict->verified, verdict->reason, err);
+	if (found != 1)
+		return found;
+	if (step_row_set_verified(db, row.id, verdict->verified, verdict->reason, err) != 0)
+		return -1;
+	return step_anchor_want_after(db, verdict->job->run, row.step, err);
 }
 
 static void tell(struct store *const store, const struct verdict *const verdict)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "storage/header_blob.h"
+#include "storage/step_anchor.h"
 #include "storage/upload_internal.h"
 
 enum { ID_TIME_BYTES = 8 };
@@ -79,7 +80,9 @@ static int find_bucket(struct upload_create *const create, struct error *const e
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int result = bucket_row_settings(db, create->call.ref.bucket, &bucket, err);
+	int result = bucket_row_settings(db, create->call.ref.bucket, &bucket, err);
+	if (result == 0)
+		result = step_anchor_guard(db, bucket.id, create->row.key, err);
 	store_reader_give(store, db);
 	if (result != 0)
 		return -1;

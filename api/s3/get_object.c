@@ -1,5 +1,6 @@
 #include "api/s3/get_object.h"
 
+#include "api/anchor_wait.h"
 #include "api/object_reply.h"
 #include "api/s3/bucket_lifecycle.h"
 #include "api/s3/checksum_headers.h"
@@ -11,6 +12,7 @@
 enum { PART_NUMBER_MAX = 10000 };
 
 struct get_object { /* the exchange's state */
+	struct anchor_wait wait;
 	struct version_ref ref;
 	uint32_t part_number; /* 0: none was named */
 	bool with_checksum;
@@ -64,8 +66,24 @@ static bool read_overrides(struct exchange *const exchange, struct object_reply_
 
 static int find(struct exchange *const exchange, struct object_view *const view, struct object *const out, struct error *const err)
 {
-	const struct get_object *const state = exchange->state;
-	return object_request_view(exchange, view, &state->ref, out, err);
+	struct get_object *const state = exchange->state;
+	anchor_wait_look(&state->wait);
+	const int result = object_request_view(exchange, view, &state->ref, out, err);
+	if (result == 0 || err->kind != ERROR_NO_KEY || state->ref.kind != VERSION_REF_CURRENT || out->is_marker)
+		return result;
+	return run_find_anchor_key(exchange->context->store, s3_request_bucket(exchange), s3_request_key(exchange), exchange->arena, out,
+		&state->wait.anchor, err);
+}
+
+/* A file of a step that nobody published an anchor of: it is made now. */
+static enum next make(struct exchange *const exchange)
+{
+	return anchor_wait_for(&((struct get_object *)exchange->state)->wait);
+}
+
+static enum next fail(struct exchange *const exchange, const struct error *const err)
+{
+	return err->kind == ERROR_NOT_READY ? make(exchange) : exchange_fail(exchange, err);
 }
 
 /* A part of a multipart object; a single PUT has one. It is a 206 even when it is everything, but there is no range of nothing. */
@@ -162,17 +180,31 @@ static bool read_request(struct exchange *const exchange, struct get_object *con
 	return false;
 }
 
-enum next get_object_begin(struct exchange *const exchange)
+static enum next reply(struct exchange *const exchange)
 {
 	struct object_reply_override overrides[OVERRIDABLE];
-	struct object_reply_params params = {.find = find, .choose = choose_part, .add_identity = object_request_add_version,
+	struct object_reply_params params = {.find = find, .fail = fail, .make = make, .choose = choose_part, .add_identity = object_request_add_version,
 		.add_headers = add_headers, .overrides = overrides};
+	enum next next;
+	if (!read_overrides(exchange, overrides, &params.override_count, &next))
+		return next;
+	return object_reply(exchange, &params);
+}
+
+enum next get_object_begin(struct exchange *const exchange)
+{
 	enum next next;
 	struct get_object *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
 	exchange->state = state;
-	if (!read_request(exchange, state, &next) || !read_overrides(exchange, overrides, &params.override_count, &next))
+	anchor_wait_init(&state->wait, exchange);
+	if (!read_request(exchange, state, &next))
 		return next;
 	state->with_checksum = span_equal_nocase(span_trim(exchange_header(exchange, "x-amz-checksum-mode")), "ENABLED");
-	return object_reply(exchange, &params);
+	return reply(exchange);
+}
+
+enum next get_object_resume(struct exchange *const exchange)
+{
+	return reply(exchange);
 }

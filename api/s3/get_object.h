@@ -5,5 +5,6 @@
 #include "api/exchange.h"
 
 enum next get_object_begin(struct exchange *exchange);
+enum next get_object_resume(struct exchange *exchange);
 
 #endif

@@ -181,7 +181,7 @@ const struct route s3_routes[] = {
 		create_upload_resume},
 	REFUSED(METHODS_ALL, OBJECT, "uploads", "CreateMultipartUpload"),
 	REFUSED(METHOD_PUT | METHOD_POST, OBJECT, "versionId", "Writing an object under a version's id"),
-	{METHOD_GET | METHOD_HEAD, OBJECT, NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObject", get_object_begin, NULL, NULL},
+	{METHOD_GET | METHOD_HEAD, OBJECT, NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObject", get_object_begin, NULL, get_object_resume},
 	{METHOD_PUT, OBJECT, NULL, ACCESS_OBJECT_WRITE, BODY_STREAM, &face_s3, "PutObject", put_object_begin, put_object_finish,
 		put_object_resume},
 	{METHOD_DELETE, OBJECT, NULL, ACCESS_OBJECT_DELETE, BODY_NONE, &face_s3, "DeleteObject", delete_object_begin, NULL,

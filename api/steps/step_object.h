@@ -5,5 +5,6 @@
 #include "api/exchange.h"
 
 enum next step_object_begin(struct exchange *exchange);
+enum next step_object_resume(struct exchange *exchange);
 
 #endif

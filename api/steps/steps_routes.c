@@ -48,7 +48,7 @@ const struct route steps_routes[] = {
 		publish_step_finish, publish_step_resume},
 	{METHOD_DELETE, RUN "/steps/{step}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteStep", delete_step_begin, NULL,
 		run_wait_resume_empty},
-	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepObject", step_object_begin, NULL, NULL},
+	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepObject", step_object_begin, NULL, step_object_resume},
 	{READ, RUN "/folds/{steps}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "FoldObject", fold_object_begin, NULL, NULL},
 
 	{.pattern = NULL},

@@ -1,15 +1,18 @@
-"""Published steps are decoded by the server: what is right is proven, what is not leaves every path, and an anchor cures."""
+"""Published steps are decoded by the server: what is right is proven, what is not leaves every path, and an anchor cures. Of what is
+right the server makes anchors that nobody uploaded."""
 import json
 import os
+import re
 import shutil
 import tempfile
 import time
 import unittest
 
-from tests.support.checkpoints import expand_small
+from tests.support.checkpoints import expand_small, write_safetensors
 from tests.support.daemon import Daemon
 
 STEPS = 5
+FORMATS = ('ulp-class', 'trl-gap', 'trl-raw', 'slime-xor', 'slime-overwrite')
 
 
 class StepProof(unittest.TestCase):
@@ -167,6 +170,131 @@ class StepProof(unittest.TestCase):
         daemon.arguments = []
         daemon.start()
         self.assertEqual(self.settled(1)[0]['verified'], 'ok')
+
+    def s3(self, method, key, body=None, headers=None):
+        return self.daemon.request(method, f'/models/run/{key}', body, headers)
+
+    def listed(self):
+        listing = self.daemon.request('GET', '/models?list-type=2&prefix=run/anchors/')
+        return re.findall(r'<Key>(.*?)</Key>', listing.body.decode())
+
+    def waits_for(self, told, what):
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit:
+            if told():
+                return
+            time.sleep(0.02)
+        self.fail(f'{what}\n{self.daemon.log()}')
+
+    def newest_is(self, step):
+        key = f'run/anchors/step_{step:06d}/model.safetensors'
+        self.waits_for(lambda: self.listed() == [key], f'{key} is not listed alone: {self.listed()}')
+
+    def content(self, step):
+        with open(self.checkpoints[step], 'rb') as file:
+            return file.read()
+
+    def check_anchor(self, step):
+        """HEAD first: it tells without making anything."""
+        key, want = f'anchors/step_{step:06d}/model.safetensors', self.content(step)
+        head = self.s3('HEAD', key)
+        self.assertEqual((head.status, int(head.headers['Content-Length'])), (200, len(want)))
+        digest = head.headers['x-deltabucket-digest']
+        self.assertEqual(head.headers['ETag'], f'"{digest.removeprefix("xxh3-128:")}-d"')
+        self.assertEqual(self.s3('GET', key, headers={'If-None-Match': head.headers['ETag']}).status, 304)
+        self.assertEqual(self.s3('GET', key, headers={'If-Match': '"other"'}).status, 412)
+        part = self.s3('GET', key, headers={'Range': 'bytes=500000-500999'})
+        self.assertEqual((part.status, part.body), (206, want[500000:501000]))
+        whole = self.s3('GET', key)
+        self.assertEqual((whole.status, whole.headers['ETag']), (200, head.headers['ETag']))
+        self.assertTrue(whole.body == want, f'the anchor of step {step} differs')
+
+    def test_every_step_can_be_read_whole(self):
+        daemon = self.start()
+        self.publish(0, self.anchor_form(0))
+        for step in range(1, STEPS + 1):
+            self.publish(step, self.delta_form(step, form=FORMATS[step % len(FORMATS)]))
+        self.assertEqual([step['verified'] for step in self.settled(STEPS + 1)], ['ok'] * (STEPS + 1))
+        self.newest_is(STEPS)
+        way = self.call('GET', '/path').json()  # who has nothing takes the newest anchor, made as it is
+        self.assertEqual([(link['step'], link['form']['kind']) for link in way['links']], [(STEPS, 'anchor')])
+        fetched = self.call('GET', '/' + way['links'][0]['form']['objects'][0]['url'])
+        self.assertTrue(fetched.body == self.content(STEPS))
+        for step in list(range(STEPS + 1)) + list(range(STEPS, -1, -1)):
+            self.check_anchor(step)
+        self.newest_is(STEPS)
+        self.assertTrue(self.call('GET', '/steps/2/objects/anchor/model.safetensors').body == self.content(2))
+        daemon.stop()
+        daemon.start()
+        for step in range(STEPS + 1):
+            self.check_anchor(step)
+        for key in ('step_000009/model.safetensors', 'step_000001/other', 'step_1/model.safetensors', 'step_000001', 'x/model.safetensors'):
+            self.assertEqual(self.s3('GET', f'anchors/{key}').status, 404, key)
+        self.assertNotIn('step_work_failed', daemon.log())
+
+    def test_the_servers_keys_are_the_servers(self):
+        self.start()
+        self.publish(0, self.anchor_form(0))
+        self.publish(1, self.delta_form(1))
+        self.newest_is(1)
+        key = 'anchors/step_000001/model.safetensors'
+        for reply in (self.s3('PUT', key, b'mine'), self.s3('PUT', 'anchors/mine', b'mine'), self.s3('DELETE', key),
+                      self.s3('POST', f'{key}?uploads'), self.s3('PUT', key, headers={'x-amz-copy-source': '/models/run/a0'})):
+            self.assertEqual((reply.status, reply.code()), (403, 'AccessDenied'), reply.body)
+        many = self.daemon.request('POST', '/models?delete', f'<Delete><Object><Key>run/{key}</Key></Object></Delete>')
+        self.assertEqual(many.status, 200)
+        self.assertIn(b'AccessDenied', many.body)
+        self.check_anchor(1)
+        self.assertEqual(self.daemon.request('PUT', '/models/norun/anchors/mine', b'mine').status, 200)
+        self.assertEqual(self.call('DELETE', '').status, 204)
+        self.waits_for(lambda: self.listed() == [], 'anchors of an ended run stay')
+        self.assertEqual(self.s3('PUT', key, b'mine').status, 200)
+
+    def test_a_whole_folder_is_made(self):
+        """Shards, an index and a changing file beside them."""
+        daemon = self.start()
+        folders = [os.path.join(self.scratch, f'folder{step}') for step in range(3)]
+        for step, folder in enumerate(folders):
+            if not os.path.exists(folder):
+                write_folder(folder, step)
+            daemon.client('publish', '--run', 'models/run', '--anchor', 'never' if step else 'always', '--take-over', folder)
+        self.assertEqual([step['verified'] for step in self.settled(3)], ['ok'] * 3)
+        self.waits_for(lambda: len(self.listed()) == len(os.listdir(folders[2])), 'the newest folder is not listed')
+        for step in (2, 1, 0):
+            for name in sorted(os.listdir(folders[step])):
+                with open(os.path.join(folders[step], name), 'rb') as file:
+                    self.assertTrue(self.s3('GET', f'anchors/step_{step:06d}/{name}').body == file.read(), f'{step} {name}')
+
+    def test_kills_while_anchors_are_made(self):
+        daemon = self.start('--step-rate', '4')
+        self.publish(0, self.anchor_form(0))
+        for step in range(1, STEPS + 1):
+            self.publish(step, self.delta_form(step))
+            time.sleep(0.15 * step)
+            daemon.kill()
+            daemon.start()
+        daemon.stop()
+        daemon.arguments = []
+        daemon.start()
+        self.newest_is(STEPS)
+        for step in range(STEPS + 1):
+            self.check_anchor(step)
+        self.assertNotIn('step_work_failed', daemon.log())
+
+
+def write_folder(folder, step):
+    os.mkdir(folder)
+    names = {}
+    for shard in range(2):
+        tensors = {f't{shard}.{i}': ('BF16', [64, 64], bytes((i * 7 + shard + (at * step if at % 97 == 0 else at)) % 251 for at in range(8192)))
+                   for i in range(3)}
+        name = f'model-{shard + 1:05d}-of-00002.safetensors'
+        write_safetensors(os.path.join(folder, name), tensors)
+        names.update({tensor: name for tensor in tensors})
+    with open(os.path.join(folder, 'model.safetensors.index.json'), 'w') as file:
+        json.dump({'metadata': {'total_size': 6 * 8192}, 'weight_map': names}, file)
+    with open(os.path.join(folder, 'config.json'), 'w') as file:
+        json.dump({'step': step // 2, 'pad': 'x' * 3000}, file)
 
 
 if __name__ == '__main__':

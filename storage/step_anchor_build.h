@@ -1,0 +1,37 @@
+/* An anchor in the making: a step's tensors are encoded against those of a step nearby, the delta is stored hidden, and every file of the checkpoint
+ * becomes a recipe over that step's files and the delta, read through once to prove it. Nothing is in the catalog before step_anchor_job names it.
+ * Blocking. Internal to storage. */
+#ifndef STORAGE_STEP_ANCHOR_BUILD_H
+#define STORAGE_STEP_ANCHOR_BUILD_H
+
+#include "storage/derived.h"
+#include "storage/step_anchor_base.h"
+#include "storage/step_source.h"
+
+struct step_anchor_file {
+	struct span path;
+	struct derived_recipe *recipe;
+	struct digest128 digest;
+};
+struct step_anchor_build {
+	struct step_work *work;
+	struct step_source *base;  /* read from its anchor alone */
+	struct step_source *next;
+	struct scratch *scratch;
+	char *delta_path;
+	struct delta_reader *delta;
+	int64_t *delta_versions;   /* per file of the delta; 0: nothing of it is needed */
+	struct model_place *places; /* of the tensors in the base's files */
+	struct step_anchor_file *files;
+	size_t count;
+	uint64_t bytes;
+};
+
+/* digest_mismatch when the step is not what its manifest says; no_key when it or the base was removed meanwhile. Needs step_anchor_build_close in any
+ * case. */
+int step_anchor_build(struct step_work *work, int64_t run, uint64_t step, const struct step_anchor_base *base,
+	struct step_anchor_build *out, struct error *err);
+/* Stored deltas that no derived version names go. */
+void step_anchor_build_close(struct step_anchor_build *build);
+
+#endif

@@ -1,0 +1,82 @@
+#include "storage/step_anchor.h"
+
+#include "storage/committer.h"
+#include "storage/run_row.h"
+#include "storage/step_anchor_base.h"
+#include "storage/step_anchor_row.h"
+#include "storage/step_pin.h"
+#include "storage/store_internal.h"
+
+enum { DROP_ARENA_BYTES = 16 * 1024 * 1024 };
+
+struct drop {
+	struct change change; /* first */
+	const struct step_job *job;
+};
+
+/* What the run's next step would be made upon stays. */
+static int is_next_base(struct db *const db, const int64_t run, const struct step_row *const row, bool *const out_is, struct error *const err)
+{
+	struct step_anchor_base base;
+	struct step_row newest;
+	*out_is = false;
+	int found = step_row_good_at_or_below(db, run, UINT64_MAX, &newest, err);
+	if (found == 1)
+		found = step_anchor_base_find(db, run, newest.step + 1, &base, err);
+	*out_is = found == 1 && base.row.id == row->id;
+	return found < 0 ? -1 : 0;
+}
+
+static int is_needed(struct db *const db, const int64_t run, const struct step_row *const row, const int64_t now_ms, bool *const out_needed,
+	struct error *const err)
+{
+	*out_needed = row->wants_made || row->made_until_ms > now_ms;
+	return *out_needed ? 0 : is_next_base(db, run, row, out_needed, err);
+}
+
+static int apply(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct step_job *const job = ((const struct drop *)base)->job;
+	struct step_row row;
+	struct step_pin *pins;
+	size_t count;
+	bool needed = true;
+	const int found = step_row_find(db, job->run, job->step, &row, err);
+	if (found != 1 || row.id != job->id || row.state != STEP_KEPT || !row.has_made)
+		return found < 0 ? -1 : 0;
+	if (is_needed(db, job->run, &row, step_anchor_now_ms(), &needed, err) != 0 || needed)
+		return needed ? 0 : -1;
+	struct arena *const arena = arena_new(DROP_ARENA_BYTES);
+	int result = step_pin_list(db, row.id, STEP_PIN_MADE, arena, &pins, &count, err);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = step_pin_let_go(db, row.id, STEP_PIN_MADE, &pins[i], err);
+	arena_free(arena);
+	row.has_made = false;
+	return result != 0 ? -1 : step_anchor_row_set_made(db, &row, err);
+}
+
+static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+{
+	struct drop drop = {.change = {.apply = apply}, .job = job};
+	return committer_run(store_committer(work->store), &drop.change, err);
+}
+
+/* Few steps have a made anchor at any time. */
+static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+{
+	struct step_row row;
+	bool needed = true;
+	int found;
+	out->id = after;
+	while ((found = step_anchor_row_find_made(db, out->id, &out->run, &row, err)) == 1) {
+		out->id = row.id;
+		out->step = row.step;
+		if (is_needed(db, out->run, &row, step_anchor_now_ms(), &needed, err) != 0)
+			return -1;
+		if (!needed)
+			return 1;
+	}
+	return found;
+}
+
+const struct step_job_kind step_anchor_drop_job = {"anchor_drop", find_next, run};

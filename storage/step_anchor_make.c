@@ -1,0 +1,162 @@
+/* look: what is wanted, upon which base --> build (step_anchor_build.h) --> one change: derived versions, their names in the step */
+#include "storage/step_anchor.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "storage/bucket_row.h"
+#include "storage/committer.h"
+#include "storage/run_internal.h"
+#include "storage/step_anchor_build.h"
+#include "storage/step_anchor_row.h"
+#include "storage/step_pin.h"
+#include "storage/step_proof.h"
+#include "storage/store_internal.h"
+
+enum { PINS_ARENA_BYTES = 16 * 1024 * 1024, GRACE_MS = 60 * 1000, ASKED_MS = 15 * 60 * 1000 };
+
+struct naming {
+	struct change change; /* first */
+	const struct step_job *job;
+	const struct step_anchor_build *build;
+	unsigned depth;
+	int64_t now_ms;
+	int64_t until_ms;
+};
+
+/* 1: the step is still there without an anchor of either kind, and good. */
+static int find_lacking(struct db *const db, const struct step_job *const job, struct step_row *const out, struct error *const err)
+{
+	const int found = step_row_find(db, job->run, job->step, out, err);
+	if (found != 1 || out->id != job->id || out->state != STEP_KEPT || out->has_form[STEP_ANCHOR] || out->has_made)
+		return found < 0 ? -1 : 0;
+	if (out->verified == STEP_FAILED)
+		return error_set(err, ERROR_STEP_FAILED, "The proof of step %llu failed: no anchor is made of it.", (unsigned long long)job->step);
+	return 1;
+}
+
+/* Its keys are shown while the step wants it, unless somebody has put objects of his own there. */
+static int add_file(const struct naming *const naming, struct db *const db, const struct step_row *const row,
+	const struct step_anchor_file *const file, struct error *const err)
+{
+	const struct step_chain *const chain = step_source_chain(naming->build->next);
+	char key[STEP_ANCHOR_KEY_BYTES];
+	struct version version;
+	struct derived_add add = {.bucket = chain->run.bucket, .recipe = file->recipe, .digest = file->digest, .modified_ms = naming->now_ms};
+	int64_t made;
+	add.key = span_of(key, step_anchor_key(chain->run_name, row->step, file->path, key));
+	const int found = version_find_current(db, add.bucket, add.key, NULL, &version, err);
+	add.is_hidden = !row->wants_made || found == 1;
+	if (found < 0 || derived_add(db, &add, &made, err) != 0)
+		return -1;
+	return step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err);
+}
+
+/* The keys of a step that wants no anchor any more go from the listing; what it made can still be read until it is dropped. */
+static int unlist_step(struct db *const db, const struct step_row *const row, struct error *const err)
+{
+	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
+	struct step_pin *pins;
+	struct version version;
+	size_t count = 0;
+	int result = step_pin_list(db, row->id, STEP_PIN_MADE, arena, &pins, &count, err);
+	for (size_t i = 0; result == 0 && i < count; i++) {
+		const int found = version_find_sequence(db, pins[i].version, NULL, &version, err);
+		if (found < 0 || (found == 1 && version.state != VERSION_HIDDEN && version_remove(db, &version, err) != 0))
+			result = -1;
+	}
+	arena_free(arena);
+	return result;
+}
+
+static int unlist_older(struct db *const db, const struct step_job *const job, struct error *const err)
+{
+	struct db_statement *const scan = step_anchor_row_scan_made(db, job->run, job->step, err);
+	struct step_row row;
+	int got = -1;
+	while (scan != NULL && (got = db_step(scan, err)) == 1) {
+		step_row_read(scan, &row);
+		if (!row.wants_made && unlist_step(db, &row, err) != 0) {
+			got = -1;
+			break;
+		}
+	}
+	db_reset(scan);
+	return got < 0 ? -1 : 0;
+}
+
+static int apply(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct naming *const naming = (const struct naming *)base;
+	struct step_row row;
+	const int found = find_lacking(db, naming->job, &row, err);
+	if (found != 1)
+		return found;
+	for (size_t i = 0; i < naming->build->count; i++)
+		if (add_file(naming, db, &row, &naming->build->files[i], err) != 0)
+			return -1;
+	if (row.wants_made && unlist_older(db, naming->job, err) != 0)
+		return -1;
+	row.has_made = true;
+	row.made_depth = naming->depth;
+	row.made_bytes = naming->build->bytes;
+	row.made_until_ms = naming->until_ms;
+	return step_anchor_row_set_made(db, &row, err);
+}
+
+static int make(struct step_work *const work, const struct step_job *const job, const struct step_row *const row,
+	const struct step_anchor_base *const base, struct error *const err)
+{
+	const struct clock_source *const clock = store_clock(work->store);
+	struct step_anchor_build build;
+	int result = step_anchor_build(work, job->run, job->step, base, &build, err);
+	if (result == 0) {
+		struct naming naming = {.change = {.apply = apply}, .job = job, .build = &build, .depth = base->depth + 1,
+			.now_ms = clock->wall_ms(clock), .until_ms = step_anchor_now_ms() + (row->wants_made ? GRACE_MS : ASKED_MS)};
+		result = committer_run(store_committer(work->store), &naming.change, err);
+	}
+	step_anchor_build_close(&build);
+	metrics_add(store_metrics(work->store), METRIC_STEP_ANCHORS_MADE, result == 0 ? 1 : 0);
+	return result;
+}
+
+static int look(struct step_work *const work, const struct step_job *const job, struct step_row *const out_row,
+	struct step_anchor_base *const out_base, struct error *const err)
+{
+	struct db *const db = store_reader_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	int found = find_lacking(db, job, out_row, err);
+	if (found == 1) {
+		found = step_anchor_base_find(db, job->run, job->step, out_base, err);
+		if (found == 0)
+			found = error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.", (unsigned long long)job->step);
+	}
+	store_reader_give(work->store, db);
+	return found;
+}
+
+/* A step that is asked for before its turn is proven first. */
+static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+{
+	struct step_row row;
+	struct step_anchor_base base;
+	int found = look(work, job, &row, &base, err);
+	if (found == 1 && row.verified == STEP_UNPROVEN) {
+		if (step_proof_job.run(work, job, err) != 0)
+			return -1;
+		found = look(work, job, &row, &base, err);
+	}
+	return found != 1 ? found : make(work, job, &row, &base, err);
+}
+
+static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+{
+	struct step_row row;
+	const int found = step_anchor_row_find_wanted(db, after, &out->run, &row, err);
+	out->id = row.id;
+	out->step = row.step;
+	return found;
+}
+
+const struct step_job_kind step_anchor_job = {"anchor", find_next, run};
