@@ -14,6 +14,7 @@
 #include "storage/scratch.h"
 #include "storage/step_source.h"
 #include "storage/step_watch.h"
+#include "storage/store_internal.h"
 #include "weights/delta_encode.h"
 
 enum { TOPIC_ARENA_BYTES = 4096 };
@@ -177,6 +178,13 @@ static int find_fold(struct store *const store, const struct step_job *const job
 	return found;
 }
 
+static void refuse(struct store *const store, const struct fold_row *const fold)
+{
+	struct error ignored = {0};
+	(void)fold_refuse(store, fold->id, &ignored); /* found again when that failed */
+	metrics_add(store_metrics(store), METRIC_FOLDS_REFUSED, 1);
+}
+
 static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
 {
 	struct fold_row fold;
@@ -185,15 +193,35 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 		return found < 0 ? -1 : 0;
 	const int ends = check_ends(work->store, &fold, err);
 	int result = ends == 1 ? make(work, &fold, err) : ends;
-	if (ends == 0 || (result != 0 && is_final(err))) {
-		struct error ignored = {0};
-		(void)fold_refuse(work->store, fold.id, &ignored); /* found again when that failed */
-	}
+	if (ends == 0 || (result != 0 && is_final(err)))
+		refuse(work->store, &fold);
+	else if (result == 0)
+		metrics_add(store_metrics(work->store), METRIC_FOLDS_MADE, 1);
 	if (result != 0 && err->kind == ERROR_PRECONDITION) /* its steps went meanwhile */
 		result = 0;
 	tell_waiters(work->store, fold.run);
 	return result;
 }
 
-const struct step_job_kind fold_direct_job = {"fold", find_direct, run};
+/* Somebody waits: the worker's rate does not count, its stop does. */
+struct hurry {
+	struct step_work work; /* first */
+	struct step_work *whole;
+};
+
+static bool spend_freely(struct step_work *const work, const uint64_t bytes)
+{
+	(void)bytes;
+	struct step_work *const whole = ((struct hurry *)work)->whole;
+	return whole->spend(whole, 0);
+}
+
+static int run_direct(struct step_work *const work, const struct step_job *const job, struct error *const err)
+{
+	struct hurry hurry = {.work = *work, .whole = work};
+	hurry.work.spend = spend_freely;
+	return run(&hurry.work, job, err);
+}
+
+const struct step_job_kind fold_direct_job = {"fold", find_direct, run_direct};
 const struct step_job_kind fold_skip_job = {"skip fold", find_skip, run};

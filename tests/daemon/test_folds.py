@@ -130,11 +130,20 @@ class Folds(unittest.TestCase):
         self.assertLess(told['bytes'], self.single(LAST - 9))
         self.assertEqual(sums(os.path.join(self.workers[LAST - 9], 'current')), self.known)
 
-    def test_who_does_not_wait_asks_for_nothing(self):
-        before = self.call('/path?have=3').json()
+    def test_who_neither_waits_nor_holds_a_lease_asks_for_nothing(self):
+        before = self.call('/path?have=5').json()
         time.sleep(0.5)
-        self.assertEqual(self.call('/path?have=3').json(), before)
+        self.assertEqual(self.call('/path?have=5').json(), before)
         self.assertGreater(len(before['links']), 1)
+
+    def test_a_lease_asks_for_the_fold(self):
+        lease = self.daemon.request('PUT', '/v1/runs/models/r/replicas/w', json.dumps({'state': 'ready', 'step': 6}))
+        self.assertEqual(lease.status, 200, lease.body)
+        self.assertGreater(len(self.call('/path?have=6').json()['links']), 1)
+        limit = time.monotonic() + PATIENCE
+        while len(self.call('/path?have=6').json()['links']) > 1 and time.monotonic() < limit:
+            time.sleep(0.1)
+        self.assertEqual([(link['from'], link['step']) for link in self.call('/path?have=6').json()['links']], [(6, LAST)])
 
     def test_files_that_an_anchor_changed_come_with_the_fold(self):
         series, made, worker = Series(), os.path.join(self.folder, 'anchored'), os.path.join(self.folder, 'anchored-worker')

@@ -13,6 +13,8 @@
 #include "storage/fold_row.h"
 #include "storage/fold_store.h"
 #include "storage/replica.h"
+#include "storage/step_watch.h"
+#include "storage/step_worker.h"
 #include "tests/unit/storage/store_fixture.h"
 
 enum { DELTA_BYTES = 100, HOUR_MS = 60 * 60 * 1000 };
@@ -319,6 +321,29 @@ START_TEST(what_is_refused_is_neither_waited_for_nor_asked_for_again)
 }
 END_TEST
 
+/* The deltas of these tests are none: each step's proof fails, and so does every fold. */
+START_TEST(folds_of_steps_that_fail_are_refused_and_told)
+{
+	struct run_path_facts facts;
+	const struct run_path_params params = {.has_have = true, .have = 0, .want_latest = true, .asks_fold = true};
+	struct step_watch *const watch = store_step_watch(fixture.store);
+	const struct span topic = run_folds_topic(span_text("run"), fixture.arena);
+	struct error err = {0};
+	size_t failed;
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET settings = CAST('{\"verify\":false}' AS BLOB)", &err), 0);
+	publish_up_to(9);
+	(void)path(params, &facts);
+	ck_assert(facts.fold_is_due);
+	settle();
+	const uint64_t seen = step_watch_generation(watch, span_text("bucket"), topic);
+	step_worker_settle(store_step_worker(fixture.store), &failed);
+	ck_assert_uint_ne(step_watch_generation(watch, span_text("bucket"), topic), seen);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE state = 2"), 3);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds"), 3);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM scratch_versions"), 0);
+}
+END_TEST
+
 START_TEST(folds_keep_their_objects_and_go_with_their_steps)
 {
 	struct error err = {0};
@@ -437,6 +462,7 @@ Suite *test_fold_suite(void)
 	tcase_add_test(tests, a_lease_asks_for_the_fold_too);
 	tcase_add_test(tests, a_direct_fold_that_would_save_little_is_not_asked_for);
 	tcase_add_test(tests, what_is_refused_is_neither_waited_for_nor_asked_for_again);
+	tcase_add_test(tests, folds_of_steps_that_fail_are_refused_and_told);
 	tcase_add_test(tests, folds_keep_their_objects_and_go_with_their_steps);
 	tcase_add_test(tests, an_ended_run_leaves_no_folds);
 	tcase_add_test(tests, direct_folds_that_no_path_names_go_after_an_hour);
