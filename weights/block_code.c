@@ -1,6 +1,5 @@
 #include "weights/block_context.h"
 
-#include "base/xxh3.h"
 #include "weights/class_choice.h"
 
 enum {
@@ -35,8 +34,7 @@ struct attempt {
 static void offer(struct attempt *const attempt, struct block_header header, const size_t payload_bytes)
 {
 	uint8_t bytes[BLOCK_CODE_HEADER_MAX];
-	header.payload_bytes = (uint32_t)payload_bytes;
-	header.result_hash = attempt->header.result_hash;
+	header.payload_bytes = (uint32_t)payload_bytes; /* the hash comes at the end */
 	const size_t total = block_header_write(&header, bytes) + payload_bytes;
 	if (total >= attempt->bytes || payload_bytes > attempt->next.len)
 		return;
@@ -55,11 +53,20 @@ static void start_raw(struct attempt *const attempt)
 	attempt->bytes = block_header_write(&attempt->header, bytes) + attempt->next.len;
 }
 
-static void scan_ulps(struct attempt *const attempt, const struct ulp_view *const view, struct ulp_stream *const stream)
+/* Piece by piece; `hash`: and each piece hashed. */
+static void scan_ulps(struct attempt *const attempt, const struct ulp_view *const view, const bool hash, struct ulp_stream *const stream)
 {
 	struct block_code_context *const context = attempt->context;
+	const size_t width = view->format.width;
+	const size_t elements = attempt->next.len / width;
 	struct ulp_scan scan = {.keys = context->keys, .steps = context->found_steps};
-	context->way->scan(view, attempt->next.data, 0, attempt->next.len / view->format.width, &scan);
+	for (size_t from = 0; from < elements; from += BLOCK_CONTEXT_PIECE) {
+		const size_t to = elements - from < BLOCK_CONTEXT_PIECE ? elements : from + BLOCK_CONTEXT_PIECE;
+		context->way->scan(view, attempt->next.data, from, to, &scan);
+		if (hash)
+			block_context_hash_add(context, span_slice(attempt->base, from * width, (to - from) * width),
+				span_slice(attempt->next, from * width, (to - from) * width));
+	}
 	*stream = (struct ulp_stream){.gaps = context->gaps, .steps = context->steps};
 	ulp_stream_arrange(&scan, view, stream);
 }
@@ -87,13 +94,13 @@ static void try_ulps(struct attempt *const attempt, const struct ulp_format form
 	struct ulp_stream stream;
 	struct ulp_view view = {.base = attempt->base.data, .format = format};
 	class_choice(attempt->base, format, &view.top, &view.classes);
-	scan_ulps(attempt, &view, &stream);
+	scan_ulps(attempt, &view, true, &stream);
 	count_steps(&stream, stats);
 	offer_ulps(attempt, &stream);
 	if (view.classes == 1 || ulp_table_count(&stream.table) > FEW_CHANGES)
 		return;
 	view.classes = 1;
-	scan_ulps(attempt, &view, &stream);
+	scan_ulps(attempt, &view, false, &stream);
 	offer_ulps(attempt, &stream);
 }
 
@@ -151,10 +158,12 @@ static void encode_changed(struct attempt *const attempt, struct block_code_stat
 	const struct ulp_format format = ulp_format_of(attempt->dtype);
 	block_context_need(attempt->context, attempt->next.len / block_word_bytes(attempt->dtype), attempt->next.len);
 	start_raw(attempt);
-	if (format.width != 0)
+	if (format.width != 0) {
 		try_ulps(attempt, format, stats);
-	else
+	} else {
+		block_context_hash_add(attempt->context, attempt->base, attempt->next);
 		try_words(attempt, stats);
+	}
 	const bool dense = attempt->bytes > attempt->next.len / DENSE;
 	if (dense)
 		try_xor(attempt);
@@ -168,9 +177,12 @@ void block_code_encode(struct block_code_context *const context, const enum dtyp
 	ASSERT(base.len == next.len && next.len <= block_code_bytes(dtype) && next.len % block_word_bytes(dtype) == 0);
 	struct block_code_stats counted = {.elements = next.len / block_word_bytes(dtype)};
 	struct attempt attempt = {.context = context, .dtype = dtype, .base = base, .next = next};
-	attempt.header.result_hash = xxh3_64(next);
-	if (!span_equal(base, next))
+	block_context_hash_start(context);
+	if (span_equal(base, next))
+		block_context_hash_add(context, base, next);
+	else
 		encode_changed(&attempt, &counted);
+	attempt.header.result_hash = block_context_hash_end(context);
 	add_block(&attempt, out);
 	if (stats == NULL)
 		return;

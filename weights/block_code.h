@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/xxh3.h"
 #include "weights/dtype.h"
 
 enum {
@@ -53,7 +54,11 @@ int block_code_decode(struct block_code_context *context, enum dtype dtype, stru
 /* What a block changed, once base and result are both at hand. */
 void block_code_count(enum dtype dtype, struct span base, struct span next, struct block_code_stats *stats);
 
-/* For tests and benches: makes all contexts made from now on use this path; BLOCK_CODE_BEST is what the processor offers. False when it does not. */
+/* Streams that each block encoded or decoded from now on adds its base and its result to, in passing, while they are in the cache: digests of whole
+ * tensors at less than the cost of another pass. NULL for none. What a failed decode adds is undefined. */
+void block_code_context_watch(struct block_code_context *context, struct xxh3_stream *base, struct xxh3_stream *result);
+
+/* For tests and benches: makes the context use this path; BLOCK_CODE_BEST is what the processor offers. False when it does not. */
 enum block_code_path { BLOCK_CODE_BEST, BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512 };
 bool block_code_context_use(struct block_code_context *context, enum block_code_path path);
 

@@ -8,6 +8,7 @@ struct block_code_context *block_code_context_new(void)
 {
 	struct block_code_context *const context = memory_new(sizeof *context);
 	context->compressor = compressor_new();
+	context->hash = xxh3_stream_new();
 	context->way = ulp_way(BLOCK_CODE_BEST);
 	return context;
 }
@@ -17,6 +18,7 @@ void block_code_context_free(struct block_code_context *const context)
 	if (context == NULL)
 		return;
 	compressor_free(context->compressor);
+	xxh3_stream_free(context->hash);
 	free(context->keys);
 	free(context->gaps);
 	free(context->found_steps);
@@ -34,6 +36,31 @@ bool block_code_context_use(struct block_code_context *const context, const enum
 	if (way != NULL)
 		context->way = way;
 	return way != NULL;
+}
+
+void block_code_context_watch(struct block_code_context *const context, struct xxh3_stream *const base, struct xxh3_stream *const result)
+{
+	context->watch_base = base;
+	context->watch_result = result;
+}
+
+void block_context_hash_start(struct block_code_context *const context)
+{
+	xxh3_stream_reset(context->hash);
+}
+
+void block_context_hash_add(struct block_code_context *const context, const struct span base, const struct span result)
+{
+	xxh3_stream_add(context->hash, result);
+	if (context->watch_base != NULL)
+		xxh3_stream_add(context->watch_base, base);
+	if (context->watch_result != NULL)
+		xxh3_stream_add(context->watch_result, result);
+}
+
+uint64_t block_context_hash_end(struct block_code_context *const context)
+{
+	return xxh3_stream_result_64(context->hash);
 }
 
 /* For any payload before it is known whether it is of use. Most of it is never touched, so no memory stands behind it. */

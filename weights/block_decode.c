@@ -1,6 +1,5 @@
 #include "weights/block_context.h"
 
-#include "base/xxh3.h"
 #include "weights/gap_code.h"
 
 int block_code_parse(const struct span bytes, const enum dtype dtype, const uint64_t expected_bytes, struct block_code_facts *const out_facts,
@@ -31,6 +30,11 @@ struct decoding {
 	struct span base;
 	uint8_t *into;
 };
+
+static void hash_piece(const struct decoding *const decoding, const size_t from, const size_t to)
+{
+	block_context_hash_add(decoding->context, span_slice(decoding->base, from, to - from), span_of(decoding->into + from, to - from));
+}
 
 static int decode_unchanged(const struct decoding *const decoding, struct error *const err)
 {
@@ -79,7 +83,11 @@ static int decode_ulps(const struct decoding *const decoding, struct error *cons
 	struct ulp_patch patch;
 	if (ulp_stream_read(table, decoding->payload, (uint32_t)elements, context->keys, context->steps, &patch, err) != 0)
 		return -1;
-	context->way->patch(&view, 0, elements, &patch, decoding->into);
+	for (size_t from = 0; from < elements; from += BLOCK_CONTEXT_PIECE) {
+		const size_t to = elements - from < BLOCK_CONTEXT_PIECE ? elements : from + BLOCK_CONTEXT_PIECE;
+		context->way->patch(&view, from, to, &patch, decoding->into);
+		hash_piece(decoding, from * view.format.width, to * view.format.width);
+	}
 	return 0;
 }
 
@@ -98,9 +106,12 @@ int block_code_decode(struct block_code_context *const context, const enum dtype
 		return error_set(err, ERROR_INVALID, "a block has a payload of %zu bytes and says %u", decoding.payload.len,
 			decoding.header.payload_bytes);
 	block_context_need(context, base.len / block_word_bytes(dtype), base.len);
+	block_context_hash_start(context);
 	if (decoders[decoding.header.mode](&decoding, err) != 0)
 		return -1;
-	if (xxh3_64(span_of(into, base.len)) != decoding.header.result_hash)
+	if (decoding.header.mode != BLOCK_MODE_ULP)
+		hash_piece(&decoding, 0, base.len);
+	if (block_context_hash_end(context) != decoding.header.result_hash)
 		return error_set(err, ERROR_DIGEST_MISMATCH, "a block's result has another hash than the block says");
 	return 0;
 }

@@ -2,7 +2,7 @@
 
 enum {
 	EXPONENTS = 256,
-	GROUP = 1024,          /* elements in a row: such reads are quick */
+	GROUP = 512,           /* elements in a row: such reads are quick */
 	GROUPS_MOST = 16,
 	COMMON_SHARE = 1024,   /* the first class has at least a 1024th of the elements, and */
 	COMMON_LEAST = 1024,   /* so many: its line in the table must pay */

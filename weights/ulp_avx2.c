@@ -6,7 +6,9 @@
 
 #include "weights/ulp_tile.h"
 
+/* What takes a width is inlined where the width is a constant. */
 #define WIDE __attribute__((target("avx2,bmi,bmi2,popcnt")))
+#define WIDE_INLINE WIDE static inline __attribute__((always_inline))
 
 /* What classes are made of, in registers. */
 struct classifier {
@@ -22,13 +24,13 @@ WIDE static struct classifier classifier_of(const struct ulp_view *const view)
 		.top = _mm256_set1_epi8((char)view->top), .last = _mm256_set1_epi8((char)(view->classes - 1))};
 }
 
-WIDE static inline __m256i load(const uint8_t *const from)
+WIDE_INLINE __m256i load(const uint8_t *const from)
 {
 	return _mm256_loadu_si256((const __m256i *)from);
 }
 
 /* The classes of 32 words. Two-byte words are narrowed within 128-bit lanes, so the quarters are put back in order. */
-WIDE static inline __m256i classify(const struct classifier *const classifier, const uint8_t *const words, const unsigned width)
+WIDE_INLINE __m256i classify(const struct classifier *const classifier, const uint8_t *const words, const unsigned width)
 {
 	__m256i exponents = _mm256_srl_epi16(load(words), classifier->shift);
 	if (width == 2) {
@@ -41,14 +43,26 @@ WIDE static inline __m256i classify(const struct classifier *const classifier, c
 	return _mm256_min_epu8(_mm256_subs_epu8(classifier->top, exponents), classifier->last);
 }
 
-WIDE static inline uint64_t equal_bytes(const __m256i low, const __m256i high, const __m256i to)
+/* Bit `bit` of each of 64 bytes. */
+WIDE_INLINE uint64_t bit_of_each(const __m256i low, const __m256i high, const int bit)
 {
-	const uint32_t lower = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, to));
-	const uint32_t upper = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, to));
+	const uint32_t lower = (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(low, 7 - bit));
+	const uint32_t upper = (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(high, 7 - bit));
 	return (uint64_t)upper << 32 | lower;
 }
 
-WIDE static inline void fill_masks(const struct classifier *const classifier, const uint8_t *const words, const unsigned width,
+/* A class has four bits: with a mask for each of those, plain logic makes the masks of the classes. */
+WIDE_INLINE void fill_group(const __m256i low, const __m256i high, const unsigned group, struct ulp_tile *const tile)
+{
+	const uint64_t bits[] = {bit_of_each(low, high, 0), bit_of_each(low, high, 1), bit_of_each(low, high, 2), bit_of_each(low, high, 3)};
+	const uint64_t fours[] = {~bits[3] & ~bits[2], ~bits[3] & bits[2], bits[3] & ~bits[2]};
+	const uint64_t ones[] = {~bits[1] & ~bits[0], ~bits[1] & bits[0], bits[1] & ~bits[0], bits[1] & bits[0]};
+#pragma GCC unroll 12
+	for (unsigned class = 0; class < ULP_CLASSES_MAX; class++)
+		tile->masks[class][group] = fours[class / 4] & ones[class % 4];
+}
+
+WIDE_INLINE void fill_masks(const struct classifier *const classifier, const uint8_t *const words, const unsigned width,
 	struct ulp_tile *const tile)
 {
 	for (unsigned group = 0; group < ULP_TILE_GROUPS; group++) {
@@ -57,13 +71,13 @@ WIDE static inline void fill_masks(const struct classifier *const classifier, co
 		const __m256i high = classify(classifier, at + 32 * width, width);
 		_mm256_storeu_si256((__m256i *)(tile->classes + group * ULP_SCAN_GROUP), low);
 		_mm256_storeu_si256((__m256i *)(tile->classes + group * ULP_SCAN_GROUP + 32), high);
-#pragma GCC unroll 12
-		for (unsigned class = 0; class < ULP_CLASSES_MAX; class++)
-			tile->masks[class][group] = equal_bytes(low, high, _mm256_set1_epi8((char)class));
+		ulp_tile_prefetch(at, width);
+		ulp_tile_prefetch(at + 32 * width, width);
+		fill_group(low, high, group, tile);
 	}
 }
 
-WIDE static inline void fill_counts(struct ulp_tile *const tile)
+WIDE_INLINE void fill_counts(struct ulp_tile *const tile)
 {
 	for (unsigned class = 0; class < ULP_CLASSES_MAX; class++) {
 		uint32_t sum = 0;
@@ -76,7 +90,7 @@ WIDE static inline void fill_counts(struct ulp_tile *const tile)
 }
 
 /* Bit i: word i of 32 differs. */
-WIDE static inline uint32_t differing(const uint8_t *const a, const uint8_t *const b, const unsigned width)
+WIDE_INLINE uint32_t differing(const uint8_t *const a, const uint8_t *const b, const unsigned width)
 {
 	if (width == 1)
 		return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(load(a), load(b)));
@@ -87,11 +101,12 @@ WIDE static inline uint32_t differing(const uint8_t *const a, const uint8_t *con
 
 /* Gives how many positions it wrote to tile->changed. Few of 32 words change: four places are written whether or not there are as many, which is
  * quicker than to guess. */
-WIDE static inline size_t find_changed(const uint8_t *const base, const uint8_t *const next, const unsigned width, struct ulp_tile *const tile)
+WIDE_INLINE size_t find_changed(const uint8_t *const base, const uint8_t *const next, const unsigned width, struct ulp_tile *const tile)
 {
 	size_t found = 0;
 	for (unsigned from = 0; from < ULP_TILE_WORDS; from += 32) {
 		uint32_t bits = differing(base + from * width, next + from * width, width);
+		ulp_tile_prefetch(next + from * width, width);
 		const size_t all = found + (unsigned)__builtin_popcount(bits);
 #pragma GCC unroll 4
 		for (unsigned i = 0; i < 4; i++, bits = _blsr_u32(bits))
@@ -103,7 +118,7 @@ WIDE static inline size_t find_changed(const uint8_t *const base, const uint8_t 
 	return found;
 }
 
-WIDE static inline size_t scan_tiles(const struct ulp_view *const view, const uint8_t *const next, const size_t from, const size_t to,
+WIDE_INLINE size_t scan_tiles(const struct ulp_view *const view, const uint8_t *const next, const size_t from, const size_t to,
 	struct ulp_scan *const scan, const unsigned width)
 {
 	const struct classifier classifier = classifier_of(view);
@@ -125,13 +140,13 @@ WIDE static void scan(const struct ulp_view *const view, const uint8_t *const ne
 	ulp_scan_portable(view, next, at, to, scan);
 }
 
-WIDE static inline unsigned select_bit(const uint64_t mask, const unsigned n)
+WIDE_INLINE unsigned select_bit(const uint64_t mask, const unsigned n)
 {
 	return (unsigned)__builtin_ctzll(_pdep_u64(UINT64_C(1) << n, mask));
 }
 
 /* All are below 2^15, so that a signed comparison does. */
-WIDE static inline unsigned not_above(const uint16_t *const numbers, const uint16_t limit)
+WIDE_INLINE unsigned not_above(const uint16_t *const numbers, const uint16_t limit)
 {
 	const __m256i limits = _mm256_set1_epi16((short)limit);
 	unsigned above = 0;
@@ -144,7 +159,7 @@ WIDE static inline unsigned not_above(const uint16_t *const numbers, const uint1
 	return ULP_TILE_GROUPS - above;
 }
 
-WIDE static inline size_t patch_tiles(const struct ulp_view *const view, const size_t from, const size_t to, struct ulp_patch *const patch,
+WIDE_INLINE size_t patch_tiles(const struct ulp_view *const view, const size_t from, const size_t to, struct ulp_patch *const patch,
 	uint8_t *const into, const unsigned width)
 {
 	const struct ulp_tile_ways ways = {not_above, select_bit};
@@ -157,7 +172,7 @@ WIDE static inline size_t patch_tiles(const struct ulp_view *const view, const s
 		fill_masks(&classifier, old, width, &tile);
 		fill_counts(&tile);
 		memcpy(new, old, (size_t)ULP_TILE_WORDS * width);
-		ulp_tile_move(&tile, ways, width, patch, new);
+		ulp_tile_move(&tile, ways, width, old, patch, new);
 	}
 	return at;
 }

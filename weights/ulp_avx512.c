@@ -6,7 +6,9 @@
 
 #include "weights/ulp_tile.h"
 
+/* What takes a width is inlined where the width is a constant. */
 #define WIDE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,avx512vpopcntdq,bmi,bmi2,popcnt")))
+#define WIDE_INLINE WIDE static inline __attribute__((always_inline))
 
 /* What classes are made of, in registers. */
 struct classifier {
@@ -27,7 +29,7 @@ WIDE static struct classifier classifier_of(const struct ulp_view *const view)
 }
 
 /* The classes of 64 words. */
-WIDE static inline __m512i classify(const struct classifier *const classifier, const uint8_t *const words, const unsigned width)
+WIDE_INLINE __m512i classify(const struct classifier *const classifier, const uint8_t *const words, const unsigned width)
 {
 	__m512i exponents = _mm512_srl_epi16(_mm512_loadu_si512(words), classifier->shift);
 	if (width == 2) {
@@ -38,11 +40,14 @@ WIDE static inline __m512i classify(const struct classifier *const classifier, c
 	return _mm512_min_epu8(_mm512_subs_epu8(classifier->top, exponents), classifier->last);
 }
 
-WIDE static inline void fill_masks(const struct classifier *const classifier, const uint8_t *const words, const unsigned width,
+WIDE_INLINE void fill_masks(const struct classifier *const classifier, const uint8_t *const words, const unsigned width,
 	struct ulp_tile *const tile)
 {
 	for (unsigned group = 0; group < ULP_TILE_GROUPS; group++) {
-		const __m512i classes = classify(classifier, words + group * ULP_SCAN_GROUP * width, width);
+		const uint8_t *const at = words + group * ULP_SCAN_GROUP * width;
+		const __m512i classes = classify(classifier, at, width);
+		ulp_tile_prefetch(at, width);
+		ulp_tile_prefetch(at + 64, width);
 		_mm512_storeu_si512(tile->classes + group * ULP_SCAN_GROUP, classes);
 #pragma GCC unroll 12
 		for (unsigned class = 0; class < ULP_CLASSES_MAX; class++)
@@ -51,7 +56,7 @@ WIDE static inline void fill_masks(const struct classifier *const classifier, co
 }
 
 /* 32 numbers, each added to all that follow it; in steps of 1, 2 and 4 within lanes of eight, then from lane to lane. */
-WIDE static inline __m512i running_sums(const __m512i numbers, const __m512i lane_ends)
+WIDE_INLINE __m512i running_sums(const __m512i numbers, const __m512i lane_ends)
 {
 	__m512i sums = _mm512_add_epi16(numbers, _mm512_bslli_epi128(numbers, 2));
 	sums = _mm512_add_epi16(sums, _mm512_bslli_epi128(sums, 4));
@@ -62,7 +67,7 @@ WIDE static inline __m512i running_sums(const __m512i numbers, const __m512i lan
 }
 
 /* Sets of eight masks, counted: 32 words. */
-WIDE static inline __m512i count_bits(const uint64_t *const masks)
+WIDE_INLINE __m512i count_bits(const uint64_t *const masks)
 {
 	const __m128i a = _mm512_cvtepi64_epi16(_mm512_popcnt_epi64(_mm512_loadu_si512(masks)));
 	const __m128i b = _mm512_cvtepi64_epi16(_mm512_popcnt_epi64(_mm512_loadu_si512(masks + 8)));
@@ -72,7 +77,7 @@ WIDE static inline __m512i count_bits(const uint64_t *const masks)
 	return _mm512_inserti64x2(_mm512_inserti64x2(low, c, 2), d, 3);
 }
 
-WIDE static inline void fill_counts(struct ulp_tile *const tile)
+WIDE_INLINE void fill_counts(struct ulp_tile *const tile)
 {
 	uint16_t ends[32]; /* the end of the lane before */
 	for (unsigned i = 0; i < 32; i++)
@@ -90,38 +95,39 @@ WIDE static inline void fill_counts(struct ulp_tile *const tile)
 	}
 }
 
-/* Bit i: word i of 64 differs. */
-WIDE static inline uint64_t differing(const uint8_t *const a, const uint8_t *const b, const unsigned width)
+/* 32 words of each: the positions of those that differ, behind the ones found before. Gives how many there are now. */
+WIDE_INLINE size_t add_changed(const __mmask32 differing, const __m512i positions, struct ulp_tile *const tile, const size_t found)
 {
-	if (width == 1)
-		return _cvtmask64_u64(_mm512_cmpneq_epi8_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b)));
-	const uint64_t low = _cvtmask32_u32(_mm512_cmpneq_epi16_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b)));
-	const uint64_t high = _cvtmask32_u32(_mm512_cmpneq_epi16_mask(_mm512_loadu_si512(a + 64), _mm512_loadu_si512(b + 64)));
-	return high << 32 | low;
+	_mm512_storeu_si512(tile->changed + found, _mm512_maskz_compress_epi16(differing, positions));
+	return found + (unsigned)__builtin_popcount(_cvtmask32_u32(differing));
 }
 
 /* Gives how many positions it wrote to tile->changed. */
-WIDE static inline size_t find_changed(const uint8_t *const base, const uint8_t *const next, const unsigned width, struct ulp_tile *const tile)
+WIDE_INLINE size_t find_changed(const uint8_t *const base, const uint8_t *const next, const unsigned width, struct ulp_tile *const tile)
 {
 	uint16_t first[32];
 	size_t found = 0;
 	for (unsigned i = 0; i < 32; i++)
 		first[i] = (uint16_t)i;
-	__m512i low = _mm512_loadu_si512(first);
-	for (unsigned group = 0; group < ULP_TILE_GROUPS; group++) {
-		const size_t at = (size_t)group * ULP_SCAN_GROUP * width;
-		const uint64_t bits = differing(base + at, next + at, width);
-		const __m512i high = _mm512_add_epi16(low, _mm512_set1_epi16(32));
-		_mm512_storeu_si512(tile->changed + found, _mm512_maskz_compress_epi16((__mmask32)bits, low));
-		found += (size_t)__builtin_popcountll((uint32_t)bits);
-		_mm512_storeu_si512(tile->changed + found, _mm512_maskz_compress_epi16((__mmask32)(bits >> 32), high));
-		found += (size_t)__builtin_popcountll(bits >> 32);
-		low = _mm512_add_epi16(low, _mm512_set1_epi16(ULP_SCAN_GROUP));
+	__m512i positions = _mm512_loadu_si512(first);
+	for (size_t at = 0; at < (size_t)ULP_TILE_WORDS * width; at += 64) {
+		const __m512i old = _mm512_loadu_si512(base + at);
+		const __m512i new = _mm512_loadu_si512(next + at);
+		ulp_tile_prefetch(next + at, width);
+		if (width == 2) {
+			found = add_changed(_mm512_cmpneq_epi16_mask(old, new), positions, tile, found);
+		} else {
+			const uint64_t differing = _cvtmask64_u64(_mm512_cmpneq_epi8_mask(old, new));
+			found = add_changed(_cvtu32_mask32((uint32_t)differing), positions, tile, found);
+			positions = _mm512_add_epi16(positions, _mm512_set1_epi16(32));
+			found = add_changed(_cvtu32_mask32((uint32_t)(differing >> 32)), positions, tile, found);
+		}
+		positions = _mm512_add_epi16(positions, _mm512_set1_epi16(32));
 	}
 	return found;
 }
 
-WIDE static inline size_t scan_tiles(const struct ulp_view *const view, const uint8_t *const next, const size_t from, const size_t to,
+WIDE_INLINE size_t scan_tiles(const struct ulp_view *const view, const uint8_t *const next, const size_t from, const size_t to,
 	struct ulp_scan *const scan, const unsigned width)
 {
 	const struct classifier classifier = classifier_of(view);
@@ -143,12 +149,12 @@ WIDE static void scan(const struct ulp_view *const view, const uint8_t *const ne
 	ulp_scan_portable(view, next, at, to, scan);
 }
 
-WIDE static inline unsigned select_bit(const uint64_t mask, const unsigned n)
+WIDE_INLINE unsigned select_bit(const uint64_t mask, const unsigned n)
 {
 	return (unsigned)__builtin_ctzll(_pdep_u64(UINT64_C(1) << n, mask));
 }
 
-WIDE static inline unsigned not_above(const uint16_t *const numbers, const uint16_t limit)
+WIDE_INLINE unsigned not_above(const uint16_t *const numbers, const uint16_t limit)
 {
 	const __m512i limits = _mm512_set1_epi16((short)limit);
 	const uint32_t low = _cvtmask32_u32(_mm512_cmple_epu16_mask(_mm512_loadu_si512(numbers), limits));
@@ -156,7 +162,7 @@ WIDE static inline unsigned not_above(const uint16_t *const numbers, const uint1
 	return (unsigned)__builtin_popcountll((uint64_t)high << 32 | low);
 }
 
-WIDE static inline size_t patch_tiles(const struct ulp_view *const view, const size_t from, const size_t to, struct ulp_patch *const patch,
+WIDE_INLINE size_t patch_tiles(const struct ulp_view *const view, const size_t from, const size_t to, struct ulp_patch *const patch,
 	uint8_t *const into, const unsigned width)
 {
 	const struct ulp_tile_ways ways = {not_above, select_bit};
@@ -169,7 +175,7 @@ WIDE static inline size_t patch_tiles(const struct ulp_view *const view, const s
 		fill_masks(&classifier, old, width, &tile);
 		fill_counts(&tile);
 		memcpy(new, old, (size_t)ULP_TILE_WORDS * width);
-		ulp_tile_move(&tile, ways, width, patch, new);
+		ulp_tile_move(&tile, ways, width, old, patch, new);
 	}
 	return at;
 }

@@ -22,6 +22,12 @@ struct ulp_tile {
 	uint16_t changed[ULP_TILE_WORDS + ULP_SCAN_GROUP]; /* positions, ascending; vectors are stored whole */
 };
 
+/* The next tile's bytes, while this one keeps the processor busy. The address may lie behind the end of an array: nothing is read. */
+ULP_TILE_INLINE void ulp_tile_prefetch(const uint8_t *const words, const unsigned width)
+{
+	__builtin_prefetch((const void *)((uintptr_t)words + (size_t)ULP_TILE_WORDS * width));
+}
+
 /* Words of the class before this position in the tile. */
 ULP_TILE_INLINE uint32_t ulp_tile_rank(const struct ulp_tile *const tile, const unsigned position, const unsigned class)
 {
@@ -60,9 +66,9 @@ struct ulp_tile_ways {
 	unsigned (*select)(uint64_t mask, unsigned n);                  /* the place of the n-th set bit, from 0 */
 };
 
-/* Moves the words of the tile that a patch names; the others stand in `into` already. */
+/* Writes the words of the tile that a patch names; the others stand in `into` already. */
 ULP_TILE_INLINE void ulp_tile_move(const struct ulp_tile *const tile, const struct ulp_tile_ways ways, const unsigned width,
-	struct ulp_patch *const patch, uint8_t *const into)
+	const uint8_t *const base, struct ulp_patch *const patch, uint8_t *const into)
 {
 	for (unsigned class = 0; class < ULP_CLASSES_MAX; class++) {
 		const uint32_t *ranks = patch->ranks[class];
@@ -73,8 +79,8 @@ ULP_TILE_INLINE void ulp_tile_move(const struct ulp_tile *const tile, const stru
 			const uint16_t rank = (uint16_t)(*ranks - start);
 			const unsigned group = ways.not_above(tile->before[class], rank) - 1;
 			const unsigned place = ways.select(tile->masks[class][group], rank - tile->before[class][group]);
-			uint8_t *const word = into + (group * ULP_SCAN_GROUP + place) * width;
-			ulp_word_store(word, width, ulp_word_moved(ulp_word_load(word, width), *steps, width));
+			const size_t at = (size_t)(group * ULP_SCAN_GROUP + place) * width;
+			ulp_word_store(into + at, width, ulp_word_moved(ulp_word_load(base + at, width), *steps, width));
 		}
 		patch->ranks[class] = ranks;
 		patch->steps[class] = steps;

@@ -1,5 +1,5 @@
 /* Any bytes as an ulp-class block over a base that is not theirs: a result with the hash they promise or an error, nothing written outside, and
- * the same on every path of the processor. Then the bytes as a base and its successor: what is encoded decodes. The first four bytes choose
+ * the same on every path of the processor. Then the bytes as changes of that base, and as a base and its successor: what is encoded decodes. The first four bytes choose
  * dtype, length and base. */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { RESULT_MAX = 4096, GUARD = 64 };
+enum { RESULT_MAX = 36000 /* of 2-byte words: four stretches as the wide paths take them, and a rest */, GUARD = 64 };
 
 static const enum block_code_path PATHS[] = {BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
 enum { PATH_COUNT = sizeof PATHS / sizeof *PATHS };
@@ -47,7 +47,7 @@ static void decode(const enum dtype dtype, const struct span block, const struct
 	ASSERT(facts.result_bytes == base.len && facts.payload_bytes <= block_code_payload_max());
 	if (facts.header_bytes + facts.payload_bytes > block.len)
 		return;
-	uint8_t into[PATH_COUNT][RESULT_MAX + GUARD];
+	static uint8_t into[PATH_COUNT][RESULT_MAX + GUARD];
 	int first = 1;
 	for (size_t i = 0; i < PATH_COUNT; i++) {
 		if (contexts[i] == NULL)
@@ -69,7 +69,7 @@ static void round_trip(const enum dtype dtype, const struct span base, const str
 	struct buffer out[PATH_COUNT];
 	struct block_code_facts facts;
 	struct error err;
-	uint8_t into[RESULT_MAX];
+	static uint8_t into[RESULT_MAX];
 	for (size_t i = 0; i < PATH_COUNT; i++) {
 		buffer_init(&out[i], 1 << 20);
 		if (contexts[i] == NULL)
@@ -86,6 +86,15 @@ static void round_trip(const enum dtype dtype, const struct span base, const str
 		buffer_release(&out[i]);
 }
 
+/* Each four bytes change one: a place and a value. */
+static void change(uint8_t *const next, const size_t len, const struct span changes)
+{
+	for (size_t i = 0; i + 4 <= changes.len; i += 4) {
+		const size_t place = (size_t)(changes.data[i] | changes.data[i + 1] << 8 | changes.data[i + 2] << 16) % len;
+		next[place] = (uint8_t)(next[place] + changes.data[i + 3]);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 {
 	if (size < 5)
@@ -95,9 +104,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 	const size_t width = dtype_bits(dtype) < 8 ? 1 : dtype_bits(dtype) / 8;
 	const struct span rest = span_of(data + 4, size - 4);
 	const size_t words = 1 + (size_t)(data[1] | data[2] << 8) % (RESULT_MAX / width);
-	uint8_t base[RESULT_MAX];
+	static uint8_t base[RESULT_MAX];
+	static uint8_t next[RESULT_MAX];
 	fill_base(base, words * width, data[3]);
 	decode(dtype, rest, span_of(base, words * width));
+	memcpy(next, base, words * width);
+	change(next, words * width, rest);
+	round_trip(dtype, span_of(base, words * width), span_of(next, words * width));
 	const size_t half = (rest.len / 2 < RESULT_MAX ? rest.len / 2 : RESULT_MAX) / width * width;
 	if (half > 0)
 		round_trip(dtype, span_of(rest.data, half), span_of(rest.data + half, half));

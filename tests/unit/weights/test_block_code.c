@@ -177,6 +177,42 @@ START_TEST(lengths_around_a_block_round_trip)
 }
 END_TEST
 
+/* The wide ways take 4096 words at a time and leave the rest to the portable one. */
+START_TEST(lengths_around_a_stretch_round_trip)
+{
+	static const size_t lengths[] = {4095, 4096, 4097, 8191, 8192, 8255, 12300, 65535, 65537};
+	static const unsigned shares[] = {20, 884, 6000, 65536};
+	random_state = 19;
+	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+		for (size_t share = 0; share < sizeof shares / sizeof *shares; share++) {
+			struct pair pair = pair_new(dtypes[_i], lengths[i], i % 2);
+			fill_weights(&pair);
+			change(&pair, shares[share]);
+			expect_round_trip(&pair);
+			pair_free(&pair);
+		}
+	}
+}
+END_TEST
+
+/* All words of one class, then words that come class by class, then of every pattern. */
+START_TEST(classes_full_and_empty_round_trip)
+{
+	enum { WORDS = 20000 };
+	random_state = 20;
+	for (unsigned spread = 0; spread < 3; spread++) {
+		struct pair pair = pair_new(dtypes[_i], WORDS, 0);
+		fill_weights(&pair);
+		for (size_t i = 0; i < pair.len; i++)
+			pair.base[i] = spread == 0 ? 0x3c : spread == 1 ? (uint8_t)(i * 7 / 64) : (uint8_t)next_random();
+		memcpy(pair.next, pair.base, pair.len);
+		change(&pair, 2000);
+		expect_round_trip(&pair);
+		pair_free(&pair);
+	}
+}
+END_TEST
+
 START_TEST(one_change_anywhere_round_trips)
 {
 	enum { WORDS = 300 };
@@ -363,6 +399,42 @@ START_TEST(another_base_is_a_digest_mismatch)
 }
 END_TEST
 
+START_TEST(watchers_see_base_and_result)
+{
+	struct xxh3_stream *const base = xxh3_stream_new();
+	struct xxh3_stream *const result = xxh3_stream_new();
+	struct buffer block;
+	struct error err;
+	buffer_init(&block, 16 << 20);
+	random_state = 21;
+	struct pair pair = pair_new(dtypes[_i], 200001, 0);
+	fill_weights(&pair);
+	change(&pair, 884);
+	const struct digest128 of_base = xxh3_128(span_of(pair.base, pair.len));
+	const struct digest128 of_next = xxh3_128(span_of(pair.next, pair.len));
+	uint8_t *const into = memory_new(pair.len);
+	for (unsigned decodes = 0; decodes < 2; decodes++) {
+		xxh3_stream_reset(base);
+		xxh3_stream_reset(result);
+		block_code_context_watch(contexts[0], base, result);
+		if (decodes == 0)
+			encode(contexts[0], &pair, &block);
+		else
+			ck_assert_int_eq(decode(contexts[0], &pair, buffer_span(&block), into, &err), 0);
+		const struct digest128 seen_base = xxh3_stream_result(base);
+		const struct digest128 seen_result = xxh3_stream_result(result);
+		ck_assert(digest128_equal(&seen_base, &of_base));
+		ck_assert(digest128_equal(&seen_result, &of_next));
+	}
+	block_code_context_watch(contexts[0], NULL, NULL);
+	free(into);
+	pair_free(&pair);
+	buffer_release(&block);
+	xxh3_stream_free(base);
+	xxh3_stream_free(result);
+}
+END_TEST
+
 /* Whatever was done to a block: an error, or still the right result. */
 static void expect_refused_or_right(const struct pair *const pair, const struct span block)
 {
@@ -460,6 +532,8 @@ Suite *test_block_code_suite(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, every_length_round_trips, 0, DTYPES);
 	tcase_add_loop_test(tests, lengths_around_a_block_round_trip, 0, DTYPES);
+	tcase_add_loop_test(tests, lengths_around_a_stretch_round_trip, 0, DTYPES);
+	tcase_add_loop_test(tests, classes_full_and_empty_round_trip, 0, DTYPES);
 	tcase_add_loop_test(tests, one_change_anywhere_round_trips, 0, DTYPES);
 	tcase_add_loop_test(tests, every_pattern_changes_to_others, 0, 2);
 	tcase_add_loop_test(tests, every_pair_of_small_words_round_trips, 2, 10);
@@ -468,6 +542,7 @@ Suite *test_block_code_suite(void)
 	tcase_add_loop_test(tests, no_block_is_larger_than_its_planes, 0, DTYPES);
 	tcase_add_loop_test(tests, the_mode_suits_the_change, 0, sizeof chosen / sizeof *chosen);
 	tcase_add_loop_test(tests, another_base_is_a_digest_mismatch, 0, DTYPES);
+	tcase_add_loop_test(tests, watchers_see_base_and_result, 0, DTYPES);
 	tcase_add_loop_test(tests, damaged_blocks_are_refused, 0, DTYPES);
 	tcase_add_test(tests, changes_are_counted);
 	tcase_add_test(tests, the_documented_block_is_made);

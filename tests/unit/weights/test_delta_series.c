@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "tests/unit/unit.h"
 #include "tests/unit/weights/weights_fixture.h"
+#include "weights/block_code.h"
 #include "weights/delta.h"
 
 Suite *test_delta_series_suite(void);
@@ -154,6 +155,65 @@ START_TEST(our_deltas_give_every_checkpoint_too)
 }
 END_TEST
 
+/* One tensor by one path, which must give the same block as the portable one, and decoded again. A tensor here is no larger than a block. */
+static size_t expect_block(struct block_code_context *const context, const enum dtype dtype, const struct span base, const struct span next,
+	const struct buffer *const portable, struct block_code_stats *const stats)
+{
+	struct error err;
+	struct block_code_facts facts;
+	struct buffer block;
+	buffer_init(&block, 1 << 20);
+	block_code_encode(context, dtype, base, next, &block, stats);
+	ck_assert(span_equal(buffer_span(&block), buffer_span(portable)));
+	uint8_t *const back = memory_new(next.len);
+	ck_assert_int_eq(block_code_parse(buffer_span(&block), dtype, next.len, &facts, &err), 0);
+	ck_assert_int_eq(block_code_decode(context, dtype, buffer_span(&block), &facts, base, back, &err), 0);
+	ck_assert_mem_eq(back, next.data, next.len);
+	const size_t bytes = block.len;
+	free(back);
+	buffer_release(&block);
+	return bytes;
+}
+
+START_TEST(real_steps_take_seven_bits_a_change_on_every_path)
+{
+	static const enum block_code_path paths[] = {BLOCK_CODE_PORTABLE, BLOCK_CODE_AVX2, BLOCK_CODE_AVX512};
+	char *const folder = unit_scratch_make();
+	expand(folder);
+	for (unsigned step = 1; step <= STEPS; step++) {
+		char *const base_path = step_path(folder, step - 1);
+		char *const next_path = step_path(folder, step);
+		struct checkpoint *const base = open_good(base_path);
+		struct checkpoint *const next = open_good(next_path);
+		for (size_t path = 0; path < sizeof(paths) / sizeof(paths[0]); path++) {
+			struct block_code_context *const context = block_code_context_new();
+			struct block_code_context *const portable = block_code_context_new();
+			struct block_code_stats stats = {0};
+			size_t bytes = 0;
+			ck_assert(block_code_context_use(portable, BLOCK_CODE_PORTABLE));
+			const bool works = block_code_context_use(context, paths[path]);
+			for (size_t i = 0; works && i < schema_count(checkpoint_schema(next)); i++) {
+				const struct span old = checkpoint_tensor(base, i);
+				const struct span new = checkpoint_tensor(next, i);
+				struct buffer expected;
+				buffer_init(&expected, 1 << 20);
+				block_code_encode(portable, DTYPE_BF16, old, new, &expected, NULL);
+				bytes += expect_block(context, DTYPE_BF16, old, new, &expected, &stats);
+				buffer_release(&expected);
+			}
+			ck_assert_uint_le(8 * bytes, 71 * stats.changed / 10);
+			block_code_context_free(context);
+			block_code_context_free(portable);
+		}
+		checkpoint_close(base);
+		checkpoint_close(next);
+		free(base_path);
+		free(next_path);
+	}
+	unit_scratch_remove(folder);
+}
+END_TEST
+
 /* What stands in both files under one name must be the same; TRL's file has empty tensors for parameters that did not change. */
 START_TEST(our_gaps_are_those_of_the_original_files)
 {
@@ -209,6 +269,7 @@ Suite *test_delta_series_suite(void)
 	Suite *const suite = suite_create("delta_series");
 	TCase *const tcase = tcase_create("delta_series");
 	tcase_set_timeout(tcase, 300);
+	tcase_add_test(tcase, real_steps_take_seven_bits_a_change_on_every_path);
 	tcase_add_test(tcase, trl_deltas_give_every_checkpoint);
 	tcase_add_loop_test(tcase, our_deltas_give_every_checkpoint_too, 0, DELTA_FULL);
 	tcase_add_test(tcase, our_gaps_are_those_of_the_original_files);
