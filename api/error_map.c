@@ -62,6 +62,7 @@ static const struct error_row rows[] = {
 	ROW(INCOMPLETE_ANCHOR, 422, "InvalidRequest", "incomplete_anchor"),
 	ROW(SNAPSHOT_FORMAT, 422, "InvalidRequest", "snapshot_format"),
 	ROW(DIGEST_MISMATCH, 422, "BadDigest", "digest_mismatch"),
+	ROW(PARTS_MISMATCH, 422, "InvalidRequest", "parts_mismatch"),
 	ROW(COLLECTED, 410, "NoSuchKey", "collected"),
 	ROW(NOT_READY, 425, "OperationAborted", "not_ready"),
 	ROW(CHAIN_IN_USE, 409, "OperationAborted", "chain_in_use"),

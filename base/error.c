@@ -123,6 +123,7 @@ static const struct {
 	{ERROR_NOT_READY, "not_ready"},
 	{ERROR_CHAIN_IN_USE, "chain_in_use"},
 	{ERROR_STEP_FAILED, "step_failed"},
+	{ERROR_PARTS_MISMATCH, "parts_mismatch"},
 	{ERROR_WRONG_BASE, "wrong_base"},
 	{ERROR_NO_PART, "no_part"},
 	{ERROR_BAD_TAG, "bad_tag"},

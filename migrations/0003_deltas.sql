@@ -97,7 +97,22 @@ CREATE TABLE pins (
 ) WITHOUT ROWID;
 CREATE INDEX pins_expiring ON pins (expires_ms) WHERE expires_ms IS NOT NULL;
 
--- Publishing: parts of large steps, webhooks, hot-load.
+-- Publishing: parts of large steps, webhooks, hot-load. state: 0 waits for the others, 1 published, its objects being released, 2 dead, likewise, 3
+-- published and released, kept for repeats. The objects of a part are rows of step_objects, whose step is the part's id with the other sign.
+CREATE TABLE step_parts (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	run INTEGER NOT NULL,
+	step INTEGER NOT NULL,
+	part INTEGER NOT NULL,
+	parts INTEGER NOT NULL,
+	epoch INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	content BLOB NOT NULL,
+	document BLOB,
+	created_ms INTEGER NOT NULL
+);
+CREATE INDEX step_parts_of_step ON step_parts (run, step, part);
+CREATE INDEX step_parts_over ON step_parts (state, created_ms);
 
 -- Views and adopted runs. runs.adopts: 1 when what a foreign trainer puts becomes a step; runs.hot_load: the deployment whose hot-loads do. Both repeat
 -- settings, so that they are found without reading them all. An adoption is a foreign publish: state 0 waits, 1 is a step, 2 failed; objects: the key,

@@ -140,7 +140,7 @@ static int adopt_full(struct adopting *const adopting, struct error *const err)
 		const struct step_object *const object = &adopting->brought.objects[i];
 		form.objects[i] = (struct step_source_object){object->name, adopting->brought.versions[i], object->size, object->digest};
 	}
-	step_check_run(store, adopting->bucket, adopting->run_name, &adopting->step, &check);
+	step_check_run(store, adopting->bucket, adopting->run_name, &adopting->step, NULL, &check);
 	if (check.failed || check.schema == NULL || form.objects == NULL) {
 		*err = check.error;
 		if (!check.failed)

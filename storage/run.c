@@ -8,6 +8,7 @@
 #include "storage/bucket_row.h"
 #include "storage/run_internal.h"
 #include "storage/run_settings.h"
+#include "storage/step_part_row.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
 
@@ -122,6 +123,8 @@ static int open_again(const struct run_change *const change, struct db *const db
 	if (check_expected(change, row->epoch, err) != 0)
 		return -1;
 	row->epoch++;
+	if (step_part_row_settle(db, row->id, INT64_MAX, STEP_PART_DEAD, err) != 0)
+		return -1;
 	if (change->open.has_keep_steps) {
 		row->settings.keep_steps = change->open.keep_steps;
 		if (run_settings_store(db, row->id, &row->settings, err) != 0)
@@ -226,6 +229,8 @@ int run_change_outcome(struct run_change *const change, struct run_outcome *cons
 		return -1;
 	}
 	*out = (struct run_outcome){.run = change->message, .already = change->already, .pin = change->pin};
+	if (change->part != NULL)
+		out->part = change->part->answer;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "storage/object.h"
 #include "storage/store.h"
+#include "wire/part_message.h"
 #include "wire/pin_message.h"
 #include "wire/step_message.h"
 
@@ -100,6 +101,7 @@ struct run_outcome {
 	struct run_message run;    /* open, settings */
 	bool already;              /* publish: the same step was there */
 	struct pin_message pin;    /* putting a pin */
+	struct part_answer part;   /* putting a part */
 };
 /* Texts lie in the change until free. */
 int run_change_outcome(struct run_change *change, struct run_outcome *out, struct error *err);

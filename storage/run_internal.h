@@ -7,6 +7,7 @@
 #include "storage/replica_table.h"
 #include "storage/run.h"
 #include "storage/run_row.h"
+#include "storage/step_part_set.h"
 #include "storage/step_row.h"
 #include "storage/version.h"
 #include "weights/schema.h"
@@ -20,11 +21,22 @@ struct step_check {
 	bool failed;                     /* `error` says what is wrong with the anchor or the digests; judged after all else */
 	struct error error;
 };
-/* Reads the headers of the anchor's shards and judges schema and tensor digests. Blocking: on a helper. Faults go into `out`. */
-void step_check_run(struct store *store, struct span bucket, struct span run, const struct step_message *step, struct step_check *out);
+/* Reads the headers of the anchor's shards and judges schema and tensor digests. With `parts`, the digests are taken from there, and the step's
+ * own is computed. Blocking: on a helper. Faults go into `out`. */
+void step_check_run(struct store *store, struct span bucket, struct span run, struct step_message *step, struct step_part_set *parts,
+	struct step_check *out);
 void step_check_release(struct step_check *check);
 
 struct hot_load_params;
+
+/* A part on its way, and what becomes of it (storage/step_part.c). */
+struct part_work {
+	struct part_message message;
+	struct part_answer answer;
+	struct step_part_set *set; /* all parts, once they are there */
+	int64_t last_id;           /* the last of them */
+	struct error fault;        /* why they make no whole */
+};
 
 struct run_change {
 	struct change change; /* first */
@@ -42,6 +54,7 @@ struct run_change {
 	struct replica_saving replica_saving;
 	struct pin_message pin;  /* of putting a pin */
 	struct step_message step; /* of publish; in the arena */
+	struct part_work *part;  /* of a part, and of the publish that its last one makes; in the arena */
 	struct step_check check;
 	struct helper_job job;
 	struct run_message message;
@@ -56,6 +69,11 @@ void run_change_submit(struct run_change *change, int (*apply)(struct change *ch
 /* Publishes what a foreign publish has become, and settles it in the same change. Blocking: for background work. */
 int run_publish_adopted(struct store *store, struct span bucket, struct span run, const struct step_message *step, int64_t adoption,
 	struct error *err);
+/* Pieces of publishing that parts share: the epoch; the place behind the head and on its base; the change itself; what follows its commit. */
+int step_check_epoch(const struct run_row *run, const struct step_message *step, struct error *err);
+int step_check_place(const struct run_row *run, const struct step_message *step, struct error *err);
+int step_publish_apply(struct change *change, struct db *db, struct error *err);
+void step_published(struct run_change *change);
 
 /* A deep copy; false when the arena ran out. */
 bool step_copy(const struct step_message *step, struct arena *arena, struct step_message *out);

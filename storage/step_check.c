@@ -92,8 +92,8 @@ static int check_digests(const struct step_message *const step, const struct ste
 	return error_set(err, ERROR_DIGEST_MISMATCH, "The tensor digests do not give the step's checkpoint digest.");
 }
 
-static int check_tensors(struct store *const store, const struct run_row *const run, const struct step_message *const step,
-	struct step_check *const check, struct error *const err)
+static int check_tensors(struct store *const store, const struct run_row *const run, struct step_message *const step,
+	struct step_part_set *const parts, struct step_check *const check, struct error *const err)
 {
 	const struct step_form *const anchor = step_message_form(step, STEP_ANCHOR);
 	struct schema *spelled = anchor == NULL ? NULL : schema_new();
@@ -111,7 +111,9 @@ static int check_tensors(struct store *const store, const struct run_row *const 
 	result = 0;
 	if (check->schema != NULL) {
 		check->schema_digest = schema_digest(check->schema);
-		result = check_digests(step, check, err);
+		result = parts == NULL ? 0 : step_part_set_fill(parts, check->schema, step, err);
+		if (result == 0)
+			result = check_digests(step, check, err);
 	}
 out:
 	schema_free(spelled);
@@ -136,8 +138,8 @@ static int look(struct db *const db, const struct span bucket, const struct span
 	return has_step < 0 ? -1 : 0;
 }
 
-void step_check_run(struct store *const store, const struct span bucket, const struct span run, const struct step_message *const step,
-	struct step_check *const out)
+void step_check_run(struct store *const store, const struct span bucket, const struct span run, struct step_message *const step,
+	struct step_part_set *const parts, struct step_check *const out)
 {
 	struct run_row row = {.id = 0};
 	bool needed = false;
@@ -148,7 +150,7 @@ void step_check_run(struct store *const store, const struct span bucket, const s
 	if (needed && !out->failed)
 		out->failed = step_give_digests(store, row.bucket, step, &out->error) != 0;
 	if (needed && !out->failed)
-		out->failed = check_tensors(store, &row, step, out, &out->error) != 0;
+		out->failed = check_tensors(store, &row, step, parts, out, &out->error) != 0;
 }
 
 void step_check_release(struct step_check *const check)

@@ -9,12 +9,13 @@
 #include "storage/fold_row.h"
 #include "storage/object_internal.h"
 #include "storage/run_internal.h"
+#include "storage/step_part_row.h"
 #include "storage/step_pin.h"
 #include "storage/step_watch.h"
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
 
-static int check_epoch(const struct run_row *const run, const struct step_message *const step, struct error *const err)
+int step_check_epoch(const struct run_row *const run, const struct step_message *const step, struct error *const err)
 {
 	if (step->epoch < run->epoch)
 		return error_set(err, ERROR_STALE_EPOCH, "The run has been opened again: its epoch is %llu, the step's %llu.",
@@ -75,6 +76,11 @@ static int check_base(const struct run_row *const run, const struct step_message
 	digest128_format(&step->base_digest, theirs);
 	return error_set(err, ERROR_BASE_MISSING, "The head, step %llu, is %s; the base is given as %s.", (unsigned long long)run->head, ours,
 		theirs);
+}
+
+int step_check_place(const struct run_row *const run, const struct step_message *const step, struct error *const err)
+{
+	return check_head(run, step, err) != 0 ? -1 : check_base(run, step, err);
 }
 
 static int check_forms(const struct step_message *const step, struct error *const err)
@@ -233,27 +239,43 @@ static int write_step(struct run_change *const change, struct db *const db, stru
 	return write_manifest(db, row.id, step, err);
 }
 
-static int apply_publish(struct change *const base, struct db *const db, struct error *const err)
+/* The last part of a step may be put twice at once: both find the whole, one publishes it. */
+static int check_published(const struct run_change *const change, struct db *const db, const struct run_row *const run,
+	const struct step_row *const existing, struct error *const err)
+{
+	struct step_part_row part;
+	const struct step_message *const step = &change->step;
+	if (change->part == NULL)
+		return check_repeat(existing, step, err);
+	const int found = step_part_row_find(db, run->id, step->step, change->part->answer.part, run->epoch, &part, err);
+	if (found < 0)
+		return -1;
+	return found == 1 && part.state != STEP_PART_WAITING ? 0 : check_repeat(existing, step, err);
+}
+
+int step_publish_apply(struct change *const base, struct db *const db, struct error *const err)
 {
 	struct run_change *const change = (struct run_change *)base;
 	const struct step_message *const step = &change->step;
 	struct run_row run;
 	struct step_row existing;
-	if (run_row_need(db, change->bucket, change->run, &run, err) != 0 || check_epoch(&run, step, err) != 0)
+	if (run_row_need(db, change->bucket, change->run, &run, err) != 0 || step_check_epoch(&run, step, err) != 0)
 		return -1;
 	const int found = step_row_find(db, run.id, step->step, &existing, err);
 	change->already = found == 1;
 	if (found == 1) {
 		run_row_message(&run, change->bucket, change->run, &change->message);
-		return check_repeat(&existing, step, err) != 0 ? -1 : step_anchor_due(db, &run, &change->message.anchor_due, err);
+		return check_published(change, db, &run, &existing, err) != 0 ? -1 : step_anchor_due(db, &run, &change->message.anchor_due, err);
 	}
 	if (found < 0)
 		return -1;
-	if (check_head(&run, step, err) != 0 || check_base(&run, step, err) != 0 || check_forms(step, err) != 0)
+	if (step_check_place(&run, step, err) != 0 || check_forms(step, err) != 0)
 		return -1;
 	const struct clock_source *const clock = store_clock(change->store);
 	if (write_step(change, db, &run, err) != 0 || fold_row_want_skips(db, run.id, step->step, clock->wall_ms(clock), err) != 0 ||
 		step_retain(change->store, db, &run, err) != 0)
+		return -1;
+	if (step_part_row_settle(db, run.id, INT64_MAX, change->part != NULL ? STEP_PART_PUBLISHED : STEP_PART_DEAD, err) != 0)
 		return -1;
 	run_row_message(&run, change->bucket, change->run, &change->message);
 	if (run_row_update(db, &run, err) != 0)
@@ -263,9 +285,9 @@ static int apply_publish(struct change *const base, struct db *const db, struct 
 	return step_anchor_due(db, &run, &change->message.anchor_due, err);
 }
 
-static void tell_readers(struct run_change *const change)
+void step_published(struct run_change *const change)
 {
-	if (!change->already) {
+	if (!change->change.failed && !change->already) {
 		metrics_add(store_metrics(change->store), METRIC_STEPS_PUBLISHED, 1);
 		step_watch_published(store_step_watch(change->store), change->bucket, change->run); /* invariant 2 */
 		step_worker_kick(store_step_worker(change->store));
@@ -275,16 +297,15 @@ static void tell_readers(struct run_change *const change)
 static void published(struct change *const base)
 {
 	struct run_change *const change = (struct run_change *)base;
-	if (!base->failed)
-		tell_readers(change);
+	step_published(change);
 	change->done(change->owner);
 }
 
 static void read_ahead(struct helper_job *const job)
 {
 	struct run_change *const change = (struct run_change *)((char *)job - offsetof(struct run_change, job));
-	step_check_run(change->store, change->bucket, change->run, &change->step, &change->check);
-	run_change_submit(change, apply_publish);
+	step_check_run(change->store, change->bucket, change->run, &change->step, NULL, &change->check);
+	run_change_submit(change, step_publish_apply);
 }
 
 struct run_change *run_publish_start(struct store *const store, const struct span bucket, const struct span run,
@@ -293,7 +314,7 @@ struct run_change *run_publish_start(struct store *const store, const struct spa
 	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
 	change->change.done = published;
 	if (!step_copy(step, change->arena, &change->step)) {
-		run_change_submit(change, apply_publish);
+		run_change_submit(change, step_publish_apply);
 		return change;
 	}
 	change->job.run = read_ahead;
@@ -308,12 +329,12 @@ int run_publish_adopted(struct store *const store, const struct span bucket, con
 	int result = step_copy(step, change->arena, &change->step) ? 0 : error_set(err, ERROR_TOO_LARGE, "The step is too large.");
 	change->adoption = adoption;
 	if (result == 0) {
-		step_check_run(store, change->bucket, change->run, &change->step, &change->check);
-		change->change.apply = apply_publish;
+		step_check_run(store, change->bucket, change->run, &change->step, NULL, &change->check);
+		change->change.apply = step_publish_apply;
 		result = committer_run(store_committer(store), &change->change, err);
 	}
 	if (result == 0)
-		tell_readers(change);
+		step_published(change);
 	run_change_free(change);
 	return result;
 }

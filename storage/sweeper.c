@@ -11,6 +11,7 @@
 #include "storage/pin_row.h"
 #include "storage/replica_row.h"
 #include "storage/run_row.h"
+#include "storage/step_part_row.h"
 #include "storage/step_pin.h"
 #include "storage/step_row.h"
 #include "storage/store_internal.h"
@@ -32,8 +33,12 @@ static int remove_rest(struct db *const db, const int64_t run, struct error *con
 {
 	bool more_replicas = false;
 	bool more_pins = false;
-	if (replica_row_remove_of_run(db, run, &more_replicas, err) != 0 || pin_row_remove_of_run(db, run, &more_pins, err) != 0)
+	bool more_parts = false;
+	if (replica_row_remove_of_run(db, run, &more_replicas, err) != 0 || pin_row_remove_of_run(db, run, &more_pins, err) != 0 ||
+		step_part_row_end_run(db, run, &more_parts, err) != 0)
 		return -1;
+	if (more_parts) /* dead by now; one of them at a time */
+		return step_part_row_sweep(db, 0, &more_parts, err);
 	return more_replicas || more_pins ? 0 : run_row_remove(db, run, err);
 }
 
@@ -88,6 +93,8 @@ static int apply_slice(struct change *const change, struct db *const db, struct 
 	}
 	if (!found && fold_sweep(db, slice->now_ms, &found, err) != 0)
 		return -1;
+	if (!found && step_part_row_sweep(db, slice->now_ms, &found, err) != 0)
+		return -1;
 	if (!found && upload_sweep(db, slice->now_ms, &found, err) != 0)
 		return -1;
 	return found ? db_vacuum_some(db, VACUUM_PAGES, err) : 0;
@@ -107,6 +114,8 @@ static int find_work(struct db *const db, const int64_t now_ms, bool *const out_
 	if (part_set_has_dead(db, out_found, err) != 0)
 		return -1;
 	if (!*out_found && fold_sweep_has_work(db, now_ms, out_found, err) != 0)
+		return -1;
+	if (!*out_found && step_part_row_has_work(db, now_ms, out_found, err) != 0)
 		return -1;
 	return *out_found ? 0 : upload_sweep_has_work(db, now_ms, out_found, err);
 }

@@ -1,8 +1,8 @@
 /* The content digest: every number as 8 bytes little-endian, every text as its length and its bytes, every list as its length and its
  * elements, in the order of the functions below. Catalogs hold the result, so a change here would make every republish differ. */
-#include "wire/step_message.h"
+#include "wire/step_message_internal.h"
 
-static void add_u64(struct xxh3_stream *const stream, const uint64_t value)
+void message_hash_u64(struct xxh3_stream *const stream, const uint64_t value)
 {
 	uint8_t bytes[8];
 	for (size_t i = 0; i < sizeof bytes; i++)
@@ -10,9 +10,9 @@ static void add_u64(struct xxh3_stream *const stream, const uint64_t value)
 	xxh3_stream_add(stream, span_of(bytes, sizeof bytes));
 }
 
-static void add_text(struct xxh3_stream *const stream, const struct span text)
+void message_hash_text(struct xxh3_stream *const stream, const struct span text)
 {
-	add_u64(stream, text.len);
+	message_hash_u64(stream, text.len);
 	xxh3_stream_add(stream, text);
 }
 
@@ -23,35 +23,35 @@ static void add_digest(struct xxh3_stream *const stream, const struct digest128 
 
 static void add_facts(struct xxh3_stream *const stream, const struct step_message *const step)
 {
-	add_u64(stream, step->step);
-	add_u64(stream, step->has_base ? 1 : 0);
-	add_u64(stream, step->base_step);
+	message_hash_u64(stream, step->step);
+	message_hash_u64(stream, step->has_base ? 1 : 0);
+	message_hash_u64(stream, step->base_step);
 	add_digest(stream, &step->base_digest);
 	add_digest(stream, &step->digest);
 	add_digest(stream, &step->schema_digest);
-	add_text(stream, step->label);
-	add_text(stream, step->metadata);
-	add_text(stream, step->tensor_digests);
+	message_hash_text(stream, step->label);
+	message_hash_text(stream, step->metadata);
+	message_hash_text(stream, step->tensor_digests);
 }
 
 static void add_files(struct xxh3_stream *const stream, const struct step_message *const step)
 {
-	add_u64(stream, step->file_count);
+	message_hash_u64(stream, step->file_count);
 	for (size_t i = 0; i < step->file_count; i++) {
-		add_text(stream, step->files[i].path);
-		add_u64(stream, step->files[i].size);
+		message_hash_text(stream, step->files[i].path);
+		message_hash_u64(stream, step->files[i].size);
 		add_digest(stream, &step->files[i].digest);
 	}
 }
 
 static void add_form(struct xxh3_stream *const stream, const struct step_form *const form)
 {
-	add_u64(stream, form->kind);
-	add_text(stream, form->format);
-	add_u64(stream, form->object_count);
+	message_hash_u64(stream, form->kind);
+	message_hash_text(stream, form->format);
+	message_hash_u64(stream, form->object_count);
 	for (size_t i = 0; i < form->object_count; i++) {
-		add_text(stream, form->objects[i].name);
-		add_u64(stream, form->objects[i].size);
+		message_hash_text(stream, form->objects[i].name);
+		message_hash_u64(stream, form->objects[i].size);
 		add_digest(stream, &form->objects[i].digest);
 	}
 }
@@ -61,7 +61,7 @@ struct digest128 step_message_content_digest(const struct step_message *const st
 	struct xxh3_stream *const stream = xxh3_stream_new();
 	add_facts(stream, step);
 	add_files(stream, step);
-	add_u64(stream, step->form_count);
+	message_hash_u64(stream, step->form_count);
 	for (size_t i = 0; i < step->form_count; i++)
 		add_form(stream, &step->forms[i]);
 	const struct digest128 digest = xxh3_stream_result(stream);

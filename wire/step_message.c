@@ -5,7 +5,7 @@
 enum { TENSOR_DIGEST_BYTES = sizeof(struct digest128) };
 
 /* A collected step may come without its base: little is known of it. */
-static int parse_base(const struct json_node *const root, struct step_message *const out, struct error *const err)
+int message_step_base(const struct json_node *const root, struct step_message *const out, struct error *const err)
 {
 	const struct json_node *const base = json_node_member(root, "base");
 	out->has_base = !message_absent(root, "base");
@@ -23,7 +23,7 @@ static int parse_base(const struct json_node *const root, struct step_message *c
 	return 0;
 }
 
-static int parse_metadata(const struct json_node *const root, struct arena *const arena, struct span *const out, struct error *const err)
+int message_step_metadata(const struct json_node *const root, struct arena *const arena, struct span *const out, struct error *const err)
 {
 	const struct json_node *const metadata = json_node_member(root, "metadata");
 	const struct json_node *value;
@@ -90,7 +90,7 @@ static int check_forms(const struct step_message *const step, struct error *cons
 	return 0;
 }
 
-static int parse_forms(const struct json_node *const root, struct arena *const arena, struct step_message *const out, struct error *const err)
+int message_step_forms(const struct json_node *const root, struct arena *const arena, struct step_message *const out, struct error *const err)
 {
 	const struct json_node *list;
 	if (message_array(root, "forms", STEP_FORMS_MAX, &list, err) != 0)
@@ -153,15 +153,15 @@ static int parse_step(const struct json_node *const root, struct arena *const ar
 		return -1;
 	if (message_optional_digest(root, "schema_digest", &has_schema, &out->schema_digest, err) != 0)
 		return -1;
-	if (parse_answer_fields(root, arena, out, err) != 0 || parse_base(root, out, err) != 0)
+	if (parse_answer_fields(root, arena, out, err) != 0 || message_step_base(root, out, err) != 0)
 		return -1;
 	if (message_optional_text(root, "label", STEP_LABEL_MAX_BYTES, arena, &out->label, err) != 0)
 		return -1;
-	if (parse_metadata(root, arena, &out->metadata, err) != 0 || parse_tensors(root, arena, &out->tensor_digests, err) != 0)
+	if (message_step_metadata(root, arena, &out->metadata, err) != 0 || parse_tensors(root, arena, &out->tensor_digests, err) != 0)
 		return -1;
 	if (message_files(root, "files", arena, &out->files, &out->file_count, err) != 0)
 		return -1;
-	return parse_forms(root, arena, out, err);
+	return message_step_forms(root, arena, out, err);
 }
 
 int step_message_parse(const struct span json, struct arena *const arena, struct step_message *const out, struct error *const err)
@@ -188,7 +188,7 @@ const struct step_form *step_message_form(const struct step_message *const step,
 	return NULL;
 }
 
-static void print_base(struct json_writer *const writer, const struct step_message *const step)
+void message_print_base(struct json_writer *const writer, const struct step_message *const step)
 {
 	if (!step->has_base) {
 		json_writer_null(writer, "base");
@@ -220,7 +220,7 @@ static void print_facts(struct json_writer *const writer, const struct step_mess
 	message_print_digest(writer, "digest", &step->digest);
 	if (!digest128_equal(&step->schema_digest, &none))
 		message_print_digest(writer, "schema_digest", &step->schema_digest);
-	print_base(writer, step);
+	message_print_base(writer, step);
 	if (step->created_ms != 0)
 		message_print_time(writer, "created", step->created_ms);
 }

@@ -31,6 +31,16 @@ int message_files(const struct json_node *object, const char *name, struct arena
 /* One form; an anchor without objects is refused. */
 int message_form(const struct json_node *node, struct arena *arena, struct step_form *out, struct error *err);
 
+/* The parts of a step's manifest that parts of steps have too: `base` against the step's number; `forms`, ordered and checked. */
+int message_step_base(const struct json_node *root, struct step_message *out, struct error *err);
+int message_step_metadata(const struct json_node *root, struct arena *arena, struct span *out, struct error *err);
+int message_step_forms(const struct json_node *root, struct arena *arena, struct step_message *out, struct error *err);
+void message_print_base(struct json_writer *writer, const struct step_message *step);
+
+/* Into content digests: a number as 8 bytes little-endian, a text as its length and its bytes. */
+void message_hash_u64(struct xxh3_stream *stream, uint64_t value);
+void message_hash_text(struct xxh3_stream *stream, struct span text);
+
 void message_print_digest(struct json_writer *writer, const char *name, const struct digest128 *digest);
 void message_print_time(struct json_writer *writer, const char *name, int64_t wall_ms);
 void message_print_files(struct json_writer *writer, const char *name, const struct step_file *files, size_t count);

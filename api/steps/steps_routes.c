@@ -10,6 +10,7 @@
 #include "api/steps/open_run.h"
 #include "api/steps/pins.h"
 #include "api/steps/publish_step.h"
+#include "api/steps/put_part.h"
 #include "api/steps/replicas.h"
 #include "api/steps/run_settings.h"
 #include "api/steps/run_status.h"
@@ -46,6 +47,8 @@ const struct route steps_routes[] = {
 	{READ, RUN "/steps/{step}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "GetStep", get_step_begin, NULL, NULL},
 	{METHOD_PUT, RUN "/steps/{step}", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "PublishStep", publish_step_begin,
 		publish_step_finish, publish_step_resume},
+	{METHOD_PUT, RUN "/steps/{step}/parts/{part}", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "PutPart", put_part_begin,
+		put_part_finish, put_part_resume},
 	{METHOD_DELETE, RUN "/steps/{step}", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteStep", delete_step_begin, NULL,
 		run_wait_resume_empty},
 	{READ, RUN "/steps/{step}/objects/{name*}", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepObject", step_object_begin, NULL, step_object_resume},

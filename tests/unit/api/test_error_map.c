@@ -48,6 +48,7 @@ static const struct { enum error_kind kind; int status; const char *s3_code; int
 	{ERROR_BASE_MISSING, 409, NULL, 409, "base_missing"},
 	{ERROR_CHAIN_IN_USE, 409, NULL, 409, "chain_in_use"},
 	{ERROR_STEP_FAILED, 409, NULL, 409, "step_failed"},
+	{ERROR_PARTS_MISMATCH, 422, NULL, 422, "parts_mismatch"},
 	{ERROR_COLLECTED, 410, NULL, 410, "collected"},
 	{ERROR_STALE_EPOCH, 412, NULL, 412, "stale_epoch"},
 	{ERROR_SCHEMA_MISMATCH, 422, NULL, 422, "schema_mismatch"},

@@ -11,6 +11,7 @@ Suite *test_lifecycle_worker_suite(void);
 Suite *test_object_list_suite(void);
 Suite *test_run_suite(void);
 Suite *test_fleet_suite(void);
+Suite *test_step_part_suite(void);
 Suite *test_adopt_layout_suite(void);
 Suite *test_adopt_suite(void);
 Suite *test_step_watch_suite(void);
@@ -72,6 +73,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_object_list_suite,
 	test_run_suite,
 	test_fleet_suite,
+	test_step_part_suite,
 	test_adopt_layout_suite,
 	test_adopt_suite,
 	test_step_watch_suite,
