@@ -1,8 +1,15 @@
-"""The part of golden stores that came with versions, multipart uploads and compacted packs: made by make.py, read back by test_golden.py."""
+"""The part of golden stores that came with versions, multipart uploads, compacted packs and derived objects: made by make.py, read back by
+test_golden.py.
+"""
 import hashlib
 import json
+import os
 import random
 import re
+import time
+
+from tests.golden.models import changed, weights
+from tests.support.checkpoints import write_safetensors
 
 BUCKET = 'history'
 VERSIONING = '<VersioningConfiguration><Status>{}</Status></VersioningConfiguration>'
@@ -97,9 +104,34 @@ def make_compacted(daemon):
     return kept
 
 
-def make(daemon):
+def wait_for(daemon, metric, least):
+    limit = time.monotonic() + 60
+    while time.monotonic() < limit:
+        found = re.search(rf'^{metric} (\d+)$', daemon.request('GET', '/-/metrics').body.decode(), re.M)
+        if found and int(found.group(1)) >= least:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f'{metric} did not reach {least}')
+
+
+def make_derived(daemon, scratch):
+    """Full checkpoints of which the server keeps all but one as deltas."""
+    kept, path, data = {}, os.path.join(scratch, 'checkpoint'), weights(21, 60_000)
+    for number in range(3):
+        write_safetensors(path, {'w': ('BF16', [300, 200], data), 'same': ('BF16', [900], weights(22, 900))}, {'format': 'pt'})
+        with open(path, 'rb') as file:
+            body = file.read()
+        reply = answer(daemon, 'PUT', f'/{BUCKET}/full/step_{number}.safetensors', body)
+        kept[f'full/step_{number}.safetensors'] = {'sha256': hashlib.sha256(body).hexdigest(), 'etag': reply.headers['ETag']}
+        data = changed(data, 2, range(number, 60_000, 83))
+    wait_for(daemon, 'deltabucket_derived_swapped', 2)
+    return kept
+
+
+def make(daemon, scratch):
     answer(daemon, 'PUT', f'/{BUCKET}')
-    return {'bucket': BUCKET, 'compacted': make_compacted(daemon), **make_versions(daemon), 'multipart': make_uploads(daemon)}
+    return {'bucket': BUCKET, 'compacted': make_compacted(daemon), **make_versions(daemon), 'multipart': make_uploads(daemon),
+            'derived': make_derived(daemon, scratch)}
 
 
 def check(test, daemon, expected):
@@ -119,6 +151,11 @@ def check(test, daemon, expected):
         test.assertEqual(dict(re.findall('<Key>(.*?)</Key><Value>(.*?)</Value>', found)), tags)
     for key, known in expected['compacted'].items():
         test.assertEqual(hashlib.sha256(daemon.request('GET', f'{bucket}/{key}').body).hexdigest(), known, key)
+    for key, known in expected['derived'].items():
+        reply = daemon.request('GET', f'{bucket}/{key}')
+        test.assertEqual((hashlib.sha256(reply.body).hexdigest(), reply.headers['ETag']), (known['sha256'], known['etag']), key)
+        part_of_it = daemon.request('GET', f'{bucket}/{key}', headers={'Range': 'bytes=70001-90000'})
+        test.assertEqual((part_of_it.status, part_of_it.body == reply.body[70001:90001]), (206, True), key)
     check_uploads(test, daemon, bucket, expected['multipart'])
 
 

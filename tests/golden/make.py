@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Made the golden data beside this file: what version 0.1.0 wrote. Kept forever; newer versions must go on reading it.
 
-    DELTABUCKET_BUILD=DIR tests/golden/make.py NAME      writes tests/golden/NAME, which must not exist
+    DELTABUCKET_BUILD=DIR tests/golden/make.py NAME [store] [deltas]      writes these parts of tests/golden/NAME, which must not be there; both without
 
-Run by hand with a released build when a format changed, under a new name (`v0_1_0` is the first); never again for an old name. It makes
+Run by hand with a released build when a format changed, under a new name (`v0_1_0` is the first); never again for an old name. Foreign deltas are written
+by tests/formats, so setup/clients must have run. It makes
 
     NAME/store/         a data folder as SIGTERM left it, catalog.db without a WAL. Without chunks.db, so that opening it rebuilds that, and
                         without what every start makes anew (lock, tls)
@@ -105,16 +106,28 @@ def describe_run(daemon, name, steps):
                 step['objects'][target] = digest_of(daemon.request('GET', f'/v1/runs/{BUCKET}/{name}/{target}').body)
 
 
+def describe_anchors(daemon, runs):
+    """Steps read whole through S3, whoever made the anchor: the newest one is waited for, so that it lies in the store."""
+    targets = {}
+    for name, steps in runs.items():
+        for number, step in reversed(list(enumerate(steps))):
+            target = f'/{BUCKET}/{name}/anchors/step_{number:06d}/model.safetensors'
+            assert digest_of(daemon.request('GET', target, timeout=90).body) == step['sha256'], target
+            targets[target] = step['sha256']
+    return targets
+
+
 def make_store(folder):
     with Daemon(tls=False, folder=os.path.join(folder, 'store')) as daemon:
         assert daemon.request('PUT', f'/{BUCKET}').status == 200
         expected = {'bucket': BUCKET, 'root': {'key_id': ROOT_ID, 'secret': ROOT_SECRET, 'token': ROOT_TOKEN}, 'objects': make_objects(daemon)}
-        expected['history'] = history.make(daemon)
+        expected['history'] = history.make(daemon, SCRATCH)
         daemon.stop()  # the next start seals the pack and writes its index; what follows goes to a pack that stays open
         daemon.start()
         expected['runs'] = {'followed': make_followed_run(daemon), 'pinned': make_pinned_run(daemon)}
         for name, steps in expected['runs'].items():
             describe_run(daemon, name, steps)
+        expected['anchors'] = describe_anchors(daemon, expected['runs'])
         expected['reader'] = daemon.add_key('--name', 'golden reader', '--grant', f'{BUCKET}/public/=read')
         assert daemon.stop() == 0
     store = os.path.join(folder, 'store')
@@ -131,22 +144,30 @@ def make_store(folder):
     return expected
 
 
-def main(name):
+PARTS = {'store': make_store, 'deltas': lambda folder: {'deltas': deltas.make(os.path.join(folder, 'deltas'), SCRATCH)}}
+
+
+def main(name, parts):
     folder = os.path.join(HERE, name)
-    os.makedirs(folder)
-    expected = make_store(folder)
-    expected['deltas'] = deltas.make(os.path.join(folder, 'deltas'), SCRATCH)
-    with open(os.path.join(folder, 'expected.json'), 'w') as file:
+    facts, expected = os.path.join(folder, 'expected.json'), {}
+    os.makedirs(folder, exist_ok=True)
+    if os.path.exists(facts):
+        with open(facts) as file:
+            expected = json.load(file)
+    for part in parts:
+        assert not os.path.exists(os.path.join(folder, part)), f'{part} is there already'
+        expected.update(PARTS[part](folder))
+    with open(facts, 'w') as file:
         json.dump(expected, file, indent='\t', sort_keys=True)
         file.write('\n')
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 2:
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(PARTS):
         sys.exit(__doc__)
     SCRATCH = os.path.join(HERE, 'scratch')
     os.makedirs(SCRATCH)
     try:
-        main(sys.argv[1])
+        main(sys.argv[1], sys.argv[2:] or list(PARTS))
     finally:
         shutil.rmtree(SCRATCH)
