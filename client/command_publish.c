@@ -5,8 +5,10 @@
 
 #include "base/clock.h"
 #include "client/publisher.h"
+#include "client/rank_publisher.h"
+#include "client/subset.h"
 
-enum { METADATA_MAX_BYTES = 64 * 1024 };
+enum { METADATA_MAX_BYTES = 64 * 1024, RANKS_WAIT_S = 3600 };
 
 static void print_metadata(const struct options *const options, struct buffer *const out)
 {
@@ -95,6 +97,28 @@ static void say_published(struct session *const session, const struct publish_ou
 			(double)total_ms / 1000);
 }
 
+/* Alone, or as one of many ranks. */
+static int publish_order(struct session *const session, const struct publish_order *const order, struct publish_outcome *const outcome,
+	struct error *const err)
+{
+	const struct options *const options = session->options;
+	struct rank_order rank = {
+		.has_epoch = options->epoch.given,
+		.epoch = options->epoch.value,
+		.wait_s = options->wait.given ? options->wait.value : RANKS_WAIT_S,
+	};
+	if (options->rank == NULL) {
+		if (options->epoch.given || options->wait.given)
+			return session_usage(session, err, "--epoch and --wait go with --rank");
+		return publisher_run(session, options->run, order, outcome, err);
+	}
+	if (!subset_parse_rank(options->rank, &rank.rank, &rank.ranks))
+		return session_usage(session, err, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"", options->rank);
+	if (order->format != DELTA_ULP_CLASS || order->anchor.when == ANCHOR_EVERY)
+		return session_usage(session, err, "with --rank the format is ulp-class, and --anchor is auto, always or never");
+	return rank_publisher_run(session, options->run, order, &rank, outcome, err);
+}
+
 int command_publish(struct session *const session, struct error *const err)
 {
 	const struct clock_source *const clock = clock_system();
@@ -111,7 +135,7 @@ int command_publish(struct session *const session, struct error *const err)
 	}
 	int result = buffer_check(&metadata, "--metadata", err);
 	if (result == 0)
-		result = publisher_run(session, session->options->run, &order, &outcome, err);
+		result = publish_order(session, &order, &outcome, err);
 	if (result == 0)
 		say_published(session, &outcome, clock->monotonic_ms(clock) - started);
 	buffer_release(&metadata);

@@ -148,16 +148,35 @@ static void start_prefetch(struct follower *const follower, const struct follow_
 	follower->prefetch = prefetch_start(&params);
 }
 
+static int find_manifest(struct follower *const follower, const uint64_t step, struct step_message *const out, struct error *const err)
+{
+	if (follower->order->subset != NULL)
+		return remote_run_step_tensors(follower->remote, &follower->run, step, follower->arena, out, err);
+	return remote_run_step(follower->remote, &follower->run, step, follower->arena, out, err);
+}
+
+/* Downloads and makes; the server knows which of the two it is. */
+static int bring(struct follower *const follower, const struct catch_up_params *const params, struct follow_swap *const swap,
+	struct catch_up_result *const out, struct error *const err)
+{
+	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap->step);
+	if (catch_up_fetch(params, out, err) != 0)
+		return -1;
+	follow_report_wanted(&follower->report, REPLICA_STAGING, swap->step);
+	start_prefetch(follower, swap);
+	if (catch_up_make(params, out, err) != 0)
+		return -1;
+	swap->held = swap->digest;
+	return params->subset == NULL ? 0 : catch_up_folder_digest(params->out, params->threads, &swap->held, err);
+}
+
 /* Makes the generation that the path leads to, and swaps. */
 static int advance(struct follower *const follower, const struct path_message *const path, struct error *const err)
 {
 	struct follow_folder *const folder = &follower->folder;
 	struct step_message manifest;
 	struct catch_up_result fetched;
-	const struct subset *const subset = follower->order->subset;
-	const int found = subset == NULL ? remote_run_step(follower->remote, &follower->run, path->to_step, follower->arena, &manifest, err)
-		: remote_run_step_tensors(follower->remote, &follower->run, path->to_step, follower->arena, &manifest, err);
-	if (found != 0)
+	if (find_manifest(follower, path->to_step, &manifest, err) != 0)
 		return -1;
 	char *name;
 	char *out;
@@ -173,22 +192,13 @@ static int advance(struct follower *const follower, const struct path_message *c
 		.out = out,
 		.threads = follower->order->threads,
 		.show_progress = !follower->session->output.quiet,
-		.subset = subset,
+		.subset = follower->order->subset,
 		.base_digest = folder->current.digest,
 		.tensor_digests = manifest.tensor_digests,
 	};
 	struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
 		.label = label, .tensors = part_of(follower)};
-	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap.step);
-	int result = catch_up_fetch(&params, &fetched, err);
-	if (result == 0) {
-		follow_report_wanted(&follower->report, REPLICA_STAGING, swap.step);
-		start_prefetch(follower, &swap);
-		result = catch_up_make(&params, &fetched, err);
-	}
-	swap.held = swap.digest;
-	if (result == 0 && subset != NULL)
-		result = catch_up_folder_digest(out, follower->order->threads, &swap.held, err);
+	int result = bring(follower, &params, &swap, &fetched, err);
 	if (result == 0)
 		result = follow_folder_swap(folder, &swap, err);
 	if (result == 0) {

@@ -83,7 +83,7 @@ static int write_tensor(void *const state, const size_t item, const unsigned wor
 {
 	struct payload *const payload = state;
 	struct payload_tensor *const tensor = &payload->tensors[item];
-	return tensor->changed > 0 ? payload->ops->write(payload, worker, tensor, err) : 0;
+	return tensor->changed > 0 || payload->params->is_part ? payload->ops->write(payload, worker, tensor, err) : 0;
 }
 
 static int finish(struct encode *const encode, struct staging *const staging, struct error *const err)
@@ -97,7 +97,7 @@ static int finish(struct encode *const encode, struct staging *const staging, st
 		.params = encode->params,
 		.next_digests = encode->next_digests != NULL ? encode->next_digests : encode->params->next_digests,
 		.stats = &encode->stats,
-		.has_digests = true,
+		.has_digests = !encode->params->is_part,
 	};
 	if (delta_layout_make(&layout, err) != 0)
 		return -1;

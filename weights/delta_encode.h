@@ -24,6 +24,9 @@ struct delta_encode_params {
 	uint64_t model_version; /* the result's step: TRL's counter, slime's version */
 	bool has_base_step;     /* otherwise the base is model_version - 1 */
 	uint64_t base_step;
+	/* One file of a delta that others make along with us (ulp-class, one shard): it holds every tensor, changed or not, so that its index is known
+	 * before it is made, and says no digests, which are those of the whole. */
+	bool is_part;
 	unsigned threads; /* 0: one per core */
 	const char *out;  /* must not exist; written beside and renamed */
 	const struct file_ops *files; /* NULL: file_system() */

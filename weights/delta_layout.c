@@ -84,7 +84,8 @@ static void describe_files(struct making *const making)
 
 static bool in_file(const struct making *const making, const size_t tensor, const size_t shard)
 {
-	return making->layout->payload->tensors[tensor].changed > 0 && (!making->indexed || making->places[tensor].shard == shard);
+	const bool is_in = making->layout->payload->tensors[tensor].changed > 0 || making->layout->params->is_part;
+	return is_in && (!making->indexed || making->places[tensor].shard == shard);
 }
 
 static struct span join_name(struct making *const making, const struct span name, const char *const suffix)

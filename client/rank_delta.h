@@ -1,0 +1,19 @@
+/* One rank's part of a step's delta: a file per shard, under the shard's name, in the ulp-class format; and from the rank that holds the index, the delta's
+ * index, which places every tensor of the model. */
+#ifndef CLIENT_RANK_DELTA_H
+#define CLIENT_RANK_DELTA_H
+
+#include "weights/delta.h"
+
+struct rank_delta_params {
+	const char *base;   /* folders of client/rank_share.h */
+	const char *next;
+	const char *out;    /* made anew; what is there is removed */
+	uint64_t step;
+	unsigned threads;
+};
+
+/* unsupported when a file other than the shards, or a shard's header, is not the base's: only an anchor carries such changes. */
+int rank_delta_make(const struct rank_delta_params *params, struct delta_stats *out_stats, struct error *err);
+
+#endif

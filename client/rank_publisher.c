@@ -1,0 +1,530 @@
+#include "client/rank_publisher.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/encode.h"
+#include "base/file.h"
+#include "base/json_node.h"
+#include "base/memory.h"
+#include "client/catch_up.h"
+#include "client/folder_files.h"
+#include "client/rank_delta.h"
+#include "client/rank_share.h"
+#include "client/remote_json.h"
+#include "client/remote_object.h"
+#include "wire/part_message.h"
+
+enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200, POLL_S = 30 };
+
+struct rank_publisher {
+	struct session *session;
+	const struct publish_order *order;
+	const struct rank_order *rank;
+	struct run_name run;
+	struct remote *remote;
+	char *shared;               /* folder of all ranks' states */
+	struct publish_state state;
+	struct arena *arena;        /* of what the server said of the head */
+	bool has_head;
+	struct step_message head;
+	struct snapshot snapshot;   /* of this rank's shards */
+	struct step_file *files;    /* of this rank's part, the index included */
+	size_t file_count;
+	struct folder_files sending; /* the objects of the one form, beneath `sending_root` */
+	struct step_object *objects;
+	enum step_form_kind kind;
+	struct publish_outcome outcome;
+};
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static int open_state(struct rank_publisher *const self, struct error *const err)
+{
+	const char *const endpoint = self->session->options->endpoint;
+	char name[64];
+	if (self->order->state_folder != NULL) {
+		self->shared = memory_copy_text(self->order->state_folder);
+	} else {
+		char *const own = publish_state_default_folder(endpoint, self->run.text, err);
+		if (own == NULL)
+			return -1;
+		struct buffer path;
+		buffer_init(&path, 8192);
+		buffer_format(&path, "%s.ranks", own);
+		self->shared = memory_copy_text(buffer_text(&path));
+		buffer_release(&path);
+		free(own);
+	}
+	snprintf(name, sizeof name, "rank-%05" PRIu64 "-of-%05" PRIu64, self->rank->rank, self->rank->ranks);
+	char *const folder = folder_files_join(self->shared, name);
+	const int result = publish_state_open(&self->state, folder, endpoint, self->run.text, err);
+	free(folder);
+	return result;
+}
+
+static int write_epoch(const struct rank_publisher *const self, struct error *const err)
+{
+	char text[EPOCH_MAX_BYTES];
+	char *const path = folder_files_join(self->shared, "epoch");
+	snprintf(text, sizeof text, "%" PRIu64 "\n", self->state.epoch);
+	const int result = file_publish(file_system(), path, span_text(text), 0600, err);
+	free(path);
+	return result;
+}
+
+static bool read_epoch(const struct rank_publisher *const self, uint64_t *const out)
+{
+	struct buffer text;
+	struct error ignored = {0};
+	char *const path = folder_files_join(self->shared, "epoch");
+	buffer_init(&text, EPOCH_MAX_BYTES);
+	struct span line = {0};
+	struct span rest;
+	const bool read = file_exists(path) && file_read_all(path, &text, &ignored) == 0;
+	rest = buffer_span(&text);
+	const bool parsed = read && span_split(&rest, '\n', &line) && span_parse_u64(line, out);
+	buffer_release(&text);
+	free(path);
+	return parsed;
+}
+
+/* Rank 0 becomes the writer unless it is; what it learns is for all. */
+static int lead(struct rank_publisher *const self, struct error *const err)
+{
+	const struct publish_order *const order = self->order;
+	if (!self->state.has_epoch || order->take_over) {
+		struct run_message run;
+		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+		int result = order->create_bucket ? remote_object_make_bucket(self->remote, span_text(self->run.bucket), err) : 0;
+		if (result == 0)
+			result = remote_run_open(self->remote, &self->run, order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
+		if (result == 0) {
+			self->state.has_epoch = true;
+			self->state.epoch = run.epoch;
+		}
+		arena_free(arena);
+		if (result != 0)
+			return -1;
+	}
+	return write_epoch(self, err) != 0 ? -1 : publish_state_save(&self->state, err);
+}
+
+static int follow_leader(struct rank_publisher *const self, struct error *const err)
+{
+	const int64_t deadline = now_ms() + (int64_t)self->rank->wait_s * 1000;
+	uint64_t epoch;
+	while (!read_epoch(self, &epoch)) {
+		if (now_ms() >= deadline)
+			return error_set(err, ERROR_NOT_READY, "rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
+				self->run.text);
+		if (!interrupt_sleep(self->session->interrupt, EPOCH_POLL_MS))
+			return interrupt_check(self->session->interrupt, err);
+	}
+	self->state.has_epoch = true;
+	self->state.epoch = epoch;
+	return publish_state_save(&self->state, err);
+}
+
+static int settle_epoch(struct rank_publisher *const self, struct error *const err)
+{
+	if (self->rank->has_epoch) {
+		self->state.has_epoch = true;
+		self->state.epoch = self->rank->epoch;
+		return self->rank->rank == 0 ? write_epoch(self, err) : 0;
+	}
+	return self->rank->rank == 0 ? lead(self, err) : follow_leader(self, err);
+}
+
+static int read_head(struct rank_publisher *const self, struct error *const err)
+{
+	struct run_message run;
+	arena_free(self->arena);
+	self->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+	if (remote_run_find(self->remote, &self->run, self->arena, &run, err) != 0)
+		return -1;
+	if (run.epoch != self->state.epoch)
+		return error_set(err, ERROR_STALE_EPOCH, "run %s is at epoch %" PRIu64 ", this rank's is %" PRIu64
+			": another trainer has taken it over, or rank 0 has opened it anew", self->run.text, run.epoch, self->state.epoch);
+	self->has_head = run.has_head;
+	return run.has_head ? remote_run_step(self->remote, &self->run, run.head, self->arena, &self->head, err) : 0;
+}
+
+/* Whether a published step has exactly these files among its own. */
+static bool has_files(const struct step_message *const step, const struct step_file *const files, const size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool found = false;
+		for (size_t k = 0; k < step->file_count && !found; k++)
+			found = span_equal(step->files[k].path, files[i].path) && step->files[k].size == files[i].size &&
+				digest128_equal(&step->files[k].digest, &files[i].digest);
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+static int add_index(struct rank_publisher *const self, const char *const folder, struct error *const err)
+{
+	char *const path = folder_files_join(folder, RANK_SHARE_INDEX);
+	int result = 0;
+	self->files = memory_new_array(self->snapshot.file_count + 1, sizeof *self->files);
+	for (size_t i = 0; i < self->snapshot.file_count; i++)
+		self->files[self->file_count++] = self->snapshot.files[i];
+	if (file_exists(path)) {
+		struct step_file *const index = &self->files[self->file_count++];
+		index->path = span_text(RANK_SHARE_INDEX_NAME);
+		result = file_size(path, &index->size, err);
+		if (result == 0)
+			result = transfer_file_digest(path, &index->digest, err);
+	}
+	free(path);
+	return result;
+}
+
+/* The copy of this rank's shards, as the pending step. */
+static int take_share(struct rank_publisher *const self, const uint64_t step, struct error *const err)
+{
+	struct publish_state *const state = &self->state;
+	if (publish_state_drop_pending(state, err) != 0)
+		return -1;
+	char *const folder = publish_state_path(state, step, "");
+	char *const checkpoint = publish_state_path(state, step, "checkpoint");
+	int result = file_remove_tree(folder, err);
+	if (result == 0)
+		result = file_make_folder(folder, 0700, err);
+	if (result == 0)
+		result = rank_share_copy(self->order->checkpoint, self->rank->rank, self->rank->ranks, checkpoint, err);
+	if (result == 0)
+		result = snapshot_open(&self->snapshot, checkpoint, self->order->threads, err);
+	if (result == 0)
+		result = add_index(self, checkpoint, err);
+	if (result == 0) {
+		state->pending = (struct publish_mark){
+			.step = step, .digest = self->snapshot.digest, .content = snapshot_content(self->files, self->file_count)};
+		state->has_pending = true;
+		result = publish_state_save(state, err);
+	}
+	free(checkpoint);
+	free(folder);
+	return result;
+}
+
+/* Of the files in `whole` those that this rank publishes now. */
+static int copy_ours(const struct rank_publisher *const self, const char *const whole, const char *const to, struct error *const err)
+{
+	struct folder_files ours = {0};
+	char *const pending = publish_state_path(&self->state, self->state.pending.step, "checkpoint");
+	int result = folder_files_read(pending, &ours, err);
+	if (result == 0)
+		result = file_make_folder(to, 0700, err);
+	for (size_t i = 0; i < ours.count && result == 0; i++) {
+		const char *const name = ours.files[i].name;
+		char *const from = folder_files_join(whole, strcmp(name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : name);
+		char *const path = folder_files_join(to, name);
+		if (file_exists(from)) {
+			result = folder_files_make_parent(path, err);
+			if (result == 0)
+				result = file_clone(from, path, err);
+		}
+		free(path);
+		free(from);
+	}
+	folder_files_release(&ours);
+	free(pending);
+	return result;
+}
+
+/* The shards of the head that are ours, when we did not publish it: the whole step is fetched, and the others' files are let go. */
+static int fetch_baseline(struct rank_publisher *const self, struct error *const err)
+{
+	struct publish_state *const state = &self->state;
+	const struct remote_run_route route = {.has_want = true, .want = self->head.step};
+	struct path_message path;
+	struct catch_up_result fetched;
+	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+	char *const whole = publish_state_work_path(state, "new");
+	char *const work = publish_state_work_path(state, "incoming");
+	char *const step_folder = publish_state_path(state, self->head.step, "");
+	char *const checkpoint = publish_state_path(state, self->head.step, "checkpoint");
+	output_note(&self->session->output, "fetching step %" PRIu64 " of run %s to go on from", self->head.step, self->run.text);
+	int result = remote_run_path(self->remote, &self->run, &route, arena, &path, err);
+	const struct catch_up_params params = {
+		.transfer = session_transfer(self->session, self->remote, NULL),
+		.run = &self->run,
+		.path = &path,
+		.work = work,
+		.out = whole,
+		.threads = self->order->threads,
+		.show_progress = !self->session->output.quiet,
+	};
+	state->has_committed = false;
+	if (result == 0)
+		result = file_remove_tree(whole, err);
+	if (result == 0)
+		result = file_remove_tree(step_folder, err);
+	if (result == 0)
+		result = catch_up(&params, &fetched, err);
+	if (result == 0)
+		result = file_make_folder(step_folder, 0700, err);
+	if (result == 0)
+		result = copy_ours(self, whole, checkpoint, err);
+	if (result == 0)
+		result = file_remove_tree(whole, err);
+	if (result == 0) {
+		state->committed = (struct publish_mark){.step = self->head.step};
+		state->has_committed = true;
+		result = publish_state_save(state, err);
+	}
+	free(checkpoint);
+	free(step_folder);
+	free(work);
+	free(whole);
+	arena_free(arena);
+	return result;
+}
+
+/* Which step this is, and what it is made against. 1 when the pending step turned out to be published already. */
+static int settle_step(struct rank_publisher *const self, struct error *const err)
+{
+	const uint64_t next = self->has_head ? self->head.step + 1 : 0;
+	const struct publish_order *const order = self->order;
+	const bool repeats = order->has_step && self->has_head && order->step == self->head.step;
+	if (order->has_step && order->step != next && !repeats)
+		return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step, self->run.text,
+			next);
+	if (repeats) {
+		/* Our part of a step that is there: either this very call did it before, or it is another step. */
+		if (take_share(self, self->head.step, err) != 0)
+			return -1;
+		if (!has_files(&self->head, self->files, self->file_count))
+			return error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step, self->run.text);
+		return 1;
+	}
+	if (take_share(self, next, err) != 0)
+		return -1;
+	const bool has_baseline = self->state.has_committed && self->has_head && self->state.committed.step == self->head.step;
+	return !self->has_head || has_baseline || self->order->anchor.when == ANCHOR_ALWAYS ? 0 : fetch_baseline(self, err);
+}
+
+static int choose_form(struct rank_publisher *const self, struct error *const err)
+{
+	struct publish_state *const state = &self->state;
+	char *const checkpoint = publish_state_path(state, state->pending.step, "checkpoint");
+	char *const delta = publish_state_path(state, state->pending.step, "delta");
+	int result;
+	self->kind = self->has_head && self->order->anchor.when != ANCHOR_ALWAYS ? STEP_DELTA : STEP_ANCHOR;
+	if (self->kind == STEP_ANCHOR) {
+		result = folder_files_read(checkpoint, &self->sending, err);
+	} else {
+		char *const base = publish_state_path(state, state->committed.step, "checkpoint");
+		const struct rank_delta_params params = {
+			.base = base,
+			.next = checkpoint,
+			.out = delta,
+			.step = state->pending.step,
+			.threads = self->order->threads,
+		};
+		const int64_t started = now_ms();
+		result = rank_delta_make(&params, &self->outcome.stats, err);
+		self->outcome.diff_ms = now_ms() - started;
+		free(base);
+		if (result == 0)
+			result = folder_files_read(delta, &self->sending, err);
+	}
+	free(delta);
+	free(checkpoint);
+	return result;
+}
+
+static int describe_objects(struct rank_publisher *const self, struct error *const err)
+{
+	self->objects = memory_new_array(self->sending.count + 1, sizeof *self->objects);
+	for (size_t i = 0; i < self->sending.count; i++) {
+		const struct folder_file *const file = &self->sending.files[i];
+		const char *const name = strcmp(file->name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : file->name;
+		struct buffer key;
+		buffer_init(&key, 8192);
+		buffer_format(&key, "%s/steps/%06" PRIu64 "/%s/%s", self->run.run, self->state.pending.step, step_form_kind_name(self->kind), name);
+		self->objects[i] = (struct step_object){
+			.name = span_text(name), .key = span_text(memory_copy_text(buffer_text(&key))), .size = file->size};
+		buffer_release(&key);
+		*(self->kind == STEP_ANCHOR ? &self->outcome.anchor_bytes : &self->outcome.delta_bytes) += file->size;
+		if (transfer_file_digest(file->path, &self->objects[i].digest, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int upload(struct rank_publisher *const self, struct error *const err)
+{
+	const int64_t started = now_ms();
+	struct transfer_upload *const files = memory_new_array(self->sending.count + 1, sizeof *files);
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < self->sending.count; i++) {
+		const struct folder_file *const file = &self->sending.files[i];
+		files[i] = (struct transfer_upload){
+			.target = remote_object_target(span_text(self->run.bucket), self->objects[i].key), .path = file->path, .size = file->size};
+		bytes += file->size;
+	}
+	struct progress *const progress = progress_new("uploading", bytes, !self->session->output.quiet);
+	const struct transfer_options transfer = session_transfer(self->session, self->remote, progress);
+	const int result = transfer_upload(&transfer, files, self->sending.count, NULL, NULL, err);
+	progress_free(progress);
+	for (size_t i = 0; i < self->sending.count; i++)
+		free((char *)files[i].target);
+	free(files);
+	self->outcome.upload_ms = now_ms() - started;
+	return result;
+}
+
+static void fill_part(const struct rank_publisher *const self, struct part_tensor *const tensors, struct part_message *const out)
+{
+	const struct schema *const schema = checkpoint_schema(self->snapshot.checkpoint);
+	*out = (struct part_message){.tensors = tensors, .tensor_count = self->snapshot.tensor_count};
+	for (size_t i = 0; i < out->tensor_count; i++)
+		tensors[i] = (struct part_tensor){.name = schema_tensor(schema, i)->name, .digest = self->snapshot.tensor_digests[i]};
+	out->step = (struct step_message){
+		.step = self->state.pending.step,
+		.epoch = self->state.epoch,
+		.has_base = self->has_head,
+		.label = span_text(self->order->label),
+		.metadata = self->order->metadata,
+		.files = self->files,
+		.file_count = self->file_count,
+		.form_count = 1,
+	};
+	if (self->has_head) {
+		out->step.base_step = self->head.step;
+		out->step.base_digest = self->head.digest;
+	}
+	out->step.forms[0] = (struct step_form){
+		.kind = self->kind,
+		.format = span_text(self->kind == STEP_ANCHOR ? "full" : "ulp-class"),
+		.objects = self->objects,
+		.object_count = self->sending.count,
+	};
+}
+
+static int put_part(struct rank_publisher *const self, bool *const out_published, struct error *const err)
+{
+	struct part_message message;
+	struct part_tensor *const tensors = memory_new_array(self->snapshot.tensor_count + 1, sizeof *tensors);
+	char below[96];
+	struct buffer body;
+	struct json_node *answer = NULL;
+	fill_part(self, tensors, &message);
+	snprintf(below, sizeof below, "steps/%" PRIu64 "/parts/%" PRIu64 "?of=%" PRIu64, self->state.pending.step, self->rank->rank, self->rank->ranks);
+	char *const target = remote_json_target(&self->run, below, NULL);
+	buffer_init(&body, STEP_MESSAGE_MAX_BYTES);
+	part_message_print(&message, &body);
+	const struct remote_json_request request = {.method = "PUT", .target = target, .body = buffer_span(&body)};
+	int result = buffer_check(&body, "the part", err);
+	if (result == 0)
+		result = remote_json_send(self->remote, &request, &answer, err);
+	*out_published = false;
+	json_node_bool(json_node_member(answer, "published"), out_published);
+	json_node_free(answer);
+	buffer_release(&body);
+	free(target);
+	free(tensors);
+	return result;
+}
+
+/* Until the other ranks have put theirs, too. */
+static int wait_for_step(struct rank_publisher *const self, struct error *const err)
+{
+	const uint64_t step = self->state.pending.step;
+	const int64_t deadline = now_ms() + (int64_t)self->rank->wait_s * 1000;
+	for (;;) {
+		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+		struct run_message run;
+		struct step_message found;
+		const struct remote_run_wait wait = {.has_after = step > 0, .after = step - 1, .wait_s = POLL_S};
+		int result = remote_run_latest(self->remote, &self->run, &wait, arena, &found, err);
+		if (result >= 0)
+			result = remote_run_find(self->remote, &self->run, arena, &run, err);
+		const bool fenced = result == 0 && run.epoch != self->state.epoch;
+		const bool there = result == 0 && run.has_head && run.head >= step;
+		arena_free(arena);
+		if (result < 0 || there)
+			return result;
+		if (fenced)
+			return error_set(err, ERROR_STALE_EPOCH, "run %s was opened by another writer before every rank had put its part of step %" PRIu64,
+				self->run.text, step);
+		if (now_ms() >= deadline)
+			return error_set(err, ERROR_NOT_READY, "the other ranks have not put their parts of step %" PRIu64 " of run %s", step, self->run.text);
+	}
+}
+
+/* What was published under this number must be what this rank put. */
+static int check_published(struct rank_publisher *const self, struct error *const err)
+{
+	const uint64_t step = self->state.pending.step;
+	struct step_message found;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	int result = remote_run_step(self->remote, &self->run, step, arena, &found, err);
+	if (result == 0 && !has_files(&found, self->files, self->file_count))
+		result = error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s was published by others", step, self->run.text);
+	if (result == 0)
+		self->outcome.digest = found.digest;
+	arena_free(arena);
+	return result;
+}
+
+static int publish(struct rank_publisher *const self, struct error *const err)
+{
+	bool published;
+	const int settled = settle_step(self, err);
+	if (settled < 0)
+		return -1;
+	self->outcome.step = self->state.pending.step;
+	self->outcome.checkpoint_bytes = self->snapshot.bytes;
+	self->outcome.already = settled > 0;
+	if (settled == 0) {
+		if (choose_form(self, err) != 0 || describe_objects(self, err) != 0 || upload(self, err) != 0 || put_part(self, &published, err) != 0)
+			return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
+		if (!published && wait_for_step(self, err) != 0)
+			return -1;
+	}
+	if (check_published(self, err) != 0)
+		return -1;
+	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
+}
+
+int rank_publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
+	const struct rank_order *const rank, struct publish_outcome *const out_outcome, struct error *const err)
+{
+	struct rank_publisher self = {.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
+	if (run_name_init(&self.run, run, err) != 0)
+		return -1;
+	int result = open_state(&self, err);
+	if (result == 0) {
+		self.remote = session_connect(session, err);
+		result = self.remote != NULL ? settle_epoch(&self, err) : -1;
+	}
+	if (result == 0)
+		result = read_head(&self, err);
+	if (result == 0)
+		result = publish(&self, err);
+	*out_outcome = self.outcome;
+	for (size_t i = 0; i < self.sending.count && self.objects != NULL; i++)
+		free((uint8_t *)self.objects[i].key.data);
+	free(self.objects);
+	folder_files_release(&self.sending);
+	free(self.files);
+	snapshot_close(&self.snapshot);
+	arena_free(self.arena);
+	remote_free(self.remote);
+	publish_state_close(&self.state);
+	free(self.shared);
+	run_name_release(&self.run);
+	return result;
+}

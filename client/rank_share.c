@@ -1,0 +1,121 @@
+#include "client/rank_share.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "client/folder_files.h"
+#include "weights/shard_index.h"
+
+enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
+
+struct share {
+	struct folder_files files;
+	struct buffer index_text;
+	struct shard_index *index; /* NULL: the folder has none */
+	bool is_complete;          /* every shard that the index names is there; without an index nobody knows */
+};
+
+static const struct folder_file *find_file(const struct folder_files *const files, const struct span name)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (span_equal_text(name, files->files[i].name))
+			return &files->files[i];
+	return NULL;
+}
+
+static int read_index(struct share *const share, struct error *const err)
+{
+	const struct folder_file *const file = find_file(&share->files, span_text(RANK_SHARE_INDEX_NAME));
+	if (file == NULL)
+		return 0;
+	if (file_read_all(file->path, &share->index_text, err) != 0)
+		return -1;
+	share->index = shard_index_parse(buffer_span(&share->index_text), file->path, err);
+	if (share->index == NULL)
+		return -1;
+	share->is_complete = true;
+	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
+		if (find_file(&share->files, shard_index_file(share->index, i)) == NULL)
+			share->is_complete = false;
+	return 0;
+}
+
+static bool is_named(const struct share *const share, const char *const name)
+{
+	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
+		if (span_equal_text(shard_index_file(share->index, i), name))
+			return true;
+	return false;
+}
+
+static bool is_safetensors(const char *const name)
+{
+	return span_ends_text(span_text(name), ".safetensors");
+}
+
+static bool is_hidden(const char *const name)
+{
+	return name[0] == '.' || strstr(name, "/.") != NULL;
+}
+
+/* `number` counts the shards that came before. */
+static bool is_ours(const struct share *const share, const char *const name, const uint64_t rank, const uint64_t ranks, uint64_t *const number)
+{
+	if (is_hidden(name))
+		return false;
+	if (!is_safetensors(name))
+		return rank == 0;
+	if (strchr(name, '/') != NULL)
+		return rank == 0; /* no shard: those lie in the folder itself */
+	if (share->index != NULL && !is_named(share, name))
+		return false;     /* left from an older layout */
+	return !share->is_complete || (*number)++ % ranks == rank;
+}
+
+static int copy_file(const struct folder_file *const file, const char *const to, struct error *const err)
+{
+	const bool is_index = strcmp(file->name, RANK_SHARE_INDEX_NAME) == 0;
+	char *const path = folder_files_join(to, is_index ? RANK_SHARE_INDEX : file->name);
+	int result = folder_files_make_parent(path, err);
+	if (result == 0)
+		result = file_clone(file->path, path, err);
+	free(path);
+	return result;
+}
+
+static int copy(const struct share *const share, const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+{
+	uint64_t number = 0;
+	size_t shards = 0;
+	if (file_make_folder(to, 0755, err) != 0)
+		return -1;
+	for (size_t i = 0; i < share->files.count; i++) {
+		const struct folder_file *const file = &share->files.files[i];
+		if (!is_ours(share, file->name, rank, ranks, &number))
+			continue;
+		if (copy_file(file, to, err) != 0)
+			return -1;
+		shards += is_safetensors(file->name) ? 1 : 0;
+	}
+	if (shards > 0)
+		return 0;
+	return error_set(err, ERROR_NOT_FOUND, "there is no shard for rank %" PRIu64 " of %" PRIu64 ": every rank needs one", rank, ranks);
+}
+
+int rank_share_copy(const char *const checkpoint, const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+{
+	struct share share = {0};
+	buffer_init(&share.index_text, INDEX_MAX_BYTES);
+	int result = folder_files_read(checkpoint, &share.files, err);
+	if (result == 0)
+		result = read_index(&share, err);
+	if (result == 0)
+		result = copy(&share, rank, ranks, to, err);
+	shard_index_free(share.index);
+	buffer_release(&share.index_text);
+	folder_files_release(&share.files);
+	return result;
+}

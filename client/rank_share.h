@@ -1,0 +1,18 @@
+/* Which files of a checkpoint folder one of N ranks publishes, and a copy of them. The folder may hold all shards (one that all ranks write into), then
+ * rank I takes each N-th shard from the I-th on, in order of their names; or only the rank's own, then it takes all that are there. Rank 0 also takes
+ * every file without tensors. The copy is a folder with these files; the index, which names shards that are not in it, lies there as RANK_SHARE_INDEX. */
+#ifndef CLIENT_RANK_SHARE_H
+#define CLIENT_RANK_SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define RANK_SHARE_INDEX ".model.safetensors.index.json"
+#define RANK_SHARE_INDEX_NAME "model.safetensors.index.json"
+
+/* not_found when there is no shard for this rank. `to` must not exist. */
+int rank_share_copy(const char *checkpoint, uint64_t rank, uint64_t ranks, const char *to, struct error *err);
+
+#endif

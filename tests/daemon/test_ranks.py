@@ -1,0 +1,160 @@
+"""Many ranks publish one step together: `publish --rank I/N`."""
+import json
+import os
+import random
+import shutil
+import subprocess
+import unittest
+
+from tests.support.checkpoints import sha256, write_safetensors
+from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
+
+USAGE, NOT_FOUND, CONFLICT, NOT_READY = 2, 5, 6, 10
+SHARDS = 4
+
+
+class Ranks(unittest.TestCase):
+    def setUp(self):
+        self.daemon = Daemon(tls=False)
+        self.daemon.start()
+        self.daemon.request('PUT', '/models')
+        self.state = os.path.join(self.daemon.scratch, 'shared')
+
+    def tearDown(self):
+        self.daemon.__exit__()
+
+    def make(self, step, config='one', shards=range(SHARDS), index=True, name=None):
+        """A folder with the checkpoint of a step, or with some of its shards."""
+        folder = os.path.join(self.daemon.scratch, name or f'step{step}')
+        os.makedirs(folder)
+        names = [f'model-{shard + 1:05d}-of-{SHARDS:05d}.safetensors' for shard in range(SHARDS)]
+        for shard in shards:
+            weights = bytearray(random.Random(shard).randbytes(60_000))
+            for at in random.Random(step).sample(range(0, 60_000, 2), 300 if step else 0):
+                weights[at] ^= 1
+            write_safetensors(os.path.join(folder, names[shard]), {
+                f'layer{shard}.w': ('BF16', [300, 100], bytes(weights)), f'layer{shard}.still': ('F32', [8], bytes(32))}, {'format': 'pt'})
+        if index:
+            with open(os.path.join(folder, 'model.safetensors.index.json'), 'w') as file:
+                json.dump({'metadata': {'total_size': 1}, 'weight_map': {f'layer{s}.{t}': names[s] for s in range(SHARDS) for t in ('w', 'still')}}, file)
+            with open(os.path.join(folder, 'config.json'), 'w') as file:
+                file.write(config)
+        return folder
+
+    def start(self, rank, ranks, folder, *more):
+        environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, HOME=self.daemon.scratch)
+        return subprocess.Popen([CLIENT, 'publish', '--run', 'models/r', '--json', '--quiet', '--rank', f'{rank}/{ranks}', '--state', self.state, '--wait', '60',
+                                 *more, folder], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, *processes, code=0):
+        said = []
+        for process in processes:
+            out, err = process.communicate(timeout=90)
+            self.assertEqual(process.returncode, code, err)
+            said.append(json.loads(out.splitlines()[-1]))
+        return said
+
+    def publish(self, folder, *more, ranks=2):
+        return self.finish(*[self.start(rank, ranks, folder, *more) for rank in range(ranks)])
+
+    def tree(self, folder):
+        return {name: sha256(os.path.join(folder, name)) for name in os.listdir(folder)}
+
+    def check(self, source, name='worker'):
+        into = os.path.join(self.daemon.scratch, name)
+        self.daemon.client('follow', '--run', 'models/r', '--into', into, '--once')
+        self.assertEqual(self.tree(os.path.join(into, 'current')), self.tree(source))
+
+    def head(self):
+        return json.loads(self.daemon.request('GET', '/v1/runs/models/r').body)
+
+    def test_ranks_share_a_folder(self):
+        for step in range(4):
+            said = self.publish(self.make(step), '--step', str(step))
+            self.assertEqual([one['step'] for one in said], [step, step])
+            self.assertEqual(len({one['digest'] for one in said}), 1)
+            self.check(os.path.join(self.daemon.scratch, f'step{step}'))
+            if step > 0:
+                self.assertLess(sum(one['delta_bytes'] for one in said), 20_000)
+                self.assertEqual(sum(one['anchor_bytes'] for one in said), 0)
+        self.check(os.path.join(self.daemon.scratch, 'step3'), 'late')
+        digest = json.loads(self.daemon.client('inspect', '--json', os.path.join(self.daemon.scratch, 'step3')).stdout)['digest']
+        self.assertEqual(self.head()['head_digest'], digest)
+        proof = [json.loads(line)['verified'] for line in self.daemon.client('steps', 'models/r', '--json').stdout.splitlines()]
+        self.assertNotIn('failed', proof)
+
+    def test_ranks_with_their_own_shards(self):
+        for step in range(3):
+            self.make(step)
+            self.finish(*[self.start(rank, SHARDS, self.make(step, shards=[rank], index=rank == 0, name=f'own{step}-{rank}')) for rank in range(SHARDS)])
+            self.check(os.path.join(self.daemon.scratch, f'step{step}'))
+
+    def test_no_rank_is_ahead_of_the_others(self):
+        folder = self.make(0)
+        first = self.start(0, 2, folder)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            first.wait(timeout=2)
+        self.assertIsNone(self.head()['head'])
+        self.finish(first, self.start(1, 2, folder))
+        alone = self.start(1, 2, self.make(1), '--wait', '0')
+        self.finish(alone, code=NOT_READY)
+        self.assertEqual(self.head()['head'], 0)
+        self.publish(os.path.join(self.daemon.scratch, 'step1'))
+        self.check(os.path.join(self.daemon.scratch, 'step1'))
+
+    def test_a_killed_rank_goes_on(self):
+        self.publish(self.make(0))
+        source = random.Random(1)
+        for step in (1, 2, 3):
+            folder = self.make(step)
+            for _ in range(4):
+                processes = [self.start(rank, 2, folder, '--step', str(step)) for rank in range(2)]
+                try:
+                    processes[0].wait(timeout=source.uniform(0, 0.15))
+                except subprocess.TimeoutExpired:
+                    pass
+                for process in processes:
+                    process.kill()
+                    process.communicate()
+            self.publish(folder, '--step', str(step))
+            self.check(folder)
+
+    def test_a_lost_state_is_fetched(self):
+        for step in (0, 1):
+            self.publish(self.make(step))
+        epoch = self.head()['epoch']
+        shutil.rmtree(self.state)
+        self.publish(self.make(2), '--epoch', str(epoch))
+        self.assertEqual(self.head()['epoch'], epoch)
+        self.check(os.path.join(self.daemon.scratch, 'step2'))
+
+    def test_ranks_of_a_fenced_trainer_stop(self):
+        self.publish(self.make(0))
+        self.daemon.request('POST', '/v1/runs/models/r', '{}')
+        for rank in (0, 1):
+            self.finish(self.start(rank, 2, self.make(rank + 1)), code=CONFLICT)
+        self.publish(os.path.join(self.daemon.scratch, 'step1'), '--epoch', str(self.head()['epoch']))
+        self.check(os.path.join(self.daemon.scratch, 'step1'))
+
+    def test_another_config_needs_an_anchor(self):
+        self.publish(self.make(0))
+        folder = self.make(1, config='two')
+        refused = self.start(0, 2, folder)
+        _, err = refused.communicate(timeout=60)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn('--anchor always', err)
+        self.publish(folder, '--anchor', 'always')
+        self.check(folder)
+        self.publish(self.make(2, config='two'))
+        self.check(os.path.join(self.daemon.scratch, 'step2'))
+
+    def test_refusals(self):
+        folder = self.make(0)
+        for more in (['--rank', '2/2'], ['--rank', 'x'], ['--epoch', '1'], ['--rank', '0/2', '--format', 'trl-gap']):
+            done = self.daemon.client('publish', '--run', 'models/r', *more, folder, check=False)
+            self.assertEqual(done.returncode, USAGE, (more, done.stderr))
+        self.finish(self.start(7, 8, folder, '--epoch', '1'), code=NOT_FOUND)
+
+
+if __name__ == '__main__':
+    unittest.main()
