@@ -447,7 +447,9 @@ static int wait_for_step(struct rank_publisher *const self, struct error *const 
 		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 		struct run_message run;
 		struct step_message found;
-		const struct remote_run_wait wait = {.has_after = step > 0, .after = step - 1, .wait_s = POLL_S};
+		const int64_t left_s = (deadline - now_ms()) / 1000;
+		const uint64_t wait_s = left_s < 0 ? 0 : left_s < POLL_S ? (uint64_t)left_s : POLL_S;
+		const struct remote_run_wait wait = {.has_after = step > 0, .after = step - 1, .wait_s = wait_s};
 		int result = remote_run_latest(self->remote, &self->run, &wait, arena, &found, err);
 		if (result >= 0)
 			result = remote_run_find(self->remote, &self->run, arena, &run, err);
