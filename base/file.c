@@ -112,6 +112,13 @@ int file_sync(const struct file_ops *const ops, const int fd, const char *const 
 	return ops->fdatasync(ops, fd) == 0 ? 0 : error_set_errno(err, "cannot sync %s", path);
 }
 
+void file_begin_sync(const int fd, const off_t offset, const size_t len)
+{
+	const int saved = errno;
+	(void)sync_file_range(fd, offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
+	errno = saved;
+}
+
 int file_sync_folder(const struct file_ops *const ops, const char *const folder, struct error *const err)
 {
 	const int fd = ops->open(ops, folder, O_RDONLY | O_DIRECTORY, 0);

@@ -28,6 +28,9 @@ int file_write_at(const struct file_ops *ops, int fd, struct span bytes, off_t o
 /* Reads exactly len bytes; fewer is corrupt. */
 int file_read_at(const struct file_ops *ops, int fd, void *into, size_t len, off_t offset, const char *path, struct error *err);
 int file_sync(const struct file_ops *ops, int fd, const char *path, struct error *err);
+/* Asks the system to begin bringing these bytes to the disk, so that the sync at the end of a large file finds little left. A hint: it promises
+ * nothing and does not fail. */
+void file_begin_sync(int fd, off_t offset, size_t len);
 int file_sync_folder(const struct file_ops *ops, const char *folder, struct error *err);
 /* Whole file into `out` up to its cap; not_found when absent. */
 int file_read_all(const char *path, struct buffer *out, struct error *err);

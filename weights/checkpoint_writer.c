@@ -5,6 +5,9 @@
 #include "base/memory.h"
 #include "weights/staging.h"
 
+/* Below that a hint costs more than it brings. */
+enum { HINTED_BYTES = 1 << 20 };
+
 struct checkpoint_writer {
 	const struct file_ops *ops;
 	const struct model_files *files;
@@ -57,7 +60,11 @@ int checkpoint_writer_put(const struct checkpoint_writer *const writer, const si
 {
 	const struct model_place *const place = &writer->places[tensor];
 	const struct staged_file *const file = writer->staged[place->file];
-	return file_write_at(writer->ops, file->fd, bytes, (off_t)(place->at + at), file->path, err);
+	if (file_write_at(writer->ops, file->fd, bytes, (off_t)(place->at + at), file->path, err) != 0)
+		return -1;
+	if (bytes.len >= HINTED_BYTES)
+		file_begin_sync(file->fd, (off_t)(place->at + at), bytes.len);
+	return 0;
 }
 
 int checkpoint_writer_commit(struct checkpoint_writer *const writer, struct error *const err)
