@@ -18,7 +18,7 @@ struct item {
 
 /* The digests of one split tensor. */
 struct turn {
-	bool failed;
+	uint64_t failed_at; /* the first block that failed, counted from 1; 0: none has */
 	uint64_t blocks;
 	uint64_t at[SIDES]; /* the block whose turn it is */
 	struct xxh3_stream *streams[SIDES];
@@ -93,9 +93,10 @@ static int hash_in_turn(struct run *const run, const size_t tensor, const unsign
 {
 	struct turn *const turn = &run->turns[tensor];
 	lock_enter(&run->lock);
-	while (turn->at[side] != number && !turn->failed)
+	/* A later block's failure is no reason to give up: of all failures the first one counts. */
+	while (turn->at[side] != number && (turn->failed_at == 0 || turn->failed_at > number + 1))
 		lock_wait(&run->lock, &run->turned);
-	const bool failed = turn->failed;
+	const bool failed = turn->at[side] != number;
 	if (!failed && number == 0)
 		turn->streams[side] = xxh3_stream_new();
 	lock_leave(&run->lock);
@@ -174,10 +175,12 @@ static int begin_item(struct run *const run, const struct item *const item, stru
 	return 0;
 }
 
-static void fail_turn(struct run *const run, const size_t tensor)
+static void fail_turn(struct run *const run, const struct item *const item)
 {
+	struct turn *const turn = &run->turns[item->tensor];
 	lock_enter(&run->lock);
-	run->turns[tensor].failed = true;
+	if (turn->failed_at == 0 || item->block + 1 < turn->failed_at)
+		turn->failed_at = item->block + 1;
 	lock_broadcast(&run->turned);
 	lock_leave(&run->lock);
 }
@@ -188,7 +191,7 @@ static int run_item(void *const state, const size_t number, const unsigned worke
 	const struct item *const item = &run->items[number];
 	struct worker *const worker = &run->workers[worker_number];
 	if (begin_item(run, item, worker, err) != 0 || run_blocks(run, item, worker_number, err) != 0) {
-		fail_turn(run, item->tensor);
+		fail_turn(run, item);
 		return -1;
 	}
 	for (unsigned side = 0; side < SIDES && run->turns[item->tensor].blocks == 0; side++)

@@ -15,6 +15,9 @@ Suite *test_checkpoint_suite(void);
 Suite *test_delta_reader_suite(void);
 Suite *test_delta_suite(void);
 Suite *test_delta_series_suite(void);
+Suite *test_tensor_pass_suite(void);
+Suite *test_delta_source_suite(void);
+Suite *test_delta_container_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_dtype_suite,
@@ -30,5 +33,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_delta_reader_suite,
 	test_delta_suite,
 	test_delta_series_suite,
+	test_tensor_pass_suite,
+	test_delta_source_suite,
+	test_delta_container_suite,
 	NULL,
 };
