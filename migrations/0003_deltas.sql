@@ -136,3 +136,13 @@ CREATE TABLE adoptions (
 );
 CREATE INDEX adoptions_waiting ON adoptions (id) WHERE state = 0;
 CREATE INDEX adoptions_step ON adoptions (run, step) WHERE step IS NOT NULL;
+
+-- Steps in the layouts of other readers. kind: 0 trl, 1 slime; state: 0 wanted, 1 made, 2 failed. Their objects are forms 3 and 4 in step_objects.
+CREATE TABLE step_views (
+	step INTEGER NOT NULL,
+	kind INTEGER NOT NULL,
+	state INTEGER NOT NULL,
+	error BLOB,
+	PRIMARY KEY (step, kind)
+) WITHOUT ROWID;
+CREATE INDEX step_views_wanted ON step_views (step, kind) WHERE state = 0;

@@ -7,15 +7,13 @@
 
 #include "base/memory.h"
 #include "storage/bucket_row.h"
-#include "storage/fold_files.h"
 #include "storage/fold_row.h"
 #include "storage/fold_store.h"
 #include "storage/run_internal.h"
 #include "storage/scratch.h"
-#include "storage/step_source.h"
+#include "storage/step_delta.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
-#include "weights/delta_encode.h"
 
 enum { TOPIC_ARENA_BYTES = 4096 };
 
@@ -73,34 +71,6 @@ struct making {
 	char *folder; /* in it: what is made */
 };
 
-/* The delta between both ends; each end is proven by its digest on the way. */
-static int encode(const struct making *const making, struct error *const err)
-{
-	const struct step_row *const from = &step_source_chain(making->base)->row;
-	const struct step_row *const to = &step_source_chain(making->next)->row;
-	struct fold_files files = {0};
-	struct delta_stats stats;
-	int result = fold_files_open(&files, making->work->store, making->base, making->next, making->scratch, err);
-	const struct delta_encode_params params = {
-		.base = step_source_tensors(making->base),
-		.next = step_source_tensors(making->next),
-		.base_files = step_source_files(making->base),
-		.next_files = &files.list,
-		.format = DELTA_ULP_CLASS,
-		.expected_base = &from->digest,
-		.expected_next = &to->digest,
-		.model_version = to->step,
-		.has_base_step = true,
-		.base_step = from->step,
-		.threads = making->work->threads,
-		.out = making->folder,
-	};
-	if (result == 0)
-		result = delta_encode(&params, &stats, err);
-	fold_files_release(&files);
-	return result;
-}
-
 static int make_in_scratch(struct making *const making, struct error *const err)
 {
 	const struct step_chain *const chain = step_source_chain(making->next);
@@ -109,7 +79,7 @@ static int make_in_scratch(struct making *const making, struct error *const err)
 	snprintf(making->folder, len, "%s/fold", scratch_path(making->scratch));
 	const struct fold_store_params store = {.fold = making->fold->id, .bucket = chain->run.bucket, .run = chain->run_name,
 		.folder = making->folder, .format = span_text(delta_format_name(DELTA_ULP_CLASS))};
-	int result = encode(making, err);
+	int result = step_delta_encode(making->work, making->base, making->next, making->scratch, DELTA_ULP_CLASS, making->folder, err);
 	if (result == 0)
 		result = fold_store(making->work->store, &store, err);
 	free(making->folder);

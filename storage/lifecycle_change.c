@@ -7,7 +7,7 @@
 #include "storage/lifecycle_document.h"
 #include "storage/lifecycle_scan.h"
 #include "storage/part.h"
-#include "storage/step_anchor.h"
+#include "storage/server_key.h"
 #include "storage/store_internal.h"
 #include "storage/upload_row.h"
 #include "storage/version.h"
@@ -101,7 +101,7 @@ static int judge_version(struct lifecycle_change *const change, struct db *const
 		return 0; /* a damaged row is not for this to remove, and keeps no other from going */
 	if (found <= 0 || version.state != wanted)
 		return found < 0 ? -1 : 0;
-	if (step_anchor_guard(db, change->bucket, version.key, err) != 0)
+	if (server_key_guard(db, change->bucket, version.key, err) != 0)
 		return err->kind == ERROR_DENIED ? 0 : -1;
 	return item->kind == LIFECYCLE_CURRENT ? judge_current(change, db, &version, err) : judge_older(change, db, &version, err);
 }

@@ -12,7 +12,7 @@
 #include "storage/header_blob.h"
 #include "storage/object_internal.h"
 #include "storage/part.h"
-#include "storage/step_anchor.h"
+#include "storage/server_key.h"
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
 
@@ -115,7 +115,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (bucket.id != copy->bucket_id)
 		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted while the copy was made.", (int)copy->bucket.len,
 			(const char *)copy->bucket.data);
-	if (step_anchor_guard(db, bucket.id, copy->key, err) != 0 || find_source(copy, db, &source, err) != 0)
+	if (server_key_guard(db, bucket.id, copy->key, err) != 0 || find_source(copy, db, &source, err) != 0)
 		return -1;
 	const int found = version_find_current(db, bucket.id, copy->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;

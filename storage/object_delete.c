@@ -10,7 +10,7 @@
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
 #include "storage/object_internal.h"
-#include "storage/step_anchor.h"
+#include "storage/server_key.h"
 
 enum { DELETE_CHANGE_ITEMS = 100, BUCKET_TEXT_MAX_BYTES = 1024, DELETE_ARENA_BYTES = 64 * 1024 };
 
@@ -64,7 +64,7 @@ static int delete_item(struct object_delete *const delete, struct db *const db, 
 {
 	struct version version;
 	const bool is_named = item->ref.kind != VERSION_REF_CURRENT;
-	if (step_anchor_guard(db, bucket->id, item->key, err) != 0) {
+	if (server_key_guard(db, bucket->id, item->key, err) != 0) {
 		item->error = *err;
 		return err->kind == ERROR_DENIED ? 0 : -1;
 	}

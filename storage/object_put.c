@@ -13,7 +13,7 @@
 #include "storage/object_internal.h"
 #include "storage/part.h"
 #include "storage/put_body.h"
-#include "storage/step_anchor.h"
+#include "storage/server_key.h"
 #include "storage/step_worker.h"
 
 enum { PUT_ARENA_BYTES = 128 * 1024, FAST_ETAG_HASH_BYTES = 16 };
@@ -111,7 +111,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (bucket.id != put->bucket_id)
 		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted while the upload was on its way.", (int)put->bucket.len,
 			(const char *)put->bucket.data);
-	if (step_anchor_guard(db, bucket.id, put->key, err) != 0)
+	if (server_key_guard(db, bucket.id, put->key, err) != 0)
 		return -1;
 	const int found = version_find_current(db, bucket.id, put->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;
@@ -162,7 +162,7 @@ static int find_bucket(struct store *const store, const struct span name, const 
 		return -1;
 	int result = bucket_row_settings(db, name, out, err);
 	if (result == 0)
-		result = step_anchor_guard(db, out->id, key, err);
+		result = server_key_guard(db, out->id, key, err);
 	store_reader_give(store, db);
 	return result;
 }

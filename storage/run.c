@@ -10,6 +10,8 @@
 #include "storage/run_settings.h"
 #include "storage/step_part_row.h"
 #include "storage/step_watch.h"
+#include "storage/step_worker.h"
+#include "storage/view_job.h"
 #include "storage/store_internal.h"
 
 enum { CHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
@@ -175,7 +177,10 @@ static int apply_settings(struct change *const base, struct db *const db, struct
 	struct run_row row;
 	if (run_row_need(db, change->bucket, change->run, &row, err) != 0)
 		return -1;
+	const struct run_settings before = row.settings;
 	if (run_settings_parse(&row.settings, change->settings, true, err) != 0 || run_settings_store(db, row.id, &row.settings, err) != 0)
+		return -1;
+	if (view_switch(db, &row, change->run, &before, err) != 0)
 		return -1;
 	if (step_retain(change->store, db, &row, err) != 0 || run_row_update(db, &row, err) != 0)
 		return -1;
@@ -183,11 +188,20 @@ static int apply_settings(struct change *const base, struct db *const db, struct
 	return 0;
 }
 
+static void settings_stored(struct change *const base)
+{
+	struct run_change *const change = (struct run_change *)base;
+	if (!base->failed)
+		step_worker_kick(store_step_worker(change->store)); /* for views that were switched on */
+	change->done(change->owner);
+}
+
 struct run_change *run_settings_start(struct store *const store, const struct span bucket, const struct span run, const struct span settings,
 	void (*const done)(void *owner), void *const owner)
 {
 	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
 	change->settings = arena_copy(change->arena, settings);
+	change->change.done = settings_stored;
 	run_change_submit(change, apply_settings);
 	return change;
 }

@@ -36,10 +36,13 @@ struct run_anchor {
 	int64_t run;
 	int64_t id;
 	uint64_t step;
+	bool is_view; /* not an anchor, but the step in another reader's layout (storage/view_job.h), of this kind: */
+	int view;
 };
 int run_find_anchor_file(struct store *store, struct span bucket, struct span run, uint64_t step, struct span file, struct arena *arena,
 	struct object *out, struct run_anchor *out_anchor, struct error *err);
-/* The same by key, "{run}/anchors/step_000005/model.safetensors". no_key also where there is no such run or step. */
+/* The same by key, "{run}/anchors/step_000005/model.safetensors". no_key also where there is no such run or step. A key of a view that is still to be
+ * made is not_ready, with *out_anchor set. */
 int run_find_anchor_key(struct store *store, struct span bucket, struct span key, struct arena *arena, struct object *out,
 	struct run_anchor *out_anchor, struct error *err);
 /* 0: it is being made, and when that has ended, well or not, step_watch wakes who waits for run_anchors_topic with an empty bucket. Else why it cannot

@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "base/encode.h"
+#include "storage/bucket_row.h"
 #include "storage/object_internal.h"
 #include "storage/run_internal.h"
 #include "storage/step_pin.h"
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
+#include "storage/view_find.h"
+#include "storage/view_job.h"
 
 enum { MANIFEST_ARENA_BYTES = 32 * 1024 * 1024 };
 
@@ -105,14 +108,34 @@ int run_find_anchor_file(struct store *const store, const struct span bucket, co
 	return result;
 }
 
+static int find_view(struct store *const store, const struct span bucket, const struct span key, struct run_anchor *const out,
+	struct error *const err)
+{
+	struct view_wanted wanted;
+	int64_t bucket_id;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int found = bucket_row_find(db, bucket, &bucket_id, err);
+	if (found == 0)
+		found = view_find(db, bucket_id, key, &wanted, err);
+	store_reader_give(store, db);
+	if (found == 1)
+		*out = (struct run_anchor){.run = wanted.run, .id = wanted.step, .step = wanted.number, .is_view = true, .view = wanted.kind};
+	return found;
+}
+
 int run_find_anchor_key(struct store *const store, const struct span bucket, const struct span key, struct arena *const arena,
 	struct object *const out, struct run_anchor *const out_anchor, struct error *const err)
 {
 	struct span run;
 	struct span file;
 	uint64_t step;
-	if (!step_anchor_key_parse(key, &run, &step, &file))
-		return object_no_key(key, err);
+	if (!step_anchor_key_parse(key, &run, &step, &file)) {
+		const int found = find_view(store, bucket, key, out_anchor, err);
+		*out = (struct object){0};
+		return found == 0 ? object_no_key(key, err) : found == 1 ? error_set(err, ERROR_NOT_READY, "The view is still being made.") : -1;
+	}
 	const int result = run_find_anchor_file(store, bucket, run, step, file, arena, out, out_anchor, err);
 	if (result != 0 && (err->kind == ERROR_NO_RUN || err->kind == ERROR_NO_STEP || err->kind == ERROR_COLLECTED || err->kind == ERROR_STEP_FAILED))
 		return object_no_key(key, err);
@@ -123,7 +146,9 @@ int run_find_anchor_key(struct store *const store, const struct span bucket, con
 
 int run_ask_anchor(struct store *const store, const struct run_anchor *const anchor, struct error *const err)
 {
-	const struct step_job job = {.kind = &step_anchor_job, .run = anchor->run, .id = anchor->id, .step = anchor->step};
+	const struct view_wanted view = {.step = anchor->id, .kind = (enum view_kind)anchor->view, .run = anchor->run, .number = anchor->step};
+	const struct step_job made = {.kind = &step_anchor_job, .run = anchor->run, .id = anchor->id, .step = anchor->step};
+	const struct step_job job = anchor->is_view ? view_job_of(&view) : made;
 	return step_worker_ask(store_step_worker(store), &job, err);
 }
 

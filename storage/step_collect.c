@@ -2,6 +2,7 @@
 #include "storage/adopt_row.h"
 #include "storage/fold_row.h"
 #include "storage/run_internal.h"
+#include "storage/view_row.h"
 #include "storage/step_keep.h"
 
 int step_collect_row(struct db *const db, struct run_row *const run, const struct step_row *const row, struct error *const err)
@@ -12,7 +13,7 @@ int step_collect_row(struct db *const db, struct run_row *const run, const struc
 		run->bytes -= row->form_bytes[kind];
 	if (step_row_collect(db, row->id, err) != 0 || fold_row_release_of_step(db, run->id, row->step, err) != 0)
 		return -1;
-	return adopt_row_forget_step(db, run->id, row->step, err);
+	return adopt_row_forget_step(db, run->id, row->step, err) != 0 ? -1 : view_row_remove(db, row->id, err);
 }
 
 /* Oldest first, over the gaps between what is kept. */

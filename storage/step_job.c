@@ -4,9 +4,10 @@
 #include "storage/fold_job.h"
 #include "storage/step_anchor.h"
 #include "storage/step_proof.h"
+#include "storage/view_job.h"
 
 const struct step_job_kind *const step_job_kinds[] = {
-	&fold_direct_job, &adopt_job, &step_anchor_job, &step_proof_job, &fold_skip_job, &step_anchor_drop_job, NULL};
+	&fold_direct_job, &adopt_job, &step_anchor_job, &step_proof_job, &view_job, &fold_skip_job, &step_anchor_drop_job, NULL};
 
 int step_work_stopped(struct error *const err)
 {

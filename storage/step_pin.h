@@ -8,7 +8,7 @@
 
 enum { STEP_PIN_RELEASE_ROWS = 64 };
 /* The column `form`. Those of published forms are their kinds'. */
-enum step_pin_form { STEP_PIN_ANCHOR = STEP_ANCHOR, STEP_PIN_DELTA = STEP_DELTA, STEP_PIN_MADE = 2 };
+enum step_pin_form { STEP_PIN_ANCHOR = STEP_ANCHOR, STEP_PIN_DELTA = STEP_DELTA, STEP_PIN_MADE = 2, STEP_PIN_VIEW_TRL = 3, STEP_PIN_VIEW_SLIME = 4 };
 
 int step_pin_add(struct db *db, int64_t step, enum step_pin_form form, struct span name, int64_t version, struct error *err);
 /* 1 found, 0 absent, -1. */

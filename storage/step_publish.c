@@ -14,6 +14,7 @@
 #include "storage/step_watch.h"
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
+#include "storage/view_job.h"
 
 int step_check_epoch(const struct run_row *const run, const struct step_message *const step, struct error *const err)
 {
@@ -236,7 +237,7 @@ static int write_step(struct run_change *const change, struct db *const db, stru
 	if (arena_overflowed(change->arena))
 		return error_set(err, ERROR_TOO_LARGE, "The step is too large.");
 	step->schema_digest = run->schema_digest;
-	return write_manifest(db, row.id, step, err);
+	return write_manifest(db, row.id, step, err) != 0 ? -1 : view_want(db, &run->settings, row.id, err);
 }
 
 /* The last part of a step may be put twice at once: both find the whole, one publishes it. */

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "storage/header_blob.h"
-#include "storage/step_anchor.h"
+#include "storage/server_key.h"
 #include "storage/upload_internal.h"
 
 enum { ID_TIME_BYTES = 8 };
@@ -82,7 +82,7 @@ static int find_bucket(struct upload_create *const create, struct error *const e
 		return -1;
 	int result = bucket_row_settings(db, create->call.ref.bucket, &bucket, err);
 	if (result == 0)
-		result = step_anchor_guard(db, bucket.id, create->row.key, err);
+		result = server_key_guard(db, bucket.id, create->row.key, err);
 	store_reader_give(store, db);
 	if (result != 0)
 		return -1;

@@ -10,7 +10,7 @@
 #include "storage/derive_series.h"
 #include "storage/header_blob.h"
 #include "storage/helpers.h"
-#include "storage/step_anchor.h"
+#include "storage/server_key.h"
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
 #include "storage/upload_internal.h"
@@ -55,7 +55,7 @@ static int push_version(struct upload_complete *const complete, struct db *const
 	const struct upload_row *const upload = &complete->upload;
 	const struct upload_verdict *const verdict = &complete->verdict;
 	struct version current;
-	if (step_anchor_guard(db, bucket->id, upload->key, err) != 0)
+	if (server_key_guard(db, bucket->id, upload->key, err) != 0)
 		return -1;
 	const int found = version_find_current(db, bucket->id, upload->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;

@@ -22,6 +22,8 @@ static const struct setting settings_table[] = {
 	{"keep_steps", SETTING_NUMBER, AT(keep_steps), RUN_KEEP_STEPS_DEFAULT, 0, INT64_MAX, NULL, NULL},
 	{"lease_s", SETTING_NUMBER, AT(lease_s), RUN_LEASE_S_DEFAULT, 10, 24 * 60 * 60, NULL, NULL},
 	{"verify", SETTING_BOOL, AT(verify), true, 0, 0, NULL, NULL},
+	{"view_trl", SETTING_BOOL, AT(view_trl), false, 0, 0, NULL, NULL},
+	{"view_slime", SETTING_BOOL, AT(view_slime), false, 0, 0, NULL, NULL},
 	{"adopt", SETTING_WORD, AT(adopt), ADOPT_NONE, 0, 0, adopt_words, NULL},
 	{"adopt_prefix", SETTING_TEXT, AT(adopt_prefix), 0, 0, RUN_PREFIX_MAX_BYTES, NULL, "{run}/"},
 	{"hot_load", SETTING_TEXT, AT(hot_load), 0, 0, RUN_DEPLOYMENT_MAX_BYTES, NULL, ""},

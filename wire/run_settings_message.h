@@ -16,6 +16,8 @@ struct run_settings {
 	uint64_t keep_steps; /* retention; 0: all */
 	uint64_t lease_s;    /* how long a replica counts after it was last heard of; 10 to 86400 */
 	bool verify;         /* published steps are decoded and proven in the background */
+	bool view_trl;       /* steps are kept as TRL's readers want them, too */
+	bool view_slime;     /* the same for slime's */
 	uint64_t adopt;      /* enum adopt_convention */
 	/* Where such a trainer's objects lie, and those of hot-loads: keys begin with it. "{run}" in it is the run's name. */
 	char adopt_prefix[RUN_PREFIX_MAX_BYTES + 1];

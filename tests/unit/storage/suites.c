@@ -13,6 +13,7 @@ Suite *test_run_suite(void);
 Suite *test_fleet_suite(void);
 Suite *test_step_part_suite(void);
 Suite *test_adopt_layout_suite(void);
+Suite *test_view_key_suite(void);
 Suite *test_adopt_suite(void);
 Suite *test_step_watch_suite(void);
 Suite *test_step_plan_suite(void);
@@ -75,6 +76,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_fleet_suite,
 	test_step_part_suite,
 	test_adopt_layout_suite,
+	test_view_key_suite,
 	test_adopt_suite,
 	test_step_watch_suite,
 	test_step_plan_suite,
