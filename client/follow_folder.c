@@ -45,7 +45,8 @@ static char *sidecar_path(const struct follow_folder *const folder, const char *
 static char *copy_span(const struct span text)
 {
 	char *const copy = memory_new(text.len + 1);
-	memcpy(copy, text.data, text.len);
+	if (text.len > 0)
+		memcpy(copy, text.data, text.len);
 	return copy;
 }
 

@@ -17,6 +17,11 @@ struct fold_change {
 static int apply_request(struct change *const base, struct db *const db, struct error *const err)
 {
 	const struct fold_change *const change = (struct fold_change *)base;
+	bool has_room = false;
+	if (fold_row_has_room(db, change->row.run, change->row.used_ms, &has_room, err) != 0)
+		return -1;
+	if (!has_room)
+		return 0; /* others asked at the same time */
 	return fold_row_want(db, &change->row, err) != 0 ? -1 : fold_row_release_surplus(db, change->row.run, err);
 }
 

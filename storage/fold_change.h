@@ -6,7 +6,7 @@
 
 enum { FOLD_TOUCH_AFTER_MS = 10 * 60 * 1000 }; /* a use is written down when the one known is older */
 
-/* Queues the direct fold; the oldest of too many go. */
+/* Queues the direct fold, where the run has room for one more; the oldest of too many go. */
 void fold_change_request(struct store *store, int64_t run, uint64_t from, uint64_t to);
 /* A path named the fold. */
 void fold_change_touch(struct store *store, int64_t fold);

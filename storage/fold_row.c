@@ -28,6 +28,7 @@ static const char SQL_FOLD_RELEASE_TO[] = "UPDATE folds SET state = 3 WHERE run 
 static const char SQL_FOLD_RELEASE_SURPLUS[] =
 	"UPDATE folds SET state = 3 WHERE id IN (SELECT id FROM folds WHERE run = ?1 AND kind = 1 AND state <> 3"
 	" ORDER BY used_ms DESC, id DESC LIMIT 1000 OFFSET ?2)";
+static const char SQL_FOLD_COUNT_HELD[] = "SELECT COUNT(*) FROM folds WHERE run = ?1 AND kind = 1 AND state <> 3 AND used_ms > ?2";
 static const char SQL_FOLD_REMOVE[] = "DELETE FROM folds WHERE id = ?1";
 
 void fold_row_read(struct db_statement *const scan, struct fold_row *const out)
@@ -207,6 +208,19 @@ int fold_row_release_of_step(struct db *const db, const int64_t run, const uint6
 int fold_row_release_surplus(struct db *const db, const int64_t run, struct error *const err)
 {
 	return run_with(db, SQL_FOLD_RELEASE_SURPLUS, run, FOLD_DIRECT_MAX, err);
+}
+
+int fold_row_has_room(struct db *const db, const int64_t run, const int64_t now_ms, bool *const out_has, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_FOLD_COUNT_HELD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_i64(statement, 2, now_ms - FOLD_HELD_MS);
+	const int got = db_step(statement, err);
+	*out_has = got == 1 && db_column_i64(statement, 0) < FOLD_DIRECT_MAX;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
 }
 
 int fold_row_remove(struct db *const db, const int64_t id, struct error *const err)

@@ -18,7 +18,8 @@ enum fold_state {
 };
 enum {
 	FOLD_SPAN_MIN = 4,
-	FOLD_DIRECT_MAX = 32,            /* of one run: then the one unused for longest goes */
+	FOLD_DIRECT_MAX = 32,            /* of one run: then the one unused for longest goes, */
+	FOLD_HELD_MS = 30 * 60 * 1000,   /* unless it was used within this time: a reader may be fetching it */
 	FOLD_UNUSED_MS = 60 * 60 * 1000  /* a direct fold that no path has named for as long goes */
 };
 
@@ -58,6 +59,8 @@ int fold_row_set_used(struct db *db, int64_t id, int64_t now_ms, struct error *e
 int fold_row_release_of_step(struct db *db, int64_t run, uint64_t step, struct error *err);
 /* Marks the direct folds of a run beyond FOLD_DIRECT_MAX, those unused for longest first. */
 int fold_row_release_surplus(struct db *db, int64_t run, struct error *err);
+/* Whether the run may have one more direct fold. */
+int fold_row_has_room(struct db *db, int64_t run, int64_t now_ms, bool *out_has, struct error *err);
 int fold_row_remove(struct db *db, int64_t id, struct error *err);
 
 #endif

@@ -215,13 +215,14 @@ static int may_fold(const struct walk *const walk, bool *const out_may, struct e
 }
 
 /* Whether a direct fold from the held step to the head would save much: then it is asked for, if nobody did. */
-static int judge_fold(const struct walk *const walk, const uint64_t bytes, struct run_path_facts *const facts, struct leavings *const out,
-	struct error *const err)
+static int judge_fold(const struct walk *const walk, const uint64_t bytes, const int64_t now_ms, struct run_path_facts *const facts,
+	struct leavings *const out, struct error *const err)
 {
 	const uint64_t have = walk->params->have;
 	struct fold_row fold;
 	bool may = false;
 	bool worth = false;
+	bool has_room = true;
 	if (may_fold(walk, &may, err) != 0)
 		return -1;
 	if (may && fold_gain_is_worth(walk->db, walk->run.id, have, walk->want, bytes, &worth, err) != 0)
@@ -229,10 +230,10 @@ static int judge_fold(const struct walk *const walk, const uint64_t bytes, struc
 	if (!worth)
 		return 0;
 	const int found = fold_row_find(walk->db, walk->run.id, have, walk->want, &fold, err);
-	if (found < 0)
+	if (found < 0 || (found == 0 && fold_row_has_room(walk->db, walk->run.id, now_ms, &has_room, err) != 0))
 		return -1;
-	out->request = found == 0;
-	facts->fold_is_due = found == 0 || fold.state == FOLD_WANTED;
+	out->request = found == 0 && has_room;
+	facts->fold_is_due = found == 0 ? has_room : fold.state == FOLD_WANTED;
 	out->run = walk->run.id;
 	out->from = have;
 	out->to = walk->want;
@@ -272,7 +273,7 @@ static int find_path(struct walk *const walk, const int64_t now_ms, struct arena
 	const int result = found ? fill(walk, &start, arena, out, err) : 0;
 	if (result != 0)
 		return result;
-	if (judge_fold(walk, found ? start.bytes : UINT64_MAX, facts, leavings, err) != 0)
+	if (judge_fold(walk, found ? start.bytes : UINT64_MAX, now_ms, facts, leavings, err) != 0)
 		return -1;
 	if (found)
 		return judge_touch(walk, &start, now_ms, leavings, err);

@@ -410,16 +410,24 @@ END_TEST
 
 START_TEST(a_run_has_so_many_direct_folds)
 {
+	struct run_path_facts facts;
 	struct run_path_params params = {.has_have = true, .want_latest = true, .asks_fold = true};
 	publish_up_to(FOLD_DIRECT_MAX + 10);
 	for (params.have = 0; params.have < FOLD_DIRECT_MAX + 4; params.have++) {
-		(void)path(params, NULL);
+		(void)path(params, &facts);
+		settle();
+		ck_assert(facts.fold_is_due == (params.have < FOLD_DIRECT_MAX)); /* none of them goes as long as readers may be fetching it */
 		fixture.clock.now_ms += 1000;
 	}
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), FOLD_DIRECT_MAX);
+	fixture.clock.now_ms += FOLD_HELD_MS - FOLD_DIRECT_MAX * 1000;
+	params.have = FOLD_DIRECT_MAX;
+	(void)path(params, &facts);
+	ck_assert(facts.fold_is_due);
 	settle();
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1"), FOLD_DIRECT_MAX);
-	ck_assert(fold_id(3, FOLD_DIRECT_MAX + 10) == 0 && fold_id(4, FOLD_DIRECT_MAX + 10) != 0);
+	ck_assert(fold_id(0, FOLD_DIRECT_MAX + 10) == 0 && fold_id(1, FOLD_DIRECT_MAX + 10) != 0);
 }
 END_TEST
 
