@@ -19,7 +19,6 @@ struct derived_body {
 	uint64_t block_start;           /* in the result */
 	size_t block_len;
 	struct buffer block;
-	struct buffer base;
 	/* Where the walk over the blocks of a piece stands: */
 	bool is_walking;
 	size_t piece;
@@ -82,7 +81,6 @@ struct derived_body *derived_body_open(const struct derived_body_params *const p
 	body->is_borrowed = params->is_borrowed;
 	body->inputs = memory_new_array(params->recipe->source_count + 1, sizeof(struct derived_input *));
 	buffer_init(&body->block, BLOCK_MAX_BYTES);
-	buffer_init(&body->base, BLOCK_MAX_BYTES);
 	buffer_init(&body->ahead, BLOCK_CODE_HEADER_MAX + block_code_payload_max());
 	if (open_inputs(body, params, err) == 0)
 		return body;
@@ -99,7 +97,6 @@ void derived_body_close(struct derived_body *const body)
 	free(body->inputs);
 	block_code_context_free(body->context);
 	buffer_release(&body->block);
-	buffer_release(&body->base);
 	buffer_release(&body->ahead);
 	if (!body->is_borrowed)
 		derived_recipe_free((struct derived_recipe *)body->recipe);
@@ -109,20 +106,6 @@ void derived_body_close(struct derived_body *const body)
 static int out_of_memory(struct error *const err)
 {
 	return error_set(err, ERROR_CORRUPT, "A block of a derived object is larger than any may be.");
-}
-
-/* Exactly `len` bytes into the emptied buffer. */
-static int read_into(struct derived_input *const input, const uint64_t offset, const size_t len, struct buffer *const out,
-	struct error *const err)
-{
-	buffer_reset(out);
-	uint8_t *const into = buffer_reserve(out, len);
-	if (into == NULL)
-		return out_of_memory(err);
-	if (derived_input_read(input, offset, into, len, err) != 0)
-		return -1;
-	buffer_commit(out, len);
-	return 0;
 }
 
 /* `ahead` has at least `len` bytes, or all that the piece has left. */
@@ -173,39 +156,32 @@ static void pass_block(struct derived_body *const body, const struct block_code_
 	body->made += facts->result_bytes;
 }
 
+/* The base becomes the block where it lies: memory that was touched a moment ago is fast. */
 static int decode_block(struct derived_body *const body, const struct derived_piece *const piece, const struct block_code_facts *const facts,
-	struct error *const err)
+	const bool proves, uint8_t *const into, struct error *const err)
 {
 	struct error why = {0};
 	const size_t bytes = facts->header_bytes + (size_t)facts->payload_bytes;
 	const size_t len = (size_t)facts->result_bytes;
 	if (look_ahead(body, piece, bytes, err) != 0 ||
-	    read_into(body->inputs[piece->source], piece->offset + body->made, len, &body->base, err) != 0)
+	    derived_input_read_base(body->inputs[piece->source], piece->offset + body->made, into, len, err) != 0)
 		return -1;
-	buffer_reset(&body->block);
-	uint8_t *const into = buffer_reserve(&body->block, len);
-	if (into == NULL)
-		return out_of_memory(err);
 	if (body->context == NULL)
 		body->context = block_code_context_new();
 	const struct span block = span_slice(buffer_span(&body->ahead), 0, bytes);
-	if (block_code_decode(body->context, piece->dtype, block, facts, buffer_span(&body->base), into, &why) != 0)
+	if ((proves ? block_code_decode : block_code_decode_unproven)(body->context, piece->dtype, block, facts, span_of(into, len), into,
+			&why) != 0)
 		return block_is_bad(body, why.text, err);
-	buffer_commit(&body->block, len);
-	body->block_start = derived_recipe_start(body->recipe, body->piece) + body->made;
-	body->block_len = len;
-	body->has_block = true;
 	return 0;
 }
 
-/* Walks to the block that makes byte `offset` of the result, which lies in piece `index`, and decodes it. */
-static int make_block(struct derived_body *const body, const size_t index, const uint64_t offset, struct error *const err)
+/* Walks to the block that makes byte `offset` of the result, which lies in piece `index`. */
+static int walk_to(struct derived_body *const body, const size_t index, const uint64_t offset, struct block_code_facts *const facts,
+	struct error *const err)
 {
 	const struct derived_piece *const piece = &body->recipe->pieces[index];
 	const uint64_t within = offset - derived_recipe_start(body->recipe, index);
 	const uint64_t length = derived_piece_length(body->recipe, index);
-	struct block_code_facts facts;
-	body->has_block = false;
 	if (!body->is_walking || body->piece != index || within < body->made) {
 		body->is_walking = true;
 		body->piece = index;
@@ -214,17 +190,42 @@ static int make_block(struct derived_body *const body, const size_t index, const
 		buffer_reset(&body->ahead);
 	}
 	for (;;) {
-		if (parse_block(body, piece, length, &facts, err) != 0)
+		if (parse_block(body, piece, length, facts, err) != 0)
 			return -1;
-		if (within < body->made + facts.result_bytes)
-			break;
-		pass_block(body, &facts);
+		if (within < body->made + facts->result_bytes)
+			return 0;
+		pass_block(body, facts);
 	}
-	if (decode_block(body, piece, &facts, err) != 0)
+}
+
+/* Decodes the block that the walk stands at, and passes it. */
+static int make_block(struct derived_body *const body, const struct block_code_facts *const facts, const bool proves, uint8_t *const into,
+	struct error *const err)
+{
+	const struct derived_piece *const piece = &body->recipe->pieces[body->piece];
+	if (decode_block(body, piece, facts, proves, into, err) != 0)
 		return -1;
-	pass_block(body, &facts);
-	if (body->made == length && body->walked != piece->delta_length)
+	pass_block(body, facts);
+	if (body->made == derived_piece_length(body->recipe, body->piece) && body->walked != piece->delta_length)
 		return block_is_bad(body, "bytes follow the last block.", err);
+	return 0;
+}
+
+/* The block that the walk stands at comes to stand in `block`. */
+static int keep_block(struct derived_body *const body, const struct block_code_facts *const facts, struct error *const err)
+{
+	const uint64_t start = derived_recipe_start(body->recipe, body->piece) + body->made;
+	const size_t len = (size_t)facts->result_bytes;
+	body->has_block = false;
+	buffer_reset(&body->block);
+	uint8_t *const into = buffer_reserve(&body->block, len);
+	if (into == NULL)
+		return out_of_memory(err);
+	if (make_block(body, facts, true, into, err) != 0)
+		return -1;
+	body->block_start = start;
+	body->block_len = len;
+	body->has_block = true;
 	return 0;
 }
 
@@ -234,8 +235,8 @@ static bool block_holds(const struct derived_body *const body, const uint64_t of
 }
 
 /* Up to `capacity` bytes from `offset` on, out of one piece. */
-static int read_some(struct derived_body *const body, const uint64_t offset, uint8_t *const into, const size_t capacity, size_t *const out_len,
-	struct error *const err)
+static int read_some(struct derived_body *const body, const uint64_t offset, const bool proves, uint8_t *const into, const size_t capacity,
+	size_t *const out_len, struct error *const err)
 {
 	const size_t index = derived_recipe_find(body->recipe, offset);
 	const struct derived_piece *const piece = &body->recipe->pieces[index];
@@ -243,13 +244,22 @@ static int read_some(struct derived_body *const body, const uint64_t offset, uin
 	const uint64_t left = piece->end - offset;
 	*out_len = left < capacity ? (size_t)left : capacity;
 	if (piece->kind == DERIVED_COPY)
-		return derived_input_read(body->inputs[piece->source], piece->offset + within, into, *out_len, err);
+		return (proves ? derived_input_read : derived_input_read_base)(body->inputs[piece->source], piece->offset + within, into, *out_len, err);
 	if (piece->kind == DERIVED_LITERAL) {
 		memcpy(into, body->recipe->literals.data + piece->offset + within, *out_len);
 		return 0;
 	}
-	if (!block_holds(body, offset) && make_block(body, index, offset, err) != 0)
-		return -1;
+	if (!block_holds(body, offset)) {
+		struct block_code_facts facts;
+		if (walk_to(body, index, offset, &facts, err) != 0)
+			return -1;
+		if (within == body->made && facts.result_bytes <= capacity) { /* all of it fits where it is wanted */
+			*out_len = (size_t)facts.result_bytes;
+			return make_block(body, &facts, proves, into, err);
+		}
+		if (keep_block(body, &facts, err) != 0)
+			return -1;
+	}
 	const size_t skipped = (size_t)(offset - body->block_start);
 	if (*out_len > body->block_len - skipped)
 		*out_len = body->block_len - skipped;
@@ -257,16 +267,28 @@ static int read_some(struct derived_body *const body, const uint64_t offset, uin
 	return 0;
 }
 
-int derived_body_read(struct derived_body *const body, const uint64_t offset, uint8_t *const into, const size_t len, struct error *const err)
+static int read_exactly(struct derived_body *const body, const uint64_t offset, const bool proves, uint8_t *const into, const size_t len,
+	struct error *const err)
 {
 	ASSERT(offset <= derived_recipe_size(body->recipe) && len <= derived_recipe_size(body->recipe) - offset);
 	for (size_t have = 0; have < len;) {
 		size_t got = 0;
-		if (read_some(body, offset + have, into + have, len - have, &got, err) != 0)
+		if (read_some(body, offset + have, proves, into + have, len - have, &got, err) != 0)
 			return -1;
 		have += got;
 	}
 	return 0;
+}
+
+int derived_body_read(struct derived_body *const body, const uint64_t offset, uint8_t *const into, const size_t len, struct error *const err)
+{
+	return read_exactly(body, offset, true, into, len, err);
+}
+
+int derived_body_read_base(struct derived_body *const body, const uint64_t offset, uint8_t *const into, const size_t len,
+	struct error *const err)
+{
+	return read_exactly(body, offset, false, into, len, err);
 }
 
 struct derived_stream {
@@ -287,7 +309,7 @@ static ptrdiff_t stream_read(struct body_source *const source, uint8_t *const in
 		const uint64_t left = stream->to - stream->at;
 		const size_t room = left < capacity - used ? (size_t)left : capacity - used;
 		size_t got = 0;
-		stream->failed = read_some(stream->body, stream->at, into + used, room, &got, &stream->error) != 0;
+		stream->failed = read_some(stream->body, stream->at, true, into + used, room, &got, &stream->error) != 0;
 		if (stream->failed)
 			break;
 		used += got;

@@ -20,6 +20,8 @@ struct derived_body_params {
 struct derived_body *derived_body_open(const struct derived_body_params *params, struct error *err);
 /* Exactly `len` bytes from `offset` on. corrupt when a source is damaged or a block is not what its hash says. */
 int derived_body_read(struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err);
+/* The same for the base of a block: blocks that are read whole are not proven, since that block proves its result. */
+int derived_body_read_base(struct derived_body *body, uint64_t offset, uint8_t *into, size_t len, struct error *err);
 void derived_body_close(struct derived_body *body); /* NULL is fine */
 
 /* The same as a source of [from, to), which takes the body over. */

@@ -153,6 +153,12 @@ static int seek(struct derived_input *const input, const uint64_t offset, struct
 	return input->stream == NULL ? -1 : 0;
 }
 
+int derived_input_read_base(struct derived_input *const input, const uint64_t offset, uint8_t *const into, const size_t len,
+	struct error *const err)
+{
+	return input->body != NULL ? derived_body_read_base(input->body, offset, into, len, err) : derived_input_read(input, offset, into, len, err);
+}
+
 int derived_input_read(struct derived_input *const input, const uint64_t offset, uint8_t *const into, const size_t len,
 	struct error *const err)
 {

@@ -13,6 +13,8 @@ struct derived_input *derived_input_open(struct store *store, struct db *db, con
 	unsigned levels, struct error *err);
 /* Exactly `len` bytes from `offset` on. */
 int derived_input_read(struct derived_input *input, uint64_t offset, uint8_t *into, size_t len, struct error *err);
+/* The same for the base of a block: blocks that are read whole are not proven, since that block proves its result. */
+int derived_input_read_base(struct derived_input *input, uint64_t offset, uint8_t *into, size_t len, struct error *err);
 void derived_input_close(struct derived_input *input); /* NULL is fine */
 
 #endif

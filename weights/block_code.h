@@ -47,9 +47,13 @@ void block_code_encode(struct block_code_context *context, enum dtype dtype, str
 /* Reads the header at the start of `bytes`. `expected_bytes`: of this block's result, which the tensor's size gives; a block that says otherwise is
  * invalid, as is all that breaks the layout. */
 int block_code_parse(struct span bytes, enum dtype dtype, uint64_t expected_bytes, struct block_code_facts *out_facts, struct error *err);
-/* `block` is header and payload, `base` and `into` have result_bytes; they must not overlap. digest_mismatch when the result has another hash (a wrong
+/* `block` is header and payload, `base` and `into` have result_bytes; they are the same bytes (the base
+ * becomes the result) or do not overlap. digest_mismatch when the result has another hash (a wrong
  * base, mostly), invalid for a malformed payload. Reads and writes nowhere else, whatever the bytes are. On failure `into` is garbage. */
 int block_code_decode(struct block_code_context *context, enum dtype dtype, struct span block, const struct block_code_facts *facts,
+	struct span base, uint8_t *into, struct error *err);
+/* The same without looking at the hash: for a result that is itself the base of a block which is proven. */
+int block_code_decode_unproven(struct block_code_context *context, enum dtype dtype, struct span block, const struct block_code_facts *facts,
 	struct span base, uint8_t *into, struct error *err);
 /* What a block changed, once base and result are both at hand. */
 void block_code_count(enum dtype dtype, struct span base, struct span next, struct block_code_stats *stats);

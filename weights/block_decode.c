@@ -29,17 +29,20 @@ struct decoding {
 	struct span payload;
 	struct span base;
 	uint8_t *into;
+	bool is_hashed;
 };
 
 static void hash_piece(const struct decoding *const decoding, const size_t from, const size_t to)
 {
-	block_context_hash_add(decoding->context, span_slice(decoding->base, from, to - from), span_of(decoding->into + from, to - from));
+	if (decoding->is_hashed)
+		block_context_hash_add(decoding->context, span_slice(decoding->base, from, to - from),
+			span_of(decoding->into + from, to - from));
 }
 
 static int decode_unchanged(const struct decoding *const decoding, struct error *const err)
 {
 	(void)err;
-	if (decoding->base.len != 0)
+	if (decoding->into != decoding->base.data && decoding->base.len != 0)
 		memcpy(decoding->into, decoding->base.data, decoding->base.len);
 	return 0;
 }
@@ -59,10 +62,11 @@ static int decode_planes(const struct decoding *const decoding, struct error *co
 
 static int decode_xor(const struct decoding *const decoding, struct error *const err)
 {
-	if (decode_planes(decoding, err) != 0)
+	const struct word_code code = block_context_words(decoding->context, decoding->dtype);
+	if (plane_code_decode(&code.planes, decoding->payload, code.words, decoding->base.len, err) != 0)
 		return -1;
 	for (size_t i = 0; i < decoding->base.len; i++)
-		decoding->into[i] ^= decoding->base.data[i];
+		decoding->into[i] = decoding->base.data[i] ^ code.words[i];
 	return 0;
 }
 
@@ -91,27 +95,43 @@ static int decode_ulps(const struct decoding *const decoding, struct error *cons
 	return 0;
 }
 
-int block_code_decode(struct block_code_context *const context, const enum dtype dtype, const struct span block,
-	const struct block_code_facts *const facts, const struct span base, uint8_t *const into, struct error *const err)
+static int decode(struct decoding *const decoding, const struct span block, const struct block_code_facts *const facts, struct error *const err)
 {
 	static int (*const decoders[BLOCK_MODE_COUNT])(const struct decoding *decoding, struct error *err) = {
 		[BLOCK_MODE_UNCHANGED] = decode_unchanged, [BLOCK_MODE_RAW] = decode_raw, [BLOCK_MODE_PLANES] = decode_planes,
 		[BLOCK_MODE_XOR] = decode_xor, [BLOCK_MODE_WORDS] = decode_words, [BLOCK_MODE_ULP] = decode_ulps,
 	};
-	struct decoding decoding = {.context = context, .dtype = dtype, .payload = block, .base = base, .into = into};
-	ASSERT(base.len == facts->result_bytes && base.len <= block_code_bytes(dtype));
-	if (block_header_read(&decoding.payload, dtype, base.len, &decoding.header, err) != 0)
+	const size_t len = decoding->base.len;
+	decoding->payload = block;
+	ASSERT(len == facts->result_bytes && len <= block_code_bytes(decoding->dtype));
+	if (block_header_read(&decoding->payload, decoding->dtype, len, &decoding->header, err) != 0)
 		return -1;
-	if (decoding.payload.len != decoding.header.payload_bytes)
-		return error_set(err, ERROR_INVALID, "a block has a payload of %zu bytes and says %u", decoding.payload.len,
-			decoding.header.payload_bytes);
-	block_context_need(context, base.len / block_word_bytes(dtype), base.len);
-	block_context_hash_start(context);
-	if (decoders[decoding.header.mode](&decoding, err) != 0)
+	if (decoding->payload.len != decoding->header.payload_bytes)
+		return error_set(err, ERROR_INVALID, "a block has a payload of %zu bytes and says %u", decoding->payload.len,
+			decoding->header.payload_bytes);
+	block_context_need(decoding->context, len / block_word_bytes(decoding->dtype), len);
+	block_context_hash_start(decoding->context);
+	if (decoders[decoding->header.mode](decoding, err) != 0)
 		return -1;
-	if (decoding.header.mode != BLOCK_MODE_ULP)
-		hash_piece(&decoding, 0, base.len);
+	if (decoding->header.mode != BLOCK_MODE_ULP)
+		hash_piece(decoding, 0, len);
+	return 0;
+}
+
+int block_code_decode(struct block_code_context *const context, const enum dtype dtype, const struct span block,
+	const struct block_code_facts *const facts, const struct span base, uint8_t *const into, struct error *const err)
+{
+	struct decoding decoding = {.context = context, .dtype = dtype, .base = base, .into = into, .is_hashed = true};
+	if (decode(&decoding, block, facts, err) != 0)
+		return -1;
 	if (block_context_hash_end(context) != decoding.header.result_hash)
 		return error_set(err, ERROR_DIGEST_MISMATCH, "a block's result has another hash than the block says");
 	return 0;
+}
+
+int block_code_decode_unproven(struct block_code_context *const context, const enum dtype dtype, const struct span block,
+	const struct block_code_facts *const facts, const struct span base, uint8_t *const into, struct error *const err)
+{
+	struct decoding decoding = {.context = context, .dtype = dtype, .base = base, .into = into};
+	return decode(&decoding, block, facts, err);
 }

@@ -171,7 +171,8 @@ WIDE_INLINE size_t patch_tiles(const struct ulp_view *const view, const size_t f
 		uint8_t *const new = into + at * width;
 		fill_masks(&classifier, old, width, &tile);
 		fill_counts(&tile);
-		memcpy(new, old, (size_t)ULP_TILE_WORDS * width);
+		if (new != old)
+			memcpy(new, old, (size_t)ULP_TILE_WORDS * width);
 		ulp_tile_move(&tile, ways, width, old, patch, new);
 	}
 	return at;

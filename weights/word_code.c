@@ -71,7 +71,8 @@ int word_code_decode(const struct word_code *const code, const struct word_code_
 	const struct span planes = span_slice(payload, gap_bytes, payload.len);
 	if (plane_code_decode(&code->planes, planes, code->words, changes->count * width, err) != 0)
 		return -1;
-	memcpy(into, base.data, base.len);
+	if (into != base.data)
+		memcpy(into, base.data, base.len);
 	for (size_t i = 0; i < changes->count; i++)
 		for (size_t byte = 0; byte < width; byte++)
 			into[code->gaps[i] * width + byte] ^= code->words[i * width + byte];
