@@ -47,9 +47,9 @@ void block_code_encode(struct block_code_context *context, enum dtype dtype, str
 /* Reads the header at the start of `bytes`. `expected_bytes`: of this block's result, which the tensor's size gives; a block that says otherwise is
  * invalid, as is all that breaks the layout. */
 int block_code_parse(struct span bytes, enum dtype dtype, uint64_t expected_bytes, struct block_code_facts *out_facts, struct error *err);
-/* `block` is header and payload, `base` and `into` have result_bytes; they are the same bytes (the base
- * becomes the result) or do not overlap. digest_mismatch when the result has another hash (a wrong
- * base, mostly), invalid for a malformed payload. Reads and writes nowhere else, whatever the bytes are. On failure `into` is garbage. */
+/* `block` is header and payload, `base` and `into` have result_bytes; they do not overlap, or are the same bytes: the base becomes the
+ * result where it lies (who watches then sees no base). digest_mismatch when the result has another hash (a wrong base, mostly), invalid for a
+ * malformed payload. Reads and writes nowhere else, whatever the bytes are. On failure `into` is garbage. */
 int block_code_decode(struct block_code_context *context, enum dtype dtype, struct span block, const struct block_code_facts *facts,
 	struct span base, uint8_t *into, struct error *err);
 /* The same without looking at the hash: for a result that is itself the base of a block which is proven. */
