@@ -18,6 +18,8 @@ Suite *test_delta_series_suite(void);
 Suite *test_tensor_pass_suite(void);
 Suite *test_delta_source_suite(void);
 Suite *test_delta_container_suite(void);
+Suite *test_slime_suite(void);
+Suite *test_fold_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_dtype_suite,
@@ -36,5 +38,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_tensor_pass_suite,
 	test_delta_source_suite,
 	test_delta_container_suite,
+	test_slime_suite,
+	test_fold_suite,
 	NULL,
 };
