@@ -209,6 +209,37 @@ START_TEST(what_is_undone_is_no_change)
 }
 END_TEST
 
+/* Several deltas in one pass: what the last one gives, and nothing between is written. */
+START_TEST(deltas_are_applied_one_upon_another)
+{
+	static const enum delta_format formats[] = {DELTA_ULP_CLASS, DELTA_SLIME_OVERWRITE, DELTA_TRL_GAP};
+	struct error err = {0};
+	struct delta_stats stats;
+	char *const out = pair_fixture_path(&pair, "back");
+	char *const wanted = pair_fixture_step(&pair, STEPS);
+	struct checkpoint *const base = pair_fixture_open(&pair, 0);
+	for (unsigned i = 1; i <= STEPS; i++) {
+		char name[16];
+		snprintf(name, sizeof(name), "d%u", i);
+		pair_fixture_diff(&pair, i - 1, i, formats[i - 1], name);
+	}
+	struct delta_apply_params params = {
+		.base = base, .deltas = (const char *const *)(names + 1), .delta_count = STEPS, .out = out, .threads = 3,
+	};
+	ck_assert_msg(delta_apply(&params, &stats, &err) == 0, "%s", err.text);
+	ck_assert(fixture_same_tree(out, wanted));
+	ck_assert_int_eq(file_remove_tree(out, &err), 0);
+	params.deltas = (const char *const *)(names + 2);
+	params.delta_count = 2;
+	ck_assert_int_eq(delta_apply(&params, &stats, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_WRONG_BASE);
+	ck_assert(!file_exists(out));
+	checkpoint_close(base);
+	free(out);
+	free(wanted);
+}
+END_TEST
+
 START_TEST(a_survey_counts_what_changed)
 {
 	struct error err = {0};
@@ -251,6 +282,7 @@ Suite *test_fold_suite(void)
 	tcase_add_loop_test(bf16, without_a_base_xor_and_trl_fold, 0, 4);
 	tcase_add_loop_test(bf16, missing_and_misplaced_links_are_named, 0, 5);
 	tcase_add_test(bf16, kinds_do_not_mix_without_a_base);
+	tcase_add_test(bf16, deltas_are_applied_one_upon_another);
 	tcase_add_loop_test(bf16, a_survey_counts_what_changed, 0, DELTA_FORMATS);
 	tcase_add_loop_test(mixed, without_a_base_others_do_not, 0, 3);
 	tcase_add_test(mixed, the_wrong_base_is_refused);
