@@ -28,6 +28,8 @@ static int diff(struct publisher *const publisher, const struct snapshot *const 
 		.next_tensor_digests = snapshot->tensor_digests,
 		.format = publisher->order->format,
 		.model_version = publisher->state.pending.step,
+		.has_base_step = true,
+		.base_step = publisher->state.committed.step,
 		.threads = publisher->order->threads,
 		.out = out,
 	};
