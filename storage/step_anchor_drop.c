@@ -27,11 +27,42 @@ static int is_next_base(struct db *const db, const int64_t run, const struct ste
 	return found < 0 ? -1 : 0;
 }
 
+/* Whether the step can be reached without its made anchor: retention may have removed what it was made upon, because it is there. */
+static int is_reached(struct db_statement *const scan, const struct step_row *const made, bool *const out_is, struct error *const err)
+{
+	uint64_t expected = made->step;
+	int got;
+	*out_is = false;
+	while ((got = db_step(scan, err)) == 1) {
+		struct step_row row;
+		step_row_read(scan, &row);
+		if (row.step != expected || row.state != STEP_KEPT || row.verified == STEP_FAILED)
+			return 0;
+		*out_is = row.step != made->step && (row.has_form[STEP_ANCHOR] || row.has_made);
+		if (*out_is || !row.has_form[STEP_DELTA] || row.step == 0)
+			return 0;
+		expected--;
+	}
+	return got;
+}
+
+static int is_root(struct db *const db, const int64_t run, const struct step_row *const row, bool *const out_is, struct error *const err)
+{
+	bool reached = false;
+	struct db_statement *const scan = step_row_scan(db, run, row->step, true, err);
+	const int result = scan == NULL ? -1 : is_reached(scan, row, &reached, err);
+	db_reset(scan);
+	*out_is = !reached;
+	return result;
+}
+
 static int is_needed(struct db *const db, const int64_t run, const struct step_row *const row, const int64_t now_ms, bool *const out_needed,
 	struct error *const err)
 {
 	*out_needed = row->wants_made || row->made_until_ms > now_ms;
-	return *out_needed ? 0 : is_next_base(db, run, row, out_needed, err);
+	if (!*out_needed && is_next_base(db, run, row, out_needed, err) != 0)
+		return -1;
+	return *out_needed ? 0 : is_root(db, run, row, out_needed, err);
 }
 
 static int apply(struct change *const base, struct db *const db, struct error *const err)
