@@ -35,7 +35,8 @@ CREATE TABLE scratch_versions (
 
 -- Proof of steps, and the anchors that the server makes (form 2 in step_objects). verified: 0 pending, 1 ok, 2 failed, 3 not asked for. made: how
 -- many derivations deep the made anchor is, NULL when there is none; made_bytes: of its files; made_until_ms: it stays till then even when nothing else
--- wants it. wants_made 1: a made anchor is to be there, and to be listed.
+-- wants it. wants_made: a made anchor is to be there, and to be listed, 1 derived,
+-- 2 plain.
 ALTER TABLE steps ADD COLUMN verified INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE steps ADD COLUMN verify_error BLOB;
 ALTER TABLE steps ADD COLUMN made INTEGER;
@@ -43,7 +44,7 @@ ALTER TABLE steps ADD COLUMN made_bytes INTEGER;
 ALTER TABLE steps ADD COLUMN made_until_ms INTEGER;
 ALTER TABLE steps ADD COLUMN wants_made INTEGER;
 CREATE INDEX steps_pending ON steps (id) WHERE state = 0 AND verified = 0;
-CREATE INDEX steps_wanting ON steps (id) WHERE state = 0 AND wants_made = 1 AND made IS NULL;
+CREATE INDEX steps_wanting ON steps (run, step) WHERE state = 0 AND wants_made IS NOT NULL;
 CREATE INDEX steps_made ON steps (run, step) WHERE state = 0 AND made IS NOT NULL;
 CREATE INDEX steps_whole ON steps (run, step) WHERE state = 0 AND (has_anchor = 1 OR made IS NOT NULL);
 

@@ -2,6 +2,8 @@
 
 #include "storage/pin_row.h"
 #include "storage/run_internal.h"
+#include "storage/step_anchor_base.h"
+#include "storage/step_worker.h"
 #include "wire/replica_message.h"
 
 static int64_t now_ms(struct store *const store)
@@ -50,7 +52,18 @@ static int apply_put(struct change *const base, struct db *const db, struct erro
 		return -1;
 	change->pin.created_ms = now;
 	change->pin.expires_ms = change->pin.ttl_s == 0 ? 0 : now + (int64_t)change->pin.ttl_s * 1000;
-	return pin_row_put(db, run.id, &change->pin, err);
+	if (pin_row_put(db, run.id, &change->pin, err) != 0)
+		return -1;
+	return step_anchor_want_pinned(db, run.id, change->pin.step, err);
+}
+
+/* The anchor that the server makes of a pinned step is background work. */
+static void pinned(struct change *const base)
+{
+	struct run_change *const change = (struct run_change *)base;
+	if (!base->failed)
+		step_worker_kick(store_step_worker(change->store));
+	change->done(change->owner);
 }
 
 static int apply_bad_name(struct change *const base, struct db *const db, struct error *const err)
@@ -64,6 +77,7 @@ struct run_change *pin_put_start(struct store *const store, const struct span bu
 {
 	struct error ignored;
 	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
+	change->change.done = pinned;
 	change->pin = *pin;
 	change->pin.name = arena_copy(change->arena, pin->name);
 	run_change_submit(change, replica_check_id("A pin's name", pin->name, &ignored) == 0 ? apply_put : apply_bad_name);

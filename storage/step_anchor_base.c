@@ -2,6 +2,7 @@
 
 #include "storage/derived.h"
 #include "storage/derived_row.h"
+#include "storage/step_anchor_keys.h"
 #include "storage/step_anchor_row.h"
 #include "storage/step_pin.h"
 
@@ -92,6 +93,15 @@ static int chain_links(struct db *const db, const int64_t run, const uint64_t st
 	return got < 0 ? -1 : 0;
 }
 
+static int want(struct db *const db, const struct step_row *const row, struct error *const err)
+{
+	if (row->wants_made != STEP_WANTS_NONE)
+		return 0;
+	if (row->has_made && step_anchor_keys_show(db, row->id, err) != 0)
+		return -1;
+	return step_anchor_row_want(db, row->id, STEP_WANTS_MADE, err);
+}
+
 int step_anchor_want_after(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
 {
 	struct step_row newest;
@@ -105,5 +115,26 @@ int step_anchor_want_after(struct db *const db, const int64_t run, const uint64_
 	found = step_row_good_at_or_below(db, run, UINT64_MAX, &newest, err);
 	if (found != 1 || (newest.step != row.step && links < CHAIN_LINKS))
 		return found < 0 ? -1 : 0;
-	return step_anchor_row_want(db, row.id, true, err) != 0 ? -1 : step_anchor_row_want_none_below(db, run, row.step, err);
+	return want(db, &row, err) != 0 ? -1 : step_anchor_row_want_none_below(db, run, row.step, err);
+}
+
+int step_anchor_want_stored(struct db *const db, const int64_t run, const uint64_t root, const uint64_t step, struct error *const err)
+{
+	struct step_row row;
+	const int awaits = step_anchor_row_awaits_stored(db, run, root, step, err);
+	if (awaits != 0)
+		return awaits < 0 ? -1 : 0;
+	const int found = step_row_good_at_or_below(db, run, step, &row, err);
+	if (found != 1 || row.step <= root || row.verified != STEP_PROVEN || row.has_form[STEP_ANCHOR])
+		return found < 0 ? -1 : 0;
+	return step_anchor_row_want(db, row.id, STEP_WANTS_STORED, err);
+}
+
+int step_anchor_want_pinned(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+{
+	struct step_row row;
+	const int found = step_row_find(db, run, step, &row, err);
+	if (found != 1 || row.state != STEP_KEPT || row.verified == STEP_FAILED || row.has_form[STEP_ANCHOR])
+		return found < 0 ? -1 : 0;
+	return want(db, &row, err);
 }

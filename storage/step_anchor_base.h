@@ -18,5 +18,10 @@ int step_anchor_base_find(struct db *db, int64_t run, uint64_t step, struct step
 /* Inside the change that says what became of a step's proof: of which step an anchor is wanted from now on. That is the newest good one, when it has none;
  * and while many wait for their proof one of every few, so that none is proven over a long chain. */
 int step_anchor_want_after(struct db *db, int64_t run, uint64_t step, struct error *err);
+/* Inside a change: the newest good step above `root`, at or below `step`, gets a stored anchor, unless one there is on its way already: retention can let
+ * go what lies below it then. */
+int step_anchor_want_stored(struct db *db, int64_t run, uint64_t root, uint64_t step, struct error *err);
+/* Inside the change that pins a step. */
+int step_anchor_want_pinned(struct db *db, int64_t run, uint64_t step, struct error *err);
 
 #endif

@@ -156,10 +156,21 @@ static int read_through(struct step_anchor_build *const build, struct body_sourc
 	return goes_on ? (int)got : step_work_stopped(err);
 }
 
-/* What readers will get, read once: it must be the file that was published, where the manifest tells. */
-static int prove(struct step_anchor_build *const build, struct step_anchor_file *const file, struct error *const err)
+int step_anchor_build_check(const struct step_anchor_build *const build, const struct step_anchor_file *const file, struct error *const err)
 {
 	const struct step_message *const manifest = &step_source_chain(build->next)->manifest;
+	for (size_t i = 0; i < manifest->file_count; i++) {
+		const bool is_same = span_equal(manifest->files[i].path, file->path) || manifest->file_count == 1;
+		if (is_same && !digest128_equal(&manifest->files[i].digest, &file->digest))
+			return error_set(err, ERROR_DIGEST_MISMATCH, "The file '%.*s' is not what the manifest says.",
+				(int)span_slice(file->path, 0, 160).len, (const char *)file->path.data);
+	}
+	return 0;
+}
+
+/* What readers will get, read once. */
+static int prove(struct step_anchor_build *const build, struct step_anchor_file *const file, struct error *const err)
+{
 	struct body_source *const source =
 		derived_open_recipe(build->work->store, file->recipe, 0, derived_recipe_size(file->recipe), err);
 	if (source == NULL)
@@ -169,13 +180,7 @@ static int prove(struct step_anchor_build *const build, struct step_anchor_file 
 	source->close(source);
 	file->digest = xxh3_stream_result(digest);
 	xxh3_stream_free(digest);
-	for (size_t i = 0; i < manifest->file_count && result == 0; i++) {
-		const bool is_same = span_equal(manifest->files[i].path, file->path) || manifest->file_count == 1;
-		if (is_same && !digest128_equal(&manifest->files[i].digest, &file->digest))
-			return error_set(err, ERROR_DIGEST_MISMATCH, "The file '%.*s' is not what the manifest says.",
-				(int)span_slice(file->path, 0, 160).len, (const char *)file->path.data);
-	}
-	return result;
+	return result != 0 ? -1 : step_anchor_build_check(build, file, err);
 }
 
 static int make_files(struct step_anchor_build *const build, struct error *const err)
@@ -209,11 +214,14 @@ int step_anchor_build(struct step_work *const work, const int64_t run, const uin
 void step_anchor_build_close(struct step_anchor_build *const build)
 {
 	struct error ignored;
-	for (size_t i = 0; i < build->count; i++)
+	for (size_t i = 0; i < build->count; i++) {
 		derived_recipe_free(build->files[i].recipe);
+		if (build->files[i].version != 0)
+			(void)scratch_release(build->work->store, build->files[i].version, &ignored); /* else the next start does */
+	}
 	for (size_t i = 0; build->delta_versions != NULL && i < delta_reader_file_count(build->delta); i++)
 		if (build->delta_versions[i] != 0)
-			(void)scratch_release(build->work->store, build->delta_versions[i], &ignored); /* else the next start does */
+			(void)scratch_release(build->work->store, build->delta_versions[i], &ignored);
 	free(build->files);
 	free(build->delta_versions);
 	free(build->places);

@@ -3,11 +3,9 @@
 #include "storage/committer.h"
 #include "storage/run_row.h"
 #include "storage/step_anchor_base.h"
+#include "storage/step_anchor_keys.h"
 #include "storage/step_anchor_row.h"
-#include "storage/step_pin.h"
 #include "storage/store_internal.h"
-
-enum { DROP_ARENA_BYTES = 16 * 1024 * 1024 };
 
 struct drop {
 	struct change change; /* first */
@@ -59,7 +57,7 @@ static int is_root(struct db *const db, const int64_t run, const struct step_row
 static int is_needed(struct db *const db, const int64_t run, const struct step_row *const row, const int64_t now_ms, bool *const out_needed,
 	struct error *const err)
 {
-	*out_needed = row->wants_made || row->made_until_ms > now_ms;
+	*out_needed = row->wants_made != STEP_WANTS_NONE || row->made_until_ms > now_ms;
 	if (!*out_needed && is_next_base(db, run, row, out_needed, err) != 0)
 		return -1;
 	return *out_needed ? 0 : is_root(db, run, row, out_needed, err);
@@ -69,21 +67,16 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 {
 	const struct step_job *const job = ((const struct drop *)base)->job;
 	struct step_row row;
-	struct step_pin *pins;
-	size_t count;
 	bool needed = true;
 	const int found = step_row_find(db, job->run, job->step, &row, err);
 	if (found != 1 || row.id != job->id || row.state != STEP_KEPT || !row.has_made)
 		return found < 0 ? -1 : 0;
 	if (is_needed(db, job->run, &row, step_anchor_now_ms(), &needed, err) != 0 || needed)
 		return needed ? 0 : -1;
-	struct arena *const arena = arena_new(DROP_ARENA_BYTES);
-	int result = step_pin_list(db, row.id, STEP_PIN_MADE, arena, &pins, &count, err);
-	for (size_t i = 0; result == 0 && i < count; i++)
-		result = step_pin_let_go(db, row.id, STEP_PIN_MADE, &pins[i], err);
-	arena_free(arena);
+	if (step_anchor_keys_let_go(db, row.id, err) != 0)
+		return -1;
 	row.has_made = false;
-	return result != 0 ? -1 : step_anchor_row_set_made(db, &row, err);
+	return step_anchor_row_set_made(db, &row, err);
 }
 
 static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)

@@ -7,13 +7,15 @@
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
 #include "storage/run_internal.h"
+#include "storage/scratch_row.h"
 #include "storage/step_anchor_build.h"
+#include "storage/step_anchor_keys.h"
 #include "storage/step_anchor_row.h"
 #include "storage/step_pin.h"
 #include "storage/step_proof.h"
 #include "storage/store_internal.h"
 
-enum { PINS_ARENA_BYTES = 16 * 1024 * 1024, GRACE_MS = 60 * 1000, ASKED_MS = 15 * 60 * 1000 };
+enum { GRACE_MS = 60 * 1000, ASKED_MS = 15 * 60 * 1000 };
 
 struct naming {
 	struct change change; /* first */
@@ -24,51 +26,40 @@ struct naming {
 	int64_t until_ms;
 };
 
-/* 1: the step is still there without an anchor of either kind, and good. */
+/* 1: the step is still there, good, and has not the anchor that is wanted. */
 static int find_lacking(struct db *const db, const struct step_job *const job, struct step_row *const out, struct error *const err)
 {
 	const int found = step_row_find(db, job->run, job->step, out, err);
-	if (found != 1 || out->id != job->id || out->state != STEP_KEPT || out->has_form[STEP_ANCHOR] || out->has_made)
+	if (found != 1 || out->id != job->id || out->state != STEP_KEPT || out->has_form[STEP_ANCHOR])
 		return found < 0 ? -1 : 0;
+	if (out->has_made && (out->wants_made != STEP_WANTS_STORED || out->made_depth == 0))
+		return 0;
 	if (out->verified == STEP_FAILED)
 		return error_set(err, ERROR_STEP_FAILED, "The proof of step %llu failed: no anchor is made of it.", (unsigned long long)job->step);
 	return 1;
 }
 
-/* Its keys are shown while the step wants it, unless somebody has put objects of his own there. */
+/* Its key shows it while the step wants it. */
 static int add_file(const struct naming *const naming, struct db *const db, const struct step_row *const row,
 	const struct step_anchor_file *const file, struct error *const err)
 {
 	const struct step_chain *const chain = step_source_chain(naming->build->next);
 	char key[STEP_ANCHOR_KEY_BYTES];
-	struct version version;
 	struct derived_add add = {.bucket = chain->run.bucket, .recipe = file->recipe, .digest = file->digest, .modified_ms = naming->now_ms};
-	int64_t made;
+	int64_t made = file->version;
+	bool shows = false;
 	add.key = span_of(key, step_anchor_key(chain->run_name, row->step, file->path, key));
-	const int found = version_find_current(db, add.bucket, add.key, NULL, &version, err);
-	add.is_hidden = !row->wants_made || found == 1;
-	if (found < 0 || derived_add(db, &add, &made, err) != 0)
+	if (row->wants_made != STEP_WANTS_NONE && step_anchor_keys_free(db, add.bucket, add.key, &shows, err) != 0)
 		return -1;
-	return step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err);
+	add.is_hidden = !shows;
+	if (made == 0)
+		return derived_add(db, &add, &made, err) != 0 ? -1 : step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err);
+	if (step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err) != 0 || scratch_row_release(db, made, err) != 0)
+		return -1;
+	return shows ? version_show(db, made, err) : 0;
 }
 
-/* The keys of a step that wants no anchor any more go from the listing; what it made can still be read until it is dropped. */
-static int unlist_step(struct db *const db, const struct step_row *const row, struct error *const err)
-{
-	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
-	struct step_pin *pins;
-	struct version version;
-	size_t count = 0;
-	int result = step_pin_list(db, row->id, STEP_PIN_MADE, arena, &pins, &count, err);
-	for (size_t i = 0; result == 0 && i < count; i++) {
-		const int found = version_find_sequence(db, pins[i].version, NULL, &version, err);
-		if (found < 0 || (found == 1 && version.state != VERSION_HIDDEN && version_remove(db, &version, err) != 0))
-			result = -1;
-	}
-	arena_free(arena);
-	return result;
-}
-
+/* What older steps made can still be read until it is dropped. */
 static int unlist_older(struct db *const db, const struct step_job *const job, struct error *const err)
 {
 	struct db_statement *const scan = step_anchor_row_scan_made(db, job->run, job->step, err);
@@ -76,7 +67,7 @@ static int unlist_older(struct db *const db, const struct step_job *const job, s
 	int got = -1;
 	while (scan != NULL && (got = db_step(scan, err)) == 1) {
 		step_row_read(scan, &row);
-		if (!row.wants_made && unlist_step(db, &row, err) != 0) {
+		if (row.wants_made == STEP_WANTS_NONE && step_anchor_keys_hide(db, row.id, err) != 0) {
 			got = -1;
 			break;
 		}
@@ -90,12 +81,12 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	const struct naming *const naming = (const struct naming *)base;
 	struct step_row row;
 	const int found = find_lacking(db, naming->job, &row, err);
-	if (found != 1)
-		return found;
+	if (found != 1 || (row.has_made && step_anchor_keys_let_go(db, row.id, err) != 0))
+		return found == 1 ? -1 : found;
 	for (size_t i = 0; i < naming->build->count; i++)
 		if (add_file(naming, db, &row, &naming->build->files[i], err) != 0)
 			return -1;
-	if (row.wants_made && unlist_older(db, naming->job, err) != 0)
+	if (row.wants_made != STEP_WANTS_NONE && unlist_older(db, naming->job, err) != 0)
 		return -1;
 	row.has_made = true;
 	row.made_depth = naming->depth;
@@ -104,15 +95,19 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	return step_anchor_row_set_made(db, &row, err);
 }
 
-static int make(struct step_work *const work, const struct step_job *const job, const struct step_row *const row,
+/* Without a base it can only be stored. */
+static int make(struct step_work *const work, const struct step_job *const job, const struct step_row *const row, const bool has_base,
 	const struct step_anchor_base *const base, struct error *const err)
 {
 	const struct clock_source *const clock = store_clock(work->store);
+	const bool is_plain = !has_base || row->wants_made == STEP_WANTS_STORED;
 	struct step_anchor_build build;
-	int result = step_anchor_build(work, job->run, job->step, base, &build, err);
+	int result = is_plain ? step_anchor_build_plain(work, job->run, job->step, &build, err)
+		: step_anchor_build(work, job->run, job->step, base, &build, err);
 	if (result == 0) {
-		struct naming naming = {.change = {.apply = apply}, .job = job, .build = &build, .depth = base->depth + 1,
-			.now_ms = clock->wall_ms(clock), .until_ms = step_anchor_now_ms() + (row->wants_made ? GRACE_MS : ASKED_MS)};
+		struct naming naming = {.change = {.apply = apply}, .job = job, .build = &build, .depth = is_plain ? 0 : base->depth + 1,
+			.now_ms = clock->wall_ms(clock),
+			.until_ms = step_anchor_now_ms() + (row->wants_made != STEP_WANTS_NONE ? GRACE_MS : ASKED_MS)};
 		result = committer_run(store_committer(work->store), &naming.change, err);
 	}
 	step_anchor_build_close(&build);
@@ -120,18 +115,17 @@ static int make(struct step_work *const work, const struct step_job *const job, 
 	return result;
 }
 
-static int look(struct step_work *const work, const struct step_job *const job, struct step_row *const out_row,
+static int look(struct step_work *const work, const struct step_job *const job, struct step_row *const out_row, bool *const out_has_base,
 	struct step_anchor_base *const out_base, struct error *const err)
 {
 	struct db *const db = store_reader_take(work->store, err);
 	if (db == NULL)
 		return -1;
 	int found = find_lacking(db, job, out_row, err);
-	if (found == 1) {
-		found = step_anchor_base_find(db, job->run, job->step, out_base, err);
-		if (found == 0)
-			found = error_set(err, ERROR_NOT_READY, "No kept anchor leads to step %llu.", (unsigned long long)job->step);
-	}
+	const int based = found == 1 ? step_anchor_base_find(db, job->run, job->step, out_base, err) : 0;
+	*out_has_base = based == 1;
+	if (based < 0)
+		found = -1;
 	store_reader_give(work->store, db);
 	return found;
 }
@@ -141,13 +135,14 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 {
 	struct step_row row;
 	struct step_anchor_base base;
-	int found = look(work, job, &row, &base, err);
+	bool has_base;
+	int found = look(work, job, &row, &has_base, &base, err);
 	if (found == 1 && row.verified == STEP_UNPROVEN) {
 		if (step_proof_job.run(work, job, err) != 0)
 			return -1;
-		found = look(work, job, &row, &base, err);
+		found = look(work, job, &row, &has_base, &base, err);
 	}
-	return found != 1 ? found : make(work, job, &row, &base, err);
+	return found != 1 ? found : make(work, job, &row, has_base, &base, err);
 }
 
 static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)

@@ -4,7 +4,7 @@
 
 #include "storage/step_row.h"
 
-/* The first kept step with an id above `after` that wants an anchor made and has none. 1, 0, -1. */
+/* The first kept step with an id above `after` that wants an anchor which it has not, or not stored. 1, 0, -1. */
 int step_anchor_row_find_wanted(struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err);
 /* The first kept step with an id above `after` that has one. 1, 0, -1. */
 int step_anchor_row_find_made(struct db *db, int64_t after, int64_t *out_run, struct step_row *out, struct error *err);
@@ -16,8 +16,10 @@ struct db_statement *step_anchor_row_scan_whole(struct db *db, int64_t run, uint
 /* The clock of made_until_ms: real time, whatever the store's clock says. */
 int64_t step_anchor_now_ms(void);
 
-int step_anchor_row_want(struct db *db, int64_t id, bool wants, struct error *err);
-/* The steps below `step` want none any more, but those with a pin. */
+int step_anchor_row_want(struct db *db, int64_t id, enum step_wants wants, struct error *err);
+/* A stored anchor is on its way above `from`, at or below `to`. 1, 0, -1. */
+int step_anchor_row_awaits_stored(struct db *db, int64_t run, uint64_t from, uint64_t to, struct error *err);
+/* The steps below `step` want none any more, but stored ones and those with a pin. */
 int step_anchor_row_want_none_below(struct db *db, int64_t run, uint64_t step, struct error *err);
 /* has_made, made_depth, made_bytes and made_until_ms as in the row. */
 int step_anchor_row_set_made(struct db *db, const struct step_row *row, struct error *err);

@@ -2,8 +2,11 @@
 #include "storage/adopt_row.h"
 #include "storage/fold_row.h"
 #include "storage/run_internal.h"
-#include "storage/view_row.h"
+#include "storage/step_anchor_base.h"
 #include "storage/step_keep.h"
+#include "storage/view_row.h"
+
+enum { RETAIN_SLACK_MIN = 16 };
 
 int step_collect_row(struct db *const db, struct run_row *const run, const struct step_row *const row, struct error *const err)
 {
@@ -41,6 +44,16 @@ static int collect_gaps(struct db *const db, struct run_row *const run, const st
 	return 0;
 }
 
+/* Storing one takes as much as a checkpoint, so it is asked for when a good many steps could go. */
+static int want_anchor(struct db *const db, const struct run_row *const run, const struct step_keep *const keep, struct error *const err)
+{
+	const uint64_t root = keep->ranges[keep->count - 1].first;
+	const uint64_t half = run->settings.keep_steps / 2;
+	if (keep->anchor_at < root || keep->anchor_at - root < (half > RETAIN_SLACK_MIN ? half : RETAIN_SLACK_MIN))
+		return 0;
+	return step_anchor_want_stored(db, run->id, root, keep->anchor_at, err);
+}
+
 int step_retain(struct store *const store, struct db *const db, struct run_row *const run, struct error *const err)
 {
 	struct step_keep keep;
@@ -51,6 +64,8 @@ int step_retain(struct store *const store, struct db *const db, struct run_row *
 	if (got != 1 || run->head - oldest.step < run->settings.keep_steps)
 		return got < 0 ? -1 : 0;
 	int result = step_keep_find(store, db, run, &keep, err);
+	if (result == 0 && keep.wants_anchor)
+		result = want_anchor(db, run, &keep, err);
 	if (result == 0)
 		result = collect_gaps(db, run, &keep, err);
 	step_keep_release(&keep);

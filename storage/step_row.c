@@ -60,7 +60,7 @@ void step_row_read(struct db_statement *const scan, struct step_row *const out)
 	out->made_depth = (unsigned)db_column_i64(scan, 9);
 	out->made_bytes = (uint64_t)db_column_i64(scan, 10);
 	out->made_until_ms = db_column_i64(scan, 11);
-	out->wants_made = db_column_i64(scan, 12) == 1;
+	out->wants_made = (enum step_wants)db_column_i64(scan, 12);
 }
 
 /* No stored step is above INT64_MAX, so a number above it is cut without meeting one. */

@@ -16,6 +16,8 @@ enum step_verified {
 	STEP_FAILED = 2,
 	STEP_UNCHECKED = 3 /* published while the run's setting `verify` was off */
 };
+/* Whether a made anchor is to be there, and listed. A stored one lies there plainly: it needs no other step's bytes. */
+enum step_wants { STEP_WANTS_NONE = 0, STEP_WANTS_MADE = 1, STEP_WANTS_STORED = 2 };
 struct step_row {
 	int64_t id;
 	uint64_t step;
@@ -30,7 +32,7 @@ struct step_row {
 	unsigned made_depth;      /* of its derivations */
 	uint64_t made_bytes;      /* of its files */
 	int64_t made_until_ms;    /* it stays till then even when nothing else wants it */
-	bool wants_made;          /* a made anchor is to be there, and to be listed */
+	enum step_wants wants_made;
 };
 
 /* In the order that step_row_read takes them. */

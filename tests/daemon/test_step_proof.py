@@ -265,6 +265,41 @@ class StepProof(unittest.TestCase):
                 with open(os.path.join(folders[step], name), 'rb') as file:
                     self.assertTrue(self.s3('GET', f'anchors/step_{step:06d}/{name}').body == file.read(), f'{step} {name}')
 
+    def test_a_long_run_stands_on_anchors_of_its_own(self):
+        """One anchor was uploaded, at step 0. Retention lets it go once a later step is stored; every kept step can be read whole still."""
+        daemon = self.start()
+        self.assertEqual(self.call('PUT', '/settings', {'keep_steps': 4}).status, 200)
+        folder = os.path.join(self.scratch, 'long')
+        os.makedirs(folder, exist_ok=True)
+        names = [os.path.join(folder, f'{step}.safetensors') for step in range(60)]
+        for step, name in enumerate(names):
+            write_safetensors(name, {f't{i}': ('BF16', [128, 64], bytes((at * 31 + (step * at if at % 89 == 0 else 0) + i) % 256
+                                                                        for at in range(16384))) for i in range(3)})
+            daemon.client('publish', '--run', 'models/run', '--anchor', 'never' if step else 'always', name,
+                          *(['--take-over'] if step == 0 else []))
+        self.waits_for(lambda: self.call('GET', f'/steps/{len(names) - 1}').json()['verified'] == 'ok', 'the last step is not proven')
+        kept = [step['step'] for step in self.call('GET', '/steps').json()['steps'] if not step.get('collected')]
+        self.assertLess(len(kept), 30, kept)
+        self.assertEqual(kept, list(range(kept[0], len(names))))
+        self.assertGreater(kept[0], 20)
+        for step in kept:
+            with open(names[step], 'rb') as file:
+                self.assertTrue(self.s3('GET', f'anchors/step_{step:06d}/model.safetensors').body == file.read(), step)
+        way = self.call('GET', '/path').json()
+        self.assertEqual(way['to'], len(names) - 1)
+        self.assertNotIn('step_work_failed', daemon.log())
+
+    def test_pinned_steps_are_made_and_listed(self):
+        self.start()
+        self.publish(0, self.anchor_form(0))
+        for step in range(1, STEPS + 1):
+            self.publish(step, self.delta_form(step))
+        self.newest_is(STEPS)
+        self.assertEqual(self.call('PUT', '/pins/mine', {'step': 2}).status, 200)
+        both = [f'run/anchors/step_{step:06d}/model.safetensors' for step in (2, STEPS)]
+        self.waits_for(lambda: self.listed() == both, 'the pinned one is not listed')
+        self.check_anchor(2)
+
     def test_kills_while_anchors_are_made(self):
         daemon = self.start('--step-rate', '4')
         self.publish(0, self.anchor_form(0))
