@@ -120,7 +120,7 @@ static int publish(struct adopting *const adopting, struct error *const err)
 	step->step = adopting->run.has_head ? adopting->run.head + 1 : 0;
 	step->epoch = adopting->run.epoch;
 	step->label = adopting->adoption->identity;
-	step->has_base = adopting->brought.is_delta;
+	step->has_base = adopting->run.has_head; /* a full one too: every step but the first says what it follows */
 	step->base_step = adopting->run.head;
 	step->base_digest = adopting->run.head_digest;
 	return run_publish_adopted(adopting->work->store, adopting->bucket, adopting->run_name, step, adopting->adoption->id, err);

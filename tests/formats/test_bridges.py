@@ -1,0 +1,231 @@
+"""Trainers and engines that know nothing of steps: what TRL's, slime's and hosted trainers put becomes steps that followers bring byte for byte, and what is
+published as steps is kept in TRL's and slime's layouts for their readers. Both other sides are the independent ones.
+"""
+import json
+import os
+import unittest
+
+from tests.support.checkpoints import sha256
+from tests.support.clients import importable
+from tests.support.daemon import Daemon
+
+if not importable('numpy', 'safetensors', 'zstandard', 'xxhash', 'blake3', environment='formats'):
+    raise unittest.SkipTest('setup/clients has not installed numpy, safetensors, zstandard, xxhash and blake3')
+
+from tests.formats import container, series, slime, trl  # noqa: E402
+
+BUCKET = 'bridges'
+STEPS = 4
+HOT_LOAD = '/hot_load/v1/models/hot_load'
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon(tls=False)
+        cls.addClassCleanup(cls.daemon.__exit__)
+        cls.daemon.start()
+        cls.folder = os.path.join(cls.daemon.scratch, 'work')
+        os.makedirs(cls.folder)
+        cls.steps = list(series.walk(cls.folder, steps=STEPS - 1))
+        cls.daemon.request('PUT', f'/{BUCKET}')
+
+    def setUp(self):
+        self.name = self._testMethodName
+        self.base = f'/v1/runs/{BUCKET}/{self.name}'
+
+    def path(self, *names):
+        return os.path.join(self.folder, self.name, *names)
+
+    def tensors(self, step):
+        return self.steps[step][2]
+
+    def answer(self, method, target, body=None, status=200, headers=None):
+        reply = self.daemon.request(method, target, body, headers, timeout=90)
+        self.assertEqual(reply.status, status, (target, reply.body[:500]))
+        return reply
+
+    def open_run(self, **settings):
+        self.answer('POST', self.base, b'{}')
+        if settings:
+            self.answer('PUT', f'{self.base}/settings', json.dumps(settings))
+
+    def publish(self, *steps, **options):
+        for step in steps:
+            self.daemon.client('publish', '--run', f'{BUCKET}/{self.name}', '--step', step, '--anchor', 'auto', self.steps[step][1], **options)
+
+    def put_folder(self, folder, key):
+        """Every file below, the index last, as such trainers write."""
+        names = [os.path.relpath(os.path.join(at, name), folder) for at, _, files in os.walk(folder) for name in files]
+        for name in sorted(names, key=lambda name: (name == slime.INDEX, name)):
+            with open(os.path.join(folder, name), 'rb') as file:
+                self.answer('PUT', f'/{BUCKET}/{self.name}/{key}/{name}', file.read())
+
+    def put_file(self, path, key):
+        with open(path, 'rb') as file:
+            self.answer('PUT', f'/{BUCKET}/{self.name}/{key}', file.read())
+
+    def wait_for_step(self, step, label=None):
+        after = f'after={step - 1}&' if step else ''
+        reply = self.answer('GET', f'{self.base}/steps/latest?{after}wait=50').json()
+        self.assertEqual((reply['step'], label and reply.get('label')), (step, label))
+
+    def assert_followed(self, step):
+        """A new worker brings the tensors of this step of the series; gives its folder."""
+        into = self.path('workers', str(step))
+        self.daemon.client('follow', '--run', f'{BUCKET}/{self.name}', '--into', into, '--once')
+        self.assertTrue(container.same(container.read_checkpoint(os.path.join(into, 'current')), self.tensors(step)))
+        return into
+
+
+class Trainers(Case):
+    def test_trl(self):
+        """An anchor, deltas of every key scheme, and an anchor again."""
+        self.open_run(adopt='trl')
+        os.makedirs(self.path())
+        self.put_file(self.steps[0][1], 'anchors/step_000001.safetensors')
+        self.wait_for_step(0, 'step_000001')
+        for step, form in ((1, 'trl-gap'), (2, 'trl-raw'), (3, 'trl-v1')):
+            trl.write_delta(form, self.path('delta'), self.tensors(step - 1), self.tensors(step), step + 1)
+            self.put_file(self.path('delta'), f'deltas/step_{step + 1:06d}.safetensors')
+            self.wait_for_step(step, f'step_{step + 1:06d}')
+        into = self.assert_followed(3)
+        self.assertEqual(sha256(os.path.join(into, 'current', 'model.safetensors')), self.steps[3][3])
+        self.put_file(self.steps[2][1], 'anchors/step_000005.safetensors')
+        self.wait_for_step(4, 'step_000005')
+        self.assert_followed(2)
+
+    def test_slime(self):
+        """A full version, a delta of each encoding by several writers, a version without change, and a full one again."""
+        self.open_run(adopt='slime')
+        full = self.path(slime.version_name(1))
+        container.write_sharded(full, self.tensors(0), 2, files={'config.json': '{}'})
+        self.put_folder(full, slime.version_name(1))
+        self.wait_for_step(0, 'weight_v000001')
+        for step, form, checksum in ((1, 'slime-xor', 'xxh3-128'), (2, 'slime-overwrite', 'blake3'), (3, 'slime-xor', 'adler32')):
+            folder = self.path(slime.version_name(step + 1))
+            slime.write_delta(folder, form, self.tensors(step - 1), self.tensors(step), step + 1, checksum, 3)
+            self.put_folder(folder, slime.version_name(step + 1))
+            self.wait_for_step(step, f'weight_v{step + 1:06d}')
+        into = self.assert_followed(3)
+        self.assertTrue(os.path.exists(os.path.join(into, 'current', 'config.json')))
+        empty = self.path(slime.version_name(5))
+        slime.write_delta(empty, 'slime-xor', self.tensors(3), self.tensors(3), 5)
+        self.put_folder(empty, slime.version_name(5))
+        self.wait_for_step(4, 'weight_v000005')
+        again = self.path(slime.version_name(6))
+        container.write_sharded(again, self.tensors(1), 3, files={'config.json': '{}'})
+        self.put_folder(again, slime.version_name(6))
+        self.wait_for_step(5, 'weight_v000006')
+        self.assert_followed(1)
+
+    def test_slime_after_a_checkpoint_of_ours(self):
+        """slime publishes nothing of its first weights: they are published for it, and its first delta is the next step."""
+        self.publish(0)
+        self.answer('PUT', f'{self.base}/settings', json.dumps({'adopt': 'slime'}))
+        folder = self.path(slime.version_name(1))
+        slime.write_delta(folder, 'slime-xor', self.tensors(0), self.tensors(1), 1)
+        self.put_folder(folder, slime.version_name(1))
+        self.wait_for_step(1, 'weight_v000001')
+        self.assert_followed(1)
+
+    def test_stitch(self):
+        """The pointer completes a publish; versions before it come along."""
+        self.open_run(adopt='stitch')
+        full = self.path('updates', slime.version_name(1))
+        container.write_sharded(full, self.tensors(0), 2, files={'config.json': '{}'})
+        self.put_folder(full, f'updates/{slime.version_name(1)}')
+        for step in (1, 2):
+            folder = self.path('updates', slime.version_name(step + 1))
+            slime.write_delta(folder, 'slime-xor', self.tensors(step - 1), self.tensors(step), step + 1)
+            self.put_folder(folder, f'updates/{slime.version_name(step + 1)}')
+        self.answer('PUT', f'/{BUCKET}/{self.name}/latest', b'run-1/weight_v000003')
+        self.answer('GET', f'{self.base}/steps/latest?min_version=2&wait=50')
+        self.wait_for_step(2, 'run-1/weight_v000003')
+        self.assert_followed(2)
+
+    def test_a_delta_that_does_not_fit_changes_nothing(self):
+        self.open_run(adopt='slime')
+        full = self.path(slime.version_name(1))
+        container.write_sharded(full, self.tensors(0), 2, files={'config.json': '{}'})
+        self.put_folder(full, slime.version_name(1))
+        self.wait_for_step(0, 'weight_v000001')
+        wrong = self.path(slime.version_name(2))
+        slime.write_delta(wrong, 'slime-xor', self.tensors(1), self.tensors(2), 2)
+        self.put_folder(wrong, slime.version_name(2))
+        right = self.path('right', slime.version_name(2))
+        slime.write_delta(right, 'slime-xor', self.tensors(0), self.tensors(1), 2)
+        self.assertEqual(self.answer('GET', f'{self.base}/steps/latest?after=0&wait=3', status=204).body, b'')
+        self.put_folder(right, slime.version_name(2))
+        self.wait_for_step(1, 'weight_v000002')
+        self.assert_followed(1)
+
+    def test_hot_load(self):
+        """Full, then deltas by adler32 in both spellings; what cannot be is told at once."""
+        self.open_run(hot_load='my-deployment', hot_load_prefix=f'{self.name}/')
+        full = self.path('snap-0')
+        container.write_sharded(full, self.tensors(0), 2, files={'config.json': '{}'})
+        self.put_folder(full, 'snap-0')
+        self.signal(200, identity='snap-0')
+        self.wait_for_step(0, 'snap-0')
+        for step, spelling in ((1, 'adler32'), (2, 'alder32')):
+            folder = self.path(f'snap-{step}')
+            slime.write_delta(folder, 'slime-xor', self.tensors(step - 1), self.tensors(step), step, 'adler32')
+            self.put_folder(folder, f'snap-{step}')
+            self.signal(200, identity=f'snap-{step}', incremental_snapshot_metadata={
+                'previous_snapshot_identity': f'snap-{step - 1}', 'compression_format': 'zstd', 'checksum_format': spelling})
+            self.wait_for_step(step, f'snap-{step}')
+        self.assert_followed(2)
+        self.signal(200, identity='snap-2', incremental_snapshot_metadata={
+            'previous_snapshot_identity': 'snap-1', 'compression_format': 'zstd', 'checksum_format': 'adler32'})
+        self.signal(422, identity='snap-3', incremental_snapshot_metadata={
+            'previous_snapshot_identity': 'snap-2', 'compression_format': 'arc_v2', 'checksum_format': 'alder32'})
+        self.signal(409, identity='snap-9', incremental_snapshot_metadata={
+            'previous_snapshot_identity': 'snap-8', 'compression_format': 'zstd', 'checksum_format': 'adler32'})
+
+    def signal(self, status, **body):
+        headers = {'fireworks-deployment': 'my-deployment', 'fireworks-model': 'policy', 'Content-Type': 'application/json'}
+        return self.answer('POST', HOT_LOAD, json.dumps(dict(body, reset_prompt_cache=True)), status, headers)
+
+
+class Readers(Case):
+    def get(self, key, path):
+        reply = self.answer('GET', f'/{BUCKET}/{self.name}/{key}')
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'wb') as file:
+            file.write(reply.body)
+        return path
+
+    def test_trl(self):
+        """A worker of TRL's kind: the anchor, then each delta; it asks for what is still being made and waits."""
+        self.open_run(view_trl=True)
+        self.publish(*range(STEPS), environment={'XDG_STATE_HOME': self.path('state')})
+        held = container.read(self.get('anchors/step_000000.safetensors', self.path('anchor')))[0]
+        self.assertTrue(container.same(held, self.tensors(0)))
+        for step in range(1, STEPS):
+            form, held = trl.apply(self.get(f'deltas/step_{step:06d}.safetensors', self.path(f'delta-{step}')), held)
+            self.assertEqual(form, 'trl-gap')
+            self.assertTrue(container.same(held, self.tensors(step)))
+
+    def test_slime(self):
+        """An engine of slime's kind mirrors updates/ and pulls; once from the start and once at the end."""
+        self.open_run(view_slime=True)
+        self.publish(*range(STEPS), environment={'XDG_STATE_HOME': self.path('state')})
+        root = self.path('updates')
+        for step in range(1, STEPS):
+            folder = os.path.join(root, slime.version_name(step))
+            self.get(f'updates/{slime.version_name(step)}/{slime.INDEX}', os.path.join(folder, slime.INDEX))
+            listing = self.answer('GET', f'/{BUCKET}?list-type=2&prefix={self.name}/updates/{slime.version_name(step)}/').body.decode()
+            for piece in listing.split('<Key>')[1:]:
+                key = piece.split('</Key>')[0]
+                self.get(key[len(self.name) + 1:], os.path.join(self.path(), key[len(self.name) + 1:]))
+        receiver = slime.Receiver(self.tensors(0))
+        for step in range(1, STEPS):
+            self.assertTrue(container.same(receiver.pull(root, step), self.tensors(step)))
+        self.assertTrue(container.same(slime.Receiver(self.tensors(0)).pull(root, STEPS - 1), self.tensors(STEPS - 1)))
+
+    def test_view_keys_are_the_servers(self):
+        self.open_run(view_trl=True, view_slime=True)
+        self.publish(0, environment={'XDG_STATE_HOME': self.path('state')})
+        for key in ('deltas/step_000001.safetensors', 'updates/weight_v000001/model.safetensors.index.json'):
+            self.answer('PUT', f'/{BUCKET}/{self.name}/{key}', b'mine', status=403)
