@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "client/subset_make.h"
 #include "weights/checkpoint.h"
 #include "weights/delta.h"
+#include "weights/relative_path.h"
 
 enum {
 	PATH_LINKS_MAX = 100000,
@@ -46,6 +48,28 @@ static int assemble(const char *const from, const char *const to, struct error *
 	return result;
 }
 
+/* A delta between two files makes a file: here a checkpoint is always a folder. */
+static int make_folder(const char *const made, const struct path_link *const link, struct error *const err)
+{
+	struct stat facts;
+	if (stat(made, &facts) != 0)
+		return error_set_errno(err, "looking at %s", made);
+	if (S_ISDIR(facts.st_mode))
+		return 0;
+	struct buffer aside;
+	buffer_init(&aside, 8192);
+	buffer_format(&aside, "%s.file", made);
+	char *const path = link->file_count == 1 ? relative_path_join(made, link->files[0].path) : folder_files_join(made, "model.safetensors");
+	int result = rename(made, buffer_text(&aside)) == 0 ? 0 : error_set_errno(err, "renaming %s", made);
+	if (result == 0)
+		result = folder_files_make_parent(path, err);
+	if (result == 0 && rename(buffer_text(&aside), path) != 0)
+		result = error_set_errno(err, "renaming %s to %s", buffer_text(&aside), path);
+	free(path);
+	buffer_release(&aside);
+	return result;
+}
+
 /* Several steps in one pass: the blocks of each pass through all deltas, and one checkpoint is written. */
 static int apply_deltas(const struct catch_up_params *const params, const struct path_link *const links, const size_t count,
 	const char *const base, const char *const to, struct error *const err)
@@ -69,7 +93,9 @@ static int apply_deltas(const struct catch_up_params *const params, const struct
 		.expected_result = &links[count - 1].digest,
 	};
 	struct delta_stats stats;
-	const int result = used > 0 ? delta_apply(&apply, &stats, err) : assemble(base, to, err);
+	int result = used > 0 ? delta_apply(&apply, &stats, err) : assemble(base, to, err);
+	if (result == 0)
+		result = make_folder(to, &links[count - 1], err);
 	for (size_t i = 0; i < used; i++)
 		free(deltas[i]);
 	checkpoint_close(opened);
