@@ -152,6 +152,14 @@ class Failures(unittest.TestCase):
                 self.assertIn(fresh.returncode, BAD)
                 self.assertFalse(os.path.lexists(os.path.join(self.into + '-fresh', 'current')))
 
+    def test_a_delta_between_files_ends_in_a_folder(self):
+        """`diff` of two files makes a delta to a file; who follows has folders."""
+        self.publish_bad(self.diff(0, 1), anchor=False)
+        self.follow('--step', '0')
+        _, events = self.follow()
+        self.assertEqual([event['event'] for event in events], ['step'])
+        self.assertEqual(self.held(), sha256(self.checkpoints[1]))
+
     def test_apply_says_what_is_wrong_and_leaves_nothing(self):
         good = self.diff(0, 1)
         out = os.path.join(self.daemon.scratch, f'out{self.count}')
