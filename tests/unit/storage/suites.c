@@ -26,6 +26,8 @@ Suite *test_gc_suite(void);
 Suite *test_gc_kill_suite(void);
 Suite *test_tag_set_suite(void);
 Suite *test_step_digest_suite(void);
+Suite *test_step_anchor_suite(void);
+Suite *test_step_kill_suite(void);
 Suite *test_object_put_suite(void);
 Suite *test_version_list_suite(void);
 Suite *test_version_change_suite(void);
@@ -89,6 +91,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_gc_kill_suite,
 	test_tag_set_suite,
 	test_step_digest_suite,
+	test_step_anchor_suite,
+	test_step_kill_suite,
 	test_object_put_suite,
 	test_version_list_suite,
 	test_version_change_suite,

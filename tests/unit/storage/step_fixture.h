@@ -1,0 +1,29 @@
+/* A run of real, small checkpoints, each a little changed from the one before, published by anchor or ulp-class delta. */
+#ifndef TESTS_UNIT_STORAGE_STEP_FIXTURE_H
+#define TESTS_UNIT_STORAGE_STEP_FIXTURE_H
+
+#include "tests/unit/storage/derived_fixture.h"
+
+enum { STEP_FIXTURE_MAX = 64 };
+
+struct step_fixture {
+	struct store_fixture store;
+	char *folder;   /* of files on their way */
+	struct derived_checkpoint steps[STEP_FIXTURE_MAX];
+	struct digest128 digests[STEP_FIXTURE_MAX];
+	unsigned made;  /* checkpoints that are there */
+};
+/* A store with the bucket "bucket" and the run "run"; nothing is proven until step_fixture_settle. */
+void step_fixture_open(struct step_fixture *fixture);
+void step_fixture_close(struct step_fixture *fixture);
+
+enum { STEP_WITH_ANCHOR = 1, STEP_WITH_DELTA = 2, STEP_WRONG_DELTA = 4 /* it makes the step before last */ };
+/* The next step of the run. */
+void step_fixture_publish(struct step_fixture *fixture, unsigned step, int what);
+/* Lets the worker do all that there is; gives how many jobs failed. */
+size_t step_fixture_settle(struct step_fixture *fixture);
+/* Whether the step can be read whole, bytes for bytes; made when it must be. */
+bool step_fixture_is_whole(struct step_fixture *fixture, unsigned step);
+enum step_proof step_fixture_verified(struct step_fixture *fixture, unsigned step);
+
+#endif
