@@ -138,6 +138,17 @@ CREATE TABLE adoptions (
 CREATE INDEX adoptions_waiting ON adoptions (id) WHERE state = 0;
 CREATE INDEX adoptions_step ON adoptions (run, step) WHERE step IS NOT NULL;
 
+-- What is still to be told to the webhooks of runs.
+CREATE TABLE webhook_events (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	run INTEGER NOT NULL,
+	body BLOB NOT NULL,
+	attempts INTEGER NOT NULL,
+	due_ms INTEGER NOT NULL
+);
+CREATE INDEX webhook_events_due ON webhook_events (due_ms);
+CREATE INDEX webhook_events_run ON webhook_events (run, id);
+
 -- Steps in the layouts of other readers. kind: 0 trl, 1 slime; state: 0 wanted, 1 made, 2 failed. Their objects are forms 3 and 4 in step_objects.
 CREATE TABLE step_views (
 	step INTEGER NOT NULL,

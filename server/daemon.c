@@ -11,6 +11,7 @@
 
 #include "api/context.h"
 #include "api/keyring.h"
+#include "base/digest.h"
 #include "server/certificate.h"
 #include "server/control_socket.h"
 #include "server/data_folder.h"
@@ -104,12 +105,17 @@ static int read_etag(const char *name, bool *out_fast, struct error *err)
 	return *out_fast || (name != NULL && strcmp(name, "md5") == 0) ? 0 : error_set(err, ERROR_INVALID, "etag must be md5 or fast");
 }
 
+static void derive_webhook_key(const struct daemon *daemon, uint8_t out[SHA256_BYTES])
+{
+	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)), span_text("deltabucket webhooks"), out);
+}
+
 static int open_store(struct daemon *daemon, struct error *err)
 {
 	bool fast_etags;
 	if (read_etag(daemon->configuration->etag, &fast_etags, err) != 0)
 		return -1;
-	const struct store_options options = {
+	struct store_options options = {
 		.folder = daemon->folder.path, .metrics = daemon->metrics, .log = daemon->log,
 		.helper_threads = (unsigned)daemon->configuration->helpers, .fast_etags = fast_etags,
 		.lifecycle_day_ms = (int64_t)daemon->configuration->lifecycle_day * 1000,
@@ -130,7 +136,9 @@ static int open_store(struct daemon *daemon, struct error *err)
 			.bytes_per_second = daemon->configuration->step_rate * 1024 * 1024,
 			.threads = (unsigned)daemon->configuration->step_threads,
 		},
+		.webhooks = {.hosts = (const char *const *)daemon->configuration->webhook_hosts.items, .host_count = daemon->configuration->webhook_hosts.count},
 	};
+	derive_webhook_key(daemon, options.webhooks.key);
 	daemon->store = store_open(&options, err);
 	if (daemon->store == NULL)
 		return -1;

@@ -12,6 +12,7 @@
 #include "storage/step_watch.h"
 #include "storage/step_worker.h"
 #include "storage/view_job.h"
+#include "storage/webhook.h"
 #include "storage/store_internal.h"
 
 enum { CHANGE_ARENA_BYTES = 64 * 1024 * 1024 };
@@ -180,6 +181,8 @@ static int apply_settings(struct change *const base, struct db *const db, struct
 	const struct run_settings before = row.settings;
 	if (run_settings_parse(&row.settings, change->settings, true, err) != 0 || run_settings_store(db, row.id, &row.settings, err) != 0)
 		return -1;
+	if (strcmp(before.webhook, row.settings.webhook) != 0 && webhook_check(change->store, row.settings.webhook, err) != 0)
+		return -1;
 	if (view_switch(db, &row, change->run, &before, err) != 0)
 		return -1;
 	if (step_retain(change->store, db, &row, err) != 0 || run_row_update(db, &row, err) != 0)
@@ -225,6 +228,19 @@ static void deleted(struct change *const base)
 		step_watch_published(store_step_watch(change->store), change->bucket, change->run);
 	}
 	change->done(change->owner);
+}
+
+int run_webhook_secret(struct store *const store, const struct span bucket, const struct span run, char out[RUN_WEBHOOK_SECRET_BYTES],
+	struct error *const err)
+{
+	_Static_assert((int)RUN_WEBHOOK_SECRET_BYTES == (int)WEBHOOK_SECRET_BYTES, "one secret");
+	struct run_row row;
+	struct db *const db = store_reader_take(store, err);
+	const int found = db == NULL ? -1 : run_row_need(db, bucket, run, &row, err);
+	store_reader_give(store, db);
+	if (found == 0)
+		webhook_secret(store, row.id, out);
+	return found;
 }
 
 struct run_change *run_delete_start(struct store *const store, const struct span bucket, const struct span run,

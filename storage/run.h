@@ -97,6 +97,9 @@ struct run_change *run_publish_start(struct store *store, struct span bucket, st
 /* chain_in_use when a kept step needs it, and for the head. */
 struct run_change *run_collect_start(struct store *store, struct span bucket, struct span run, uint64_t step, void (*done)(void *owner),
 	void *owner);
+/* What the run's webhooks are signed with: hex, NUL-terminated. For those who may write the run. */
+enum { RUN_WEBHOOK_SECRET_BYTES = 65 };
+int run_webhook_secret(struct store *store, struct span bucket, struct span run, char out[RUN_WEBHOOK_SECRET_BYTES], struct error *err);
 /* Ends the run: its name is free again at once; objects are released in slices by the sweeper. */
 struct run_change *run_delete_start(struct store *store, struct span bucket, struct span run, void (*done)(void *owner), void *owner);
 

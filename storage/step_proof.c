@@ -5,6 +5,9 @@
 #include "storage/committer.h"
 #include "storage/step_anchor_base.h"
 #include "storage/store_internal.h"
+#include "storage/webhook.h"
+
+enum { NAME_ARENA_BYTES = 4096 };
 
 bool step_proof_is_verdict(const enum error_kind kind)
 {
@@ -64,6 +67,7 @@ static int prove(struct step_work *const work, const struct step_job *const job,
 
 struct verdict {
 	struct change change; /* first */
+	struct store *store;
 	const struct step_job *job;
 	enum step_verified verified;
 	struct span reason;
@@ -76,6 +80,19 @@ static int find_unproven(struct db *const db, const struct step_job *const job, 
 	return found == 1 && (out->id != job->id || out->state != STEP_KEPT || out->verified != STEP_UNPROVEN) ? 0 : found;
 }
 
+static int note_failure(const struct verdict *const verdict, struct db *const db, const struct step_row *const row, struct error *const err)
+{
+	struct arena *const arena = arena_new(NAME_ARENA_BYTES);
+	struct run_row run;
+	struct span name;
+	const struct webhook_facts facts = {.kind = WEBHOOK_STEP_FAILED, .step = row->step, .digest = row->digest, .reason = verdict->reason};
+	int found = run_row_find_id(db, verdict->job->run, arena, &run, &name, err);
+	if (found == 1)
+		found = webhook_note(verdict->store, db, &run, name, &facts, err);
+	arena_free(arena);
+	return found;
+}
+
 static int apply(struct change *const base, struct db *const db, struct error *const err)
 {
 	const struct verdict *const verdict = (const struct verdict *)base;
@@ -84,6 +101,8 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	if (found != 1)
 		return found;
 	if (step_row_set_verified(db, row.id, verdict->verified, verdict->reason, err) != 0)
+		return -1;
+	if (verdict->verified == STEP_FAILED && note_failure(verdict, db, &row, err) != 0)
 		return -1;
 	return step_anchor_want_after(db, verdict->job->run, row.step, err);
 }
@@ -102,7 +121,7 @@ static void tell(struct store *const store, const struct verdict *const verdict)
 
 static int settle(struct step_work *const work, const struct step_job *const job, const struct error *const failure, struct error *const err)
 {
-	struct verdict verdict = {.change = {.apply = apply}, .job = job, .verified = STEP_PROVEN};
+	struct verdict verdict = {.change = {.apply = apply}, .store = work->store, .job = job, .verified = STEP_PROVEN};
 	if (failure != NULL) {
 		verdict.verified = STEP_FAILED;
 		verdict.reason = span_text(failure->text);

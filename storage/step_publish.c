@@ -15,6 +15,7 @@
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
 #include "storage/view_job.h"
+#include "storage/webhook.h"
 
 int step_check_epoch(const struct run_row *const run, const struct step_message *const step, struct error *const err)
 {
@@ -282,6 +283,9 @@ int step_publish_apply(struct change *const base, struct db *const db, struct er
 	if (run_row_update(db, &run, err) != 0)
 		return -1;
 	if (change->adoption != 0 && adopt_row_set_published(db, change->adoption, step->step, err) != 0)
+		return -1;
+	const struct webhook_facts facts = {.kind = WEBHOOK_PUBLISHED, .step = step->step, .digest = step->digest, .label = step->label};
+	if (webhook_note(change->store, db, &run, change->run, &facts, err) != 0)
 		return -1;
 	return step_anchor_due(db, &run, &change->message.anchor_due, err);
 }

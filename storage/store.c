@@ -23,6 +23,7 @@
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
 #include "storage/sweeper.h"
+#include "storage/webhook_worker.h"
 
 enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000 };
 
@@ -57,6 +58,8 @@ struct store {
 	struct step_worker *step_worker;
 	struct derive_options derive;
 	struct derive_worker *derive_worker;
+	struct webhook_options webhooks;
+	struct webhook_worker *webhook_worker;
 	struct step_watch *watch;
 	struct helper_lane publish_lanes[PUBLISH_LANES];
 	struct lock lock;                 /* guards what follows */
@@ -185,6 +188,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->log = options->log;
 	store->fast_etags = options->fast_etags;
 	store->derive = options->derive;
+	store->webhooks = options->webhooks;
 	const int64_t day_ms = options->lifecycle_day_ms > 0 ? options->lifecycle_day_ms : DAY_MS;
 	store->lifecycle_cache = lifecycle_cache_new(day_ms);
 	if (file_make_folder(options->folder, 0700, err) == 0) {
@@ -199,6 +203,7 @@ struct store *store_open(const struct store_options *const options, struct error
 			store->step_worker = step_worker_start(store, &options->steps);
 			store->fleet_worker = fleet_worker_start(store);
 			store->derive_worker = derive_worker_start(store, &options->derive);
+			store->webhook_worker = webhook_worker_start(store);
 			return store;
 		}
 	}
@@ -210,6 +215,7 @@ void store_close(struct store *const store)
 {
 	if (store == NULL)
 		return;
+	webhook_worker_stop(store->webhook_worker);
 	fleet_worker_stop(store->fleet_worker);
 	derive_worker_stop(store->derive_worker);
 	step_worker_stop(store->step_worker);
@@ -262,6 +268,11 @@ struct gc *store_gc(struct store *const store)
 struct derive_worker *store_derive_worker(struct store *const store)
 {
 	return store->derive_worker;
+}
+
+const struct webhook_options *store_webhook_options(const struct store *const store)
+{
+	return &store->webhooks;
 }
 
 const struct derive_options *store_derive_options(const struct store *const store)

@@ -37,6 +37,11 @@ struct store_options {
 		uint64_t bytes_per_second;   /* of weights decoded; 0: as fast as it goes */
 		unsigned threads;            /* that decode; 0: 1 */
 	} steps;
+	struct webhook_options {             /* storage/webhook.h */
+		const char *const *hosts;    /* patterns of webhook_url.h; borrowed */
+		size_t host_count;           /* 0: no webhooks */
+		uint8_t key[32];             /* secrets of runs are worked out from it */
+	} webhooks;
 };
 /* A folder with packs and without a catalog is refused (corrupt). */
 struct store *store_open(const struct store_options *options, struct error *err);

@@ -28,6 +28,7 @@ static const struct setting settings_table[] = {
 	{"adopt_prefix", SETTING_TEXT, AT(adopt_prefix), 0, 0, RUN_PREFIX_MAX_BYTES, NULL, "{run}/"},
 	{"hot_load", SETTING_TEXT, AT(hot_load), 0, 0, RUN_DEPLOYMENT_MAX_BYTES, NULL, ""},
 	{"hot_load_prefix", SETTING_TEXT, AT(hot_load_prefix), 0, 0, RUN_PREFIX_MAX_BYTES, NULL, "{run}/"},
+	{"webhook", SETTING_TEXT, AT(webhook), 0, 0, RUN_WEBHOOK_MAX_BYTES, NULL, ""},
 };
 #undef AT
 enum { SETTING_COUNT = sizeof(settings_table) / sizeof(settings_table[0]) };

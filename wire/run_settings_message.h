@@ -7,7 +7,7 @@
 #include "base/json_node.h"
 
 enum { RUN_SETTINGS_MAX_BYTES = 16 * 1024, RUN_KEEP_STEPS_DEFAULT = 64, RUN_LEASE_S_DEFAULT = 120 };
-enum { RUN_PREFIX_MAX_BYTES = 512, RUN_DEPLOYMENT_MAX_BYTES = 128 };
+enum { RUN_PREFIX_MAX_BYTES = 512, RUN_DEPLOYMENT_MAX_BYTES = 128, RUN_WEBHOOK_MAX_BYTES = 1024 };
 
 /* Whose convention a trainer follows that never heard of steps: numbers are those of the table of words. */
 enum adopt_convention { ADOPT_NONE, ADOPT_TRL, ADOPT_SLIME, ADOPT_STITCH, ADOPT_HOT_LOAD /* never a setting */ };
@@ -23,6 +23,7 @@ struct run_settings {
 	char adopt_prefix[RUN_PREFIX_MAX_BYTES + 1];
 	char hot_load[RUN_DEPLOYMENT_MAX_BYTES + 1]; /* the deployment whose hot-loads are steps of this run; "": none */
 	char hot_load_prefix[RUN_PREFIX_MAX_BYTES + 1];
+	char webhook[RUN_WEBHOOK_MAX_BYTES + 1]; /* URL that is told of steps; "": none */
 };
 
 /* What a new run has. */

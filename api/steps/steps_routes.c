@@ -15,6 +15,7 @@
 #include "api/steps/run_settings.h"
 #include "api/steps/run_status.h"
 #include "api/steps/run_wait.h"
+#include "api/steps/run_webhook.h"
 #include "api/steps/step_object.h"
 #include "api/steps/step_path.h"
 
@@ -28,6 +29,7 @@ const struct route steps_routes[] = {
 	{METHOD_DELETE, RUN, NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "DeleteRun", delete_run_begin, NULL, run_wait_resume_empty},
 	{METHOD_PUT, RUN "/settings", NULL, ACCESS_RUN_WRITE, BODY_SMALL, &face_steps, "RunSettings", run_settings_begin, run_settings_finish,
 		run_settings_resume},
+	{METHOD_GET, RUN "/webhook", NULL, ACCESS_RUN_WRITE, BODY_NONE, &face_steps, "RunWebhook", run_webhook_begin, NULL, NULL},
 	{READ, RUN "/path", NULL, ACCESS_RUN_READ, BODY_NONE, &face_steps, "StepPath", step_path_begin, NULL, step_path_resume},
 	{READ, RUN "/replicas", NULL, ACCESS_RUN_FLEET, BODY_NONE, &face_steps, "ListReplicas", list_replicas_begin, NULL, NULL},
 	{READ, RUN "/replicas/{id}", NULL, ACCESS_RUN_FLEET, BODY_NONE, &face_steps, "GetReplica", get_replica_begin, NULL, NULL},

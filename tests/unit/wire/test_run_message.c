@@ -5,7 +5,7 @@
 #include "tests/unit/wire/message_text.h"
 #include "wire/step_message.h"
 
-#define ADOPT_DEFAULTS "\"view_trl\":false,\"view_slime\":false,\"adopt\":\"\",\"adopt_prefix\":\"{run}/\",\"hot_load\":\"\",\"hot_load_prefix\":\"{run}/\""
+#define ADOPT_DEFAULTS "\"view_trl\":false,\"view_slime\":false,\"adopt\":\"\",\"adopt_prefix\":\"{run}/\",\"hot_load\":\"\",\"hot_load_prefix\":\"{run}/\",\"webhook\":\"\""
 
 static const char full_run[] = "{\"bucket\":\"models\",\"run\":\"llm\",\"epoch\":3,\"head\":5,\"head_digest\":\"" DIGEST_A "\",\"schema_digest\":\"" DIGEST_B
 	"\",\"steps\":6,\"bytes\":1234567890123,\"keep_steps\":100,\"settings\":{\"keep_steps\":100,\"lease_s\":30,\"verify\":false," ADOPT_DEFAULTS "},\"created\":\"2026-01-02T03:04:05.000Z\"}";

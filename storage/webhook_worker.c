@@ -1,0 +1,220 @@
+#include "storage/webhook_worker.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/digest.h"
+#include "base/encode.h"
+#include "base/http_client.h"
+#include "base/lock.h"
+#include "base/memory.h"
+#include "storage/committer.h"
+#include "storage/run_internal.h"
+#include "storage/store_internal.h"
+#include "storage/webhook.h"
+#include "storage/webhook_row.h"
+#include "storage/webhook_url.h"
+
+enum {
+	INTERVAL_MS = 1000,
+	ATTEMPTS_MOST = 12,              /* over nearly six hours */
+	PAUSE_FIRST_MS = 5 * 1000,
+	PAUSE_MOST_MS = 60 * 60 * 1000,
+	CONNECT_MS = 5 * 1000,
+	STALL_MS = 10 * 1000,
+	EVENT_ARENA_BYTES = 64 * 1024,
+	HEADER_BYTES = 256
+};
+
+struct webhook_worker {
+	struct store *store;
+	pthread_t thread;
+	_Atomic bool stopping;
+	struct lock lock;
+	struct lock_condition stop;
+	struct http_client *client; /* guarded by lock: what runs now, so that a stop can break it off */
+};
+
+struct settle_change {
+	struct change change; /* first */
+	const struct webhook_event *event;
+	bool remove;
+	int64_t due_ms;
+};
+
+static int apply(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct settle_change *const settle = (const struct settle_change *)base;
+	return settle->remove ? webhook_row_remove(db, settle->event->id, err) : webhook_row_postpone(db, settle->event->id, settle->due_ms, err);
+}
+
+/* "t=<seconds>,v1=<hex of HMAC-SHA256 over seconds, a dot and the body>" */
+static void sign(const struct store *const store, const struct webhook_event *const event, const int64_t seconds, char out[HEADER_BYTES])
+{
+	char secret[WEBHOOK_SECRET_BYTES];
+	uint8_t digest[SHA256_BYTES];
+	char hex[2 * SHA256_BYTES + 1];
+	struct buffer message;
+	buffer_init(&message, EVENT_ARENA_BYTES);
+	buffer_format(&message, "%lld.", (long long)seconds);
+	buffer_add_span(&message, event->body);
+	webhook_secret(store, event->run, secret);
+	hmac_sha256(span_text(secret), buffer_span(&message), digest);
+	encode_hex(span_of(digest, sizeof(digest)), hex);
+	snprintf(out, HEADER_BYTES, "X-Deltabucket-Signature: t=%lld,v1=%s", (long long)seconds, hex);
+	buffer_release(&message);
+}
+
+static bool set_client(struct webhook_worker *const worker, struct http_client *const client)
+{
+	lock_enter(&worker->lock);
+	worker->client = client;
+	const bool goes_on = !atomic_load(&worker->stopping);
+	lock_leave(&worker->lock);
+	return goes_on;
+}
+
+static int post(struct webhook_worker *const worker, const struct webhook_event *const event, const struct webhook_url *const url,
+	struct arena *const arena, struct error *const err)
+{
+	const struct clock_source *const clock = store_clock(worker->store);
+	char signature[HEADER_BYTES];
+	char delivery[HEADER_BYTES];
+	sign(worker->store, event, clock->wall_ms(clock) / 1000, signature);
+	snprintf(delivery, sizeof(delivery), "X-Deltabucket-Delivery: %lld", (long long)event->id);
+	const char *const headers[] = {"Content-Type: application/json", signature, delivery, NULL};
+	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint), .connect_timeout_ms = CONNECT_MS,
+		.stall_timeout_ms = STALL_MS};
+	const struct http_request request = {.method = "POST", .target = url->target.len > 0 ? arena_text(arena, url->target) : "/",
+		.headers = headers, .body = event->body};
+	struct http_response response = {0};
+	struct http_client *const client = http_client_new(&options, err);
+	if (client == NULL)
+		return -1;
+	int result = set_client(worker, client) ? http_client_send(client, &request, &response, err) : error_set(err, ERROR_BUSY, "stopping");
+	if (result == 0 && (response.status < 200 || response.status > 299))
+		result = error_set(err, ERROR_UPSTREAM, "'%.*s' answered with status %d.", (int)url->authority.len, (const char *)url->authority.data,
+			response.status);
+	http_response_release(&response);
+	(void)set_client(worker, NULL);
+	http_client_free(client);
+	return result;
+}
+
+/* The run's URL as it is now, if the operator still allows it. 1, 0: there is none any more, -1. */
+static int find_url(struct store *const store, const int64_t run, struct arena *const arena, struct webhook_url *const out, struct error *const err)
+{
+	struct run_row row;
+	struct db *const db = store_reader_take(store, err);
+	const int found = db == NULL ? -1 : run_row_find_id(db, run, arena, &row, NULL, err);
+	store_reader_give(store, db);
+	if (found != 1 || row.settings.webhook[0] == '\0')
+		return found < 0 ? -1 : 0;
+	struct error refused = {0};
+	if (webhook_check(store, row.settings.webhook, &refused) != 0)
+		return 0;
+	return webhook_url_parse(arena_copy(arena, span_text(row.settings.webhook)), out, err) == 0 ? 1 : -1;
+}
+
+static int64_t pause_after(const uint64_t attempts)
+{
+	const int64_t pause = attempts < 16 ? (int64_t)PAUSE_FIRST_MS << attempts : PAUSE_MOST_MS;
+	return pause < PAUSE_MOST_MS ? pause : PAUSE_MOST_MS;
+}
+
+static void tell(struct webhook_worker *const worker, const struct webhook_event *const event, const bool dropped, struct error *const failure)
+{
+	struct log *const log = store_log(worker->store);
+	if (dropped)
+		metrics_add(store_metrics(worker->store), METRIC_WEBHOOKS_DROPPED, 1);
+	if (log == NULL || (event->attempts > 0 && !dropped)) /* told at first, and when it is given up */
+		return;
+	error_wrap(failure, dropped ? "the webhook of run %lld is given up" : "the webhook of run %lld", (long long)event->run);
+	log_failure(log, LOG_WARNING, NULL, "webhook_failed", failure);
+}
+
+static int deliver(struct webhook_worker *const worker, const struct webhook_event *const event, struct arena *const arena,
+	struct error *const err)
+{
+	const struct clock_source *const clock = store_clock(worker->store);
+	struct settle_change settle = {.change = {.apply = apply}, .event = event, .remove = true};
+	struct webhook_url url;
+	struct error failure = {0};
+	const int found = find_url(worker->store, event->run, arena, &url, err);
+	if (found < 0)
+		return -1;
+	if (found == 1 && post(worker, event, &url, arena, &failure) != 0) {
+		if (atomic_load(&worker->stopping))
+			return 0;
+		settle.remove = event->attempts + 1 >= ATTEMPTS_MOST;
+		settle.due_ms = clock->wall_ms(clock) + pause_after(event->attempts);
+		tell(worker, event, settle.remove, &failure);
+	} else if (found == 1) {
+		metrics_add(store_metrics(worker->store), METRIC_WEBHOOKS_SENT, 1);
+	}
+	return committer_run(store_committer(worker->store), &settle.change, err);
+}
+
+/* 1: one was due and is settled; there may be more. */
+static int work(struct webhook_worker *const worker, struct error *const err)
+{
+	const struct clock_source *const clock = store_clock(worker->store);
+	struct arena *const arena = arena_new(EVENT_ARENA_BYTES);
+	struct webhook_event event;
+	struct db *const db = store_reader_take(worker->store, err);
+	int found = db == NULL ? -1 : webhook_row_find_first(db, arena, &event, err);
+	store_reader_give(worker->store, db);
+	if (found == 1)
+		found = event.due_ms > clock->wall_ms(clock) ? 0 : deliver(worker, &event, arena, err) == 0 ? 1 : -1;
+	arena_free(arena);
+	return found;
+}
+
+static void *run(void *const argument)
+{
+	struct webhook_worker *const worker = argument;
+	lock_enter(&worker->lock);
+	while (!atomic_load(&worker->stopping)) {
+		struct error err = {0};
+		lock_leave(&worker->lock);
+		const int did = work(worker, &err);
+		struct log *const log = store_log(worker->store);
+		if (did < 0 && err.kind != ERROR_BUSY && log != NULL)
+			log_failure(log, LOG_WARNING, NULL, "webhooks", &err);
+		lock_enter(&worker->lock);
+		if (did != 1 && !atomic_load(&worker->stopping))
+			lock_wait_for(&worker->lock, &worker->stop, INTERVAL_MS);
+	}
+	lock_leave(&worker->lock);
+	return NULL;
+}
+
+struct webhook_worker *webhook_worker_start(struct store *const store)
+{
+	if (store_webhook_options(store)->host_count == 0)
+		return NULL;
+	struct webhook_worker *const worker = memory_new(sizeof(*worker));
+	worker->store = store;
+	atomic_init(&worker->stopping, false);
+	lock_init(&worker->lock, LOCK_WEBHOOKS);
+	lock_condition_init(&worker->stop);
+	lock_thread_start(&worker->thread, "webhooks", run, worker);
+	return worker;
+}
+
+void webhook_worker_stop(struct webhook_worker *const worker)
+{
+	if (worker == NULL)
+		return;
+	lock_enter(&worker->lock);
+	atomic_store(&worker->stopping, true);
+	if (worker->client != NULL)
+		http_client_cancel(worker->client);
+	lock_signal(&worker->stop);
+	lock_leave(&worker->lock);
+	pthread_join(worker->thread, NULL);
+	lock_condition_release(&worker->stop);
+	lock_release(&worker->lock);
+	free(worker);
+}
