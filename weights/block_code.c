@@ -114,21 +114,36 @@ static void try_words(struct attempt *const attempt, struct block_code_stats *co
 	offer(attempt, header, word_code_encode(&code, &changes, attempt->context->payloads[attempt->spare]));
 }
 
-static void try_planes(struct attempt *const attempt)
+/* Bytes [from, from + bytes) as the dense modes have them before they become planes. */
+static struct span dense_words(const struct attempt *const attempt, const enum block_mode mode, const size_t from, const size_t bytes)
 {
-	const struct word_code code = block_context_words(attempt->context, attempt->dtype);
-	const struct block_header header = {.mode = BLOCK_MODE_PLANES};
-	offer(attempt, header, plane_code_encode(&code.planes, attempt->next, attempt->context->payloads[attempt->spare]));
+	uint8_t *const words = attempt->context->words;
+	if (mode == BLOCK_MODE_PLANES)
+		return span_slice(attempt->next, from, bytes);
+	for (size_t i = 0; i < bytes; i++)
+		words[i] = attempt->base.data[from + i] ^ attempt->next.data[from + i];
+	return span_of(words, bytes);
 }
 
-static void try_xor(struct attempt *const attempt)
+static size_t encode_dense(const struct attempt *const attempt, const enum block_mode mode, const size_t from, const size_t bytes)
 {
 	const struct word_code code = block_context_words(attempt->context, attempt->dtype);
-	const struct block_header header = {.mode = BLOCK_MODE_XOR};
-	for (size_t i = 0; i < attempt->next.len; i++)
-		code.words[i] = attempt->base.data[i] ^ attempt->next.data[i];
-	const struct span words = span_of(code.words, attempt->next.len);
-	offer(attempt, header, plane_code_encode(&code.planes, words, attempt->context->payloads[attempt->spare]));
+	return plane_code_encode(&code.planes, dense_words(attempt, mode, from, bytes), attempt->context->payloads[attempt->spare]);
+}
+
+/* Unless a piece in the middle says that it is far from the best so far. */
+static void try_dense(struct attempt *const attempt, const enum block_mode mode)
+{
+	const size_t len = attempt->next.len;
+	const size_t width = block_word_bytes(attempt->dtype);
+	const size_t piece = SAMPLE_BYTES / width * width;
+	const struct block_header header = {.mode = mode};
+	if (len > 2 * piece) {
+		const uint64_t size = encode_dense(attempt, mode, (len - piece) / 2 / width * width, piece);
+		if (size * len / piece > (uint64_t)attempt->bytes * 9 / 8)
+			return;
+	}
+	offer(attempt, header, encode_dense(attempt, mode, 0, len));
 }
 
 /* Whether the result could take less than it does now as it is, base or no base: weights do not, constants and repeats do. The plane of lowest bytes of
@@ -166,9 +181,9 @@ static void encode_changed(struct attempt *const attempt, struct block_code_stat
 	}
 	const bool dense = attempt->bytes > attempt->next.len / DENSE;
 	if (dense)
-		try_xor(attempt);
+		try_dense(attempt, BLOCK_MODE_XOR);
 	if (dense || repeats(attempt))
-		try_planes(attempt);
+		try_dense(attempt, BLOCK_MODE_PLANES);
 }
 
 void block_code_encode(struct block_code_context *const context, const enum dtype dtype, const struct span base, const struct span next,

@@ -73,7 +73,7 @@ static size_t payload_room_for(const struct block_code_context *const context)
 static void *renew(void *const old, const size_t count, const size_t bytes)
 {
 	free(old);
-	return memory_new_array(count, bytes);
+	return memory_grow(NULL, count, bytes); /* not cleared, so what is not used is not touched */
 }
 
 static void need_elements(struct block_code_context *const context, const size_t elements)
