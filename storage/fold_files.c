@@ -34,22 +34,33 @@ static int fetch(struct store *const store, const struct step_source *const next
 		(const char *)file->path.data);
 }
 
+/* A copy of the list, whose one file has the name that the manifest gives it. */
+static struct model_files as_folder(const struct step_source *const step)
+{
+	const struct step_message *const manifest = &step_source_chain(step)->manifest;
+	struct model_files files = *step_source_files(step);
+	files.files = memory_new_array(files.count + 1, sizeof(*files.files));
+	memcpy(files.files, step_source_files(step)->files, files.count * sizeof(*files.files));
+	if (!files.is_folder && files.count == 1 && manifest->file_count == 1)
+		files.files[0].path = manifest->files[0].path;
+	files.is_folder = true;
+	return files;
+}
+
 int fold_files_open(struct fold_files *const files, struct store *const store, const struct step_source *const base,
 	const struct step_source *const next, const struct scratch *const scratch, struct error *const err)
 {
-	const struct model_files *const all = step_source_files(next);
 	const size_t path_bytes = strlen(scratch_path(scratch)) + NUMBER_BYTES;
 	char *const path = memory_new(path_bytes);
-	files->list = *all;
-	files->list.files = memory_new_array(all->count + 1, sizeof(*files->list.files));
-	files->is_fetched = memory_new_array(all->count + 1, sizeof(*files->is_fetched));
+	files->base = as_folder(base);
+	files->next = as_folder(next);
+	files->is_fetched = memory_new_array(files->next.count + 1, sizeof(*files->is_fetched));
 	int result = 0;
-	for (size_t i = 0; i < all->count && result == 0; i++) {
-		files->list.files[i] = all->files[i];
-		if (!is_lacking(&all->files[i], step_source_files(base)))
+	for (size_t i = 0; i < files->next.count && result == 0; i++) {
+		if (!is_lacking(&files->next.files[i], &files->base))
 			continue;
 		snprintf(path, path_bytes, "%s/file-%zu", scratch_path(scratch), i);
-		result = fetch(store, next, &files->list.files[i], path, err);
+		result = fetch(store, next, &files->next.files[i], path, err);
 		files->is_fetched[i] = result == 0;
 	}
 	free(path);
@@ -58,10 +69,11 @@ int fold_files_open(struct fold_files *const files, struct store *const store, c
 
 void fold_files_release(struct fold_files *const files)
 {
-	for (size_t i = 0; files->list.files != NULL && i < files->list.count; i++)
+	for (size_t i = 0; files->next.files != NULL && i < files->next.count; i++)
 		if (files->is_fetched[i])
-			mapped_file_close(files->list.files[i].bytes);
-	free(files->list.files);
+			mapped_file_close(files->next.files[i].bytes);
+	free(files->base.files);
+	free(files->next.files);
 	free(files->is_fetched);
 	*files = (struct fold_files){0};
 }

@@ -14,8 +14,8 @@ int step_delta_encode(struct step_work *const work, struct step_source *const ba
 	const struct delta_encode_params params = {
 		.base = step_source_tensors(base),
 		.next = step_source_tensors(next),
-		.base_files = step_source_files(base),
-		.next_files = &files.list,
+		.base_files = &files.base,
+		.next_files = &files.next,
 		.format = format,
 		.expected_base = &from->digest,
 		.expected_next = &to->digest,

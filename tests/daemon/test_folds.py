@@ -170,6 +170,25 @@ class Folds(unittest.TestCase):
         self.daemon.client('follow', '--run', 'models/a', '--into', worker, '--once')
         self.assertEqual(sums(os.path.join(worker, 'current')), sums(made))
 
+    def test_a_checkpoint_of_one_file_stays_a_folder_to_its_readers(self):
+        """Whether the last step is read from its delta or from an anchor that the server made of it meanwhile."""
+        series, made, worker = Series(), os.path.join(self.folder, 'single'), os.path.join(self.folder, 'single-worker')
+        path = os.path.join(made, 'model.safetensors')
+        for number in range(9):
+            series.write(made, number)
+            self.daemon.client('publish', '--run', 'models/s', path)
+            if number == 1:
+                self.daemon.client('follow', '--run', 'models/s', '--into', worker, '--once')
+            series.step()
+        self.assertEqual(self.daemon.request('GET', f'/models/s/anchors/step_{8:06d}/model.safetensors').status, 200)  # it is made by now
+        done = self.daemon.client('follow', '--run', 'models/s', '--into', worker, '--once', '--json')
+        told = [json.loads(line) for line in done.stdout.splitlines()][-1]
+        self.assertEqual((told['step'], told['links']), (8, 1))
+        fold = self.daemon.request('GET', '/v1/runs/models/s/folds/1-8/objects/delta.safetensors').body
+        metadata = json.loads(fold[8:8 + struct.unpack('<Q', fold[:8])[0]])['__metadata__']
+        self.assertEqual((metadata['result_kind'], metadata['base_step'], metadata['step']), ('folder', '1', '8'))
+        self.assertEqual(sums(os.path.join(worker, 'current')), {'model.safetensors': sha256(path)})
+
     def test_folds_survive_a_restart(self):
         self.daemon.kill()
         self.daemon.start()
