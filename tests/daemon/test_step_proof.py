@@ -8,7 +8,7 @@ import tempfile
 import time
 import unittest
 
-from tests.support.checkpoints import expand_small, write_safetensors
+from tests.support.checkpoints import SMALL, expand_small, write_safetensors
 from tests.support.daemon import Daemon
 
 STEPS = 5
@@ -126,6 +126,19 @@ class StepProof(unittest.TestCase):
         self.assertEqual(way['links'][0]['form']['kind'], 'anchor')
         held = self.call('GET', f'/path?have=4&digest={self.digests[4]}').json()
         self.assertEqual([link['step'] for link in held['links']], [5])
+
+    def test_deltas_of_others_need_no_digests(self):
+        """The files of the small series are as TRL's trainer wrote them: they say nothing of base or result."""
+        self.start()
+        self.publish(0, self.anchor_form(0))
+        for step in (1, 2):
+            path = os.path.join(SMALL, 'deltas', f'step_{step:06d}.safetensors')
+            with open(path, 'rb') as file:
+                self.assertNotIn(b'result_digest', file.read())
+            self.publish(step, {'kind': 'delta', 'format': 'trl-gap', 'objects': [self.put(f'd{step}', path, f'step_{step:06d}.safetensors')]})
+        self.assertEqual([step['verified'] for step in self.settled(3)], ['ok'] * 3)
+        self.newest_is(2)
+        self.check_anchor(2)
 
     def test_wrong_claims_of_files_and_tensors_fail(self):
         self.start()
