@@ -62,7 +62,7 @@ static int find_next(struct derive_worker *const worker, int64_t *const out_vers
 	if (db == NULL)
 		return -1;
 	int found = derive_waiting_next(db, worker->after, out_version, err);
-	if (found == 1 && store_metrics(worker->store) != NULL && derive_waiting_count(db, &waiting, err) != 0)
+	if ((found == 1 || worker->after != 0) && derive_waiting_count(db, &waiting, err) != 0)
 		found = -1;
 	store_reader_give(worker->store, db);
 	metrics_set(store_metrics(worker->store), METRIC_DERIVE_WAITING, waiting);

@@ -38,6 +38,7 @@ Suite *test_derived_suite(void);
 Suite *test_derived_recipe_suite(void);
 Suite *test_derive_series_suite(void);
 Suite *test_derive_worker_suite(void);
+Suite *test_derive_kill_suite(void);
 Suite *test_part_map_suite(void);
 Suite *test_upload_suite(void);
 Suite *test_upload_kill_suite(void);
@@ -103,6 +104,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_derived_recipe_suite,
 	test_derive_series_suite,
 	test_derive_worker_suite,
+	test_derive_kill_suite,
 	test_part_map_suite,
 	test_upload_suite,
 	test_upload_kill_suite,
