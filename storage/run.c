@@ -108,7 +108,7 @@ static int check_expected(const struct run_change *const change, const uint64_t 
 		(unsigned long long)epoch, (unsigned long long)change->open.expected_epoch);
 }
 
-static int open_new(struct run_change *const change, struct db *const db, struct run_row *const row, struct error *const err)
+int run_open_new(struct run_change *const change, struct db *const db, struct run_row *const row, struct error *const err)
 {
 	const struct clock_source *const clock = store_clock(change->store);
 	if (check_expected(change, 0, err) != 0 || run_check_name(change->run, err) != 0)
@@ -155,7 +155,7 @@ static int apply_open(struct change *const base, struct db *const db, struct err
 		return -1;
 	if (found == 0)
 		row = (struct run_row){.bucket = bucket};
-	if ((found == 1 ? open_again(change, db, &row, err) : open_new(change, db, &row, err)) != 0)
+	if ((found == 1 ? open_again(change, db, &row, err) : run_open_new(change, db, &row, err)) != 0)
 		return -1;
 	run_row_message(&row, change->bucket, change->run, &change->message);
 	return 0;

@@ -49,7 +49,9 @@ struct run_change {
 	const struct hot_load_params *hot_load; /* in the arena */
 	int64_t adoption;        /* row of `adoptions` that publishing settles; 0: none */
 	uint64_t collect_step;
-	struct span name;        /* of a replica or pin */
+	struct span name;        /* of a replica, a pin, or the run that is forked */
+	uint64_t fork_step;
+	struct run_anchor fork_anchor;
 	int64_t run_id;          /* of saving a replica and of ending a run */
 	struct replica_saving replica_saving;
 	struct pin_message pin;  /* of putting a pin */
@@ -74,6 +76,9 @@ int step_check_epoch(const struct run_row *run, const struct step_message *step,
 int step_check_place(const struct run_row *run, const struct step_message *step, struct error *err);
 int step_publish_apply(struct change *change, struct db *db, struct error *err);
 void step_published(struct run_change *change);
+
+/* Opens a run that there is not: sets *row, whose bucket is given. */
+int run_open_new(struct run_change *change, struct db *db, struct run_row *row, struct error *err);
 
 /* A deep copy; false when the arena ran out. */
 bool step_copy(const struct step_message *step, struct arena *arena, struct step_message *out);

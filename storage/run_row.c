@@ -7,7 +7,8 @@
 #include "storage/run_settings.h"
 #include "storage/webhook_row.h"
 
-#define RUN_COLUMNS "id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name"
+#define RUN_COLUMNS "id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name," \
+	" parent_run, parent_step, parent_digest"
 enum { RUN_NAME_COLUMN = 11 };
 
 static const char SQL_RUN_FIND[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name = ?2";
@@ -23,6 +24,7 @@ static const char SQL_RUN_ANY[] = "SELECT 1 FROM runs WHERE bucket = ?1 AND name
 static const char SQL_RUN_END[] = "UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
 static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
 static const char SQL_RUN_REMOVE[] = "DELETE FROM runs WHERE id = ?1";
+static const char SQL_RUN_PARENT[] = "UPDATE runs SET parent_run = ?2, parent_step = ?3, parent_digest = ?4 WHERE id = ?1";
 static const char SQL_SCHEMA_ADD[] = "INSERT INTO run_schemas (run, schema) VALUES (?1, ?2)";
 static const char SQL_SCHEMA_GET[] = "SELECT schema FROM run_schemas WHERE run = ?1";
 static const char SQL_SCHEMA_REMOVE[] = "DELETE FROM run_schemas WHERE run = ?1";
@@ -50,6 +52,9 @@ static int read_row(struct db *const db, struct db_statement *const statement, s
 	out->steps = (uint64_t)db_column_i64(statement, 7);
 	out->bytes = (uint64_t)db_column_i64(statement, 8);
 	out->created_ms = db_column_i64(statement, 9);
+	struct digest128 parent = {{0}};
+	if (!db_column_is_null(statement, 12) && read_digest(statement, 14, &parent))
+		out->parent = run_parent_of(db_column_blob(statement, 12), (uint64_t)db_column_i64(statement, 13), &parent);
 	return run_settings_read(db, db_column_blob(statement, 10), (uint64_t)db_column_i64(statement, 6), &out->settings, err);
 }
 
@@ -123,6 +128,7 @@ void run_row_message(const struct run_row *const row, const struct span bucket, 
 		.bytes = row->bytes,
 		.settings = row->settings,
 		.created_ms = row->created_ms,
+		.parent = row->parent,
 	};
 }
 
@@ -194,6 +200,18 @@ int run_row_update(struct db *const db, const struct run_row *const row, struct 
 		db_bind_blob(statement, 5, span_of(row->schema_digest.bytes, sizeof(row->schema_digest.bytes)));
 	db_bind_i64(statement, 6, (int64_t)row->steps);
 	db_bind_i64(statement, 7, (int64_t)row->bytes);
+	return db_execute(statement, err);
+}
+
+int run_row_set_parent(struct db *const db, const int64_t run, const struct run_parent *const parent, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_PARENT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_blob(statement, 2, span_text(parent->run));
+	db_bind_i64(statement, 3, (int64_t)parent->step);
+	db_bind_blob(statement, 4, span_of(parent->digest.bytes, sizeof(parent->digest.bytes)));
 	return db_execute(statement, err);
 }
 

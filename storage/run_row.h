@@ -19,6 +19,7 @@ struct run_row {
 	uint64_t steps;      /* kept */
 	uint64_t bytes;      /* of all forms kept */
 	int64_t created_ms;
+	struct run_parent parent;
 };
 
 /* 1 found, 0 absent, -1. */
@@ -36,6 +37,8 @@ void run_row_message(const struct run_row *row, struct span bucket, struct span 
 int run_row_add(struct db *db, struct span name, struct run_row *row, struct error *err);
 /* Writes all but bucket, name, creation and settings (run_settings_store). */
 int run_row_update(struct db *db, const struct run_row *row, struct error *err);
+/* Of a run that was forked: once, when it is new. */
+int run_row_set_parent(struct db *db, int64_t run, const struct run_parent *parent, struct error *err);
 int run_row_set_schema(struct db *db, int64_t run, struct span schema, struct error *err);
 /* The schema's text, proven by the row's schema_digest. */
 int run_row_load_schema(struct db *db, const struct run_row *row, struct buffer *out, struct error *err);

@@ -12,6 +12,31 @@ static int parse_settings(const struct json_node *const root, struct run_setting
 	return message_u64(root, "keep_steps", &out->keep_steps, err);
 }
 
+struct run_parent run_parent_of(const struct span run, const uint64_t step, const struct digest128 *const digest)
+{
+	struct run_parent parent = {.step = step, .digest = *digest};
+	const size_t len = run.len < sizeof(parent.run) ? run.len : sizeof(parent.run) - 1;
+	for (size_t i = 0; i < len; i++)
+		parent.run[i] = (char)run.data[i];
+	return parent;
+}
+
+static int parse_parent(const struct json_node *const root, struct arena *const arena, struct run_parent *const out, struct error *const err)
+{
+	const struct json_node *const parent = json_node_member(root, "parent");
+	struct span run;
+	struct digest128 digest;
+	uint64_t step;
+	if (message_absent(root, "parent"))
+		return 0;
+	if (message_text(parent, "run", RUN_PARENT_NAME_BYTES - 1, arena, &run, err) != 0)
+		return -1;
+	if (message_u64(parent, "step", &step, err) != 0 || message_digest(parent, "digest", &digest, err) != 0)
+		return -1;
+	*out = run_parent_of(run, step, &digest);
+	return 0;
+}
+
 static int parse_run(const struct json_node *const root, struct arena *const arena, struct run_message *const out, struct error *const err)
 {
 	if (message_text(root, "bucket", NAME_MAX_BYTES, arena, &out->bucket, err) != 0)
@@ -29,7 +54,7 @@ static int parse_run(const struct json_node *const root, struct arena *const are
 		return -1;
 	if (message_u64(root, "steps", &out->steps, err) != 0 || message_u64(root, "bytes", &out->bytes, err) != 0)
 		return -1;
-	if (parse_settings(root, &out->settings, err) != 0)
+	if (parse_settings(root, &out->settings, err) != 0 || parse_parent(root, arena, &out->parent, err) != 0)
 		return -1;
 	if (!message_absent(root, "anchor_due") && !json_node_bool(json_node_member(root, "anchor_due"), &out->anchor_due))
 		return error_set(err, ERROR_INVALID, "\"anchor_due\" is neither true nor false");
@@ -73,6 +98,13 @@ void run_message_print(const struct run_message *const run, struct buffer *const
 	json_writer_u64(&writer, "bytes", run->bytes);
 	json_writer_u64(&writer, "keep_steps", run->settings.keep_steps);
 	run_settings_print(&run->settings, "settings", &writer);
+	if (run->parent.run[0] != '\0') {
+		json_writer_object(&writer, "parent");
+		json_writer_text(&writer, "run", span_text(run->parent.run));
+		json_writer_u64(&writer, "step", run->parent.step);
+		message_print_digest(&writer, "digest", &run->parent.digest);
+		json_writer_end(&writer, '}');
+	}
 	if (run->anchor_due)
 		json_writer_bool(&writer, "anchor_due", true);
 	message_print_time(&writer, "created", run->created_ms);

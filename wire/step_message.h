@@ -88,6 +88,16 @@ uint64_t step_form_bytes(const struct step_form *form); /* at most INT64_MAX */
  * depend on the order in which things were written. The server keeps it: what goes into it is pinned. */
 struct digest128 step_message_content_digest(const struct step_message *step);
 
+/* Where a run was forked from. */
+enum { RUN_PARENT_NAME_BYTES = 129 };
+struct run_parent {
+	char run[RUN_PARENT_NAME_BYTES]; /* NUL-terminated; empty: the run is no fork */
+	uint64_t step;
+	struct digest128 digest;
+};
+/* A name that is too long is cut. */
+struct run_parent run_parent_of(struct span run, uint64_t step, const struct digest128 *digest);
+
 /* Answer of POST /v1/runs/{b}/{run} and of GET on it. */
 struct run_message {
 	struct span bucket;
@@ -101,6 +111,7 @@ struct run_message {
 	uint64_t steps;           /* kept */
 	uint64_t bytes;           /* of all forms kept */
 	struct run_settings settings;
+	struct run_parent parent;
 	bool anchor_due;          /* the next step should bring an anchor */
 	int64_t created_ms;
 };

@@ -1,8 +1,11 @@
 #include "api/steps/open_run.h"
 
+#include "api/keyring.h"
 #include "api/steps/run_request.h"
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
+#include "api/steps/version_bounds.h"
+#include "storage/run_fork.h"
 
 enum next open_run_begin(struct exchange *const exchange)
 {
@@ -12,15 +15,33 @@ enum next open_run_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, RUN_REQUEST_MAX_BYTES);
 }
 
+/* Who forks gets the bytes of the old run. */
+static enum next fork(struct exchange *const exchange, const struct run_request *const request, const struct run_open_params *const open)
+{
+	static const struct span owner = {NULL, 0}; /* a key without grants was let in as the owner's */
+	const struct run_fork_params params = {.open = *open, .from = request->fork_run, .step = request->fork_step};
+	struct error err = {0};
+	if (run_check_name(request->fork_run, &err) != 0)
+		return exchange_fail(exchange, &err);
+	const char *const folder = arena_format(exchange->arena, "%.*s/", (int)request->fork_run.len, (const char *)request->fork_run.data);
+	if (!principal_allows(exchange->principal, open->bucket, owner, span_text(folder), PERMISSION_READ)) {
+		error_set(&err, ERROR_DENIED, "You may not read the run '%s', which is to be forked.", folder);
+		return exchange_fail(exchange, &err);
+	}
+	return run_wait_for(exchange, run_fork_start(exchange->context->store, &params, exchange_wake_owner, exchange));
+}
+
 enum next open_run_finish(struct exchange *const exchange)
 {
 	struct run_request request;
 	struct error err = {0};
-	if (run_request_parse(exchange_body(exchange), &request, &err) != 0)
+	if (run_request_parse(exchange_body(exchange), exchange->arena, &request, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct run_open_params params = {.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange),
 		.has_keep_steps = request.has_keep_steps, .keep_steps = request.keep_steps, .has_expected_epoch = request.has_expected_epoch,
 		.expected_epoch = request.expected_epoch};
+	if (request.has_fork)
+		return fork(exchange, &request, &params);
 	return run_wait_for(exchange, run_open_start(exchange->context->store, &params, exchange_wake_owner, exchange));
 }
 
@@ -29,6 +50,6 @@ enum next open_run_resume(struct exchange *const exchange)
 	struct run_outcome outcome;
 	struct error err = {0};
 	if (run_wait_outcome(exchange, &outcome, &err) != 0)
-		return exchange_fail(exchange, &err);
+		return version_bounds_fail(exchange, &err, UINT64_MAX);
 	return steps_request_reply_run(exchange, &outcome.run);
 }

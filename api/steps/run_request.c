@@ -13,7 +13,34 @@ static int read_number(const struct json_node *const root, const char *const nam
 	return 0;
 }
 
-int run_request_parse(const struct span json, struct run_request *const out, struct error *const err)
+static int read_fork(const struct json_node *const root, struct arena *const arena, struct run_request *const out, struct error *const err)
+{
+	const struct json_node *const fork = json_node_member(root, "fork");
+	struct span run;
+	bool has_step;
+	out->has_fork = fork != NULL;
+	if (fork == NULL)
+		return 0;
+	if (!json_node_text(json_node_member(fork, "run"), &run))
+		return error_set(err, ERROR_INVALID, "The member fork must be an object with run, a name, and step.");
+	out->fork_run = arena_copy(arena, run);
+	if (read_number(fork, "step", &has_step, &out->fork_step, err) != 0)
+		return -1;
+	return has_step ? 0 : error_set(err, ERROR_INVALID, "The member fork lacks step, the step to begin at.");
+}
+
+static int read_request(const struct json_node *const root, struct arena *const arena, struct run_request *const out, struct error *const err)
+{
+	if (!json_node_is_object(root))
+		return error_set(err, ERROR_INVALID, "The request body must be a JSON object.");
+	if (read_number(root, "keep_steps", &out->has_keep_steps, &out->keep_steps, err) != 0)
+		return -1;
+	if (read_number(root, "expected_epoch", &out->has_expected_epoch, &out->expected_epoch, err) != 0)
+		return -1;
+	return read_fork(root, arena, out, err);
+}
+
+int run_request_parse(const struct span json, struct arena *const arena, struct run_request *const out, struct error *const err)
 {
 	*out = (struct run_request){0};
 	if (json.len == 0)
@@ -21,13 +48,7 @@ int run_request_parse(const struct span json, struct run_request *const out, str
 	struct json_node *const root = json_node_parse(json, "the request body", err);
 	if (root == NULL)
 		return -1;
-	int result;
-	if (!json_node_is_object(root))
-		result = error_set(err, ERROR_INVALID, "The request body must be a JSON object.");
-	else if (read_number(root, "keep_steps", &out->has_keep_steps, &out->keep_steps, err) != 0)
-		result = -1;
-	else
-		result = read_number(root, "expected_epoch", &out->has_expected_epoch, &out->expected_epoch, err);
+	const int result = read_request(root, arena, out, err);
 	json_node_free(root);
 	return result;
 }

@@ -1,9 +1,9 @@
-/* The small JSON body of opening a run and of its settings: {"keep_steps":N,"expected_epoch":E}, each optional. */
+/* The small JSON body of opening a run: {"keep_steps":N,"expected_epoch":E,"fork":{"run":R,"step":N}}, each optional. */
 #ifndef API_STEPS_RUN_REQUEST_H
 #define API_STEPS_RUN_REQUEST_H
 
 #include "base/error.h"
-#include "base/span.h"
+#include "base/arena.h"
 
 enum { RUN_REQUEST_MAX_BYTES = 4096 };
 
@@ -12,8 +12,11 @@ struct run_request {
 	uint64_t keep_steps;
 	bool has_expected_epoch;
 	uint64_t expected_epoch;
+	bool has_fork;
+	struct span fork_run;
+	uint64_t fork_step;
 };
-/* An empty body asks for nothing. invalid when it is no JSON object or a member is no number; unknown members are passed over. */
-int run_request_parse(struct span json, struct run_request *out, struct error *err);
+/* An empty body asks for nothing. invalid when it is no JSON object or a member is of another type; unknown members are passed over. */
+int run_request_parse(struct span json, struct arena *arena, struct run_request *out, struct error *err);
 
 #endif

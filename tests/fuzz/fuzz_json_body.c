@@ -2,6 +2,9 @@
  * same step. */
 #include "api/steps/run_request.h"
 #include "base/arena.h"
+#include "wire/part_message.h"
+#include "wire/pin_message.h"
+#include "wire/replica_message.h"
 #include "wire/step_message.h"
 
 enum { ARENA_BYTES = 16 * 1024 * 1024, PRINT_BYTES = 64 * 1024 * 1024 };
@@ -27,10 +30,43 @@ static void parse_step(const struct span json, struct arena *const arena)
 	buffer_release(&printed);
 }
 
+/* What the catalog keeps of a part must read back as the same. */
+static void parse_part(const struct span json, struct arena *const arena)
+{
+	struct part_message part;
+	struct part_message again;
+	struct error err = {0};
+	struct buffer printed;
+	if (part_message_parse(json, 7, arena, &part, &err) != 0)
+		return;
+	buffer_init(&printed, PRINT_BYTES);
+	part_message_print(&part, &printed);
+	const struct digest128 content = part_message_content_digest(&part, 2);
+	if (!buffer_failed(&printed) && part_message_parse(buffer_span(&printed), 7, arena, &again, &err) == 0) {
+		const struct digest128 content_again = part_message_content_digest(&again, 2);
+		ASSERT(digest128_equal(&content, &content_again));
+	}
+	buffer_release(&printed);
+}
+
+static void parse_replica(const struct span json, struct arena *const arena)
+{
+	struct replica_message replica;
+	struct error err = {0};
+	struct buffer printed;
+	if (replica_message_parse(json, arena, &replica, &err) != 0)
+		return;
+	buffer_init(&printed, PRINT_BYTES);
+	replica_message_print_request(&replica, &printed);
+	ASSERT(!buffer_failed(&printed) && replica_message_parse(buffer_span(&printed), arena, &replica, &err) == 0);
+	buffer_release(&printed);
+}
+
 static void parse(const uint8_t choice, const struct span json, struct arena *const arena)
 {
+	struct run_settings settings = run_settings_default();
 	struct error err = {0};
-	switch (choice % 5) {
+	switch (choice % 11) {
 	case 0:
 		parse_step(json, arena);
 		break;
@@ -43,8 +79,23 @@ static void parse(const uint8_t choice, const struct span json, struct arena *co
 	case 3:
 		error_message_parse(json, arena, &(struct error_message){0}, &err);
 		break;
+	case 5:
+		parse_part(json, arena);
+		break;
+	case 6:
+		parse_replica(json, arena);
+		break;
+	case 7:
+		replica_list_message_parse(json, arena, &(struct replica_list_message){0}, &err);
+		break;
+	case 8:
+		pin_message_parse(json, arena, &(struct pin_message){0}, &err);
+		break;
+	case 9:
+		run_settings_parse(&settings, json, true, &err);
+		break;
 	default:
-		run_request_parse(json, &(struct run_request){0}, &err);
+		run_request_parse(json, arena, &(struct run_request){0}, &err);
 		break;
 	}
 }

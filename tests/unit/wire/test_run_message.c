@@ -8,7 +8,8 @@
 #define ADOPT_DEFAULTS "\"view_trl\":false,\"view_slime\":false,\"adopt\":\"\",\"adopt_prefix\":\"{run}/\",\"hot_load\":\"\",\"hot_load_prefix\":\"{run}/\",\"webhook\":\"\""
 
 static const char full_run[] = "{\"bucket\":\"models\",\"run\":\"llm\",\"epoch\":3,\"head\":5,\"head_digest\":\"" DIGEST_A "\",\"schema_digest\":\"" DIGEST_B
-	"\",\"steps\":6,\"bytes\":1234567890123,\"keep_steps\":100,\"settings\":{\"keep_steps\":100,\"lease_s\":30,\"verify\":false," ADOPT_DEFAULTS "},\"created\":\"2026-01-02T03:04:05.000Z\"}";
+	"\",\"steps\":6,\"bytes\":1234567890123,\"keep_steps\":100,\"settings\":{\"keep_steps\":100,\"lease_s\":30,\"verify\":false," ADOPT_DEFAULTS "},"
+	"\"parent\":{\"run\":\"old\",\"step\":7,\"digest\":\"" DIGEST_A "\"},\"created\":\"2026-01-02T03:04:05.000Z\"}";
 static const char new_run[] = "{\"bucket\":\"models\",\"run\":\"llm\",\"epoch\":0,\"head\":null,\"head_digest\":null,\"schema_digest\":null,"
 	"\"steps\":0,\"bytes\":0,\"keep_steps\":0,\"settings\":{\"keep_steps\":0,\"lease_s\":120,\"verify\":true," ADOPT_DEFAULTS "},\"created\":\"2026-01-02T03:04:05.000Z\"}";
 
@@ -50,7 +51,7 @@ static const struct {
 } bad_run_rows[] = {
 	{"\"bucket\":\"models\",", ""}, {"\"run\":\"llm\",", ""}, {"\"epoch\":3", "\"epoch\":\"3\""}, {"\"head\":5", "\"head\":-1"},
 	{"\"head_digest\":\"" DIGEST_A "\",", ""}, {DIGEST_B, "xxh3-128:"}, {"\"steps\":6,", ""}, {"\"bytes\":1234567890123", "\"bytes\":1.5"},
-	{"\"keep_steps\":100,\"settings\"", "\"settings\""}, {"\"verify\":false", "\"verify\":0"}, {"2026-01-02T03:04:05.000Z", "then"}, {"},\"created\"", ",\"created\""}, {"{", "[{"},
+	{"\"keep_steps\":100,\"settings\"", "\"settings\""}, {"\"verify\":false", "\"verify\":0"}, {"2026-01-02T03:04:05.000Z", "then"}, {"\"step\":7,", ""}, {"},\"created\"", ",\"created\""}, {"{", "[{"},
 };
 
 START_TEST(bad_runs_are_refused)
