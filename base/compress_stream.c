@@ -6,6 +6,8 @@
 #include "base/memory.h"
 
 enum { SKIPPED_BYTES = 64 << 10, OUT_LEAST_BYTES = 64 << 10 };
+/* RFC 8878: a block holds at most so much, and takes three bytes of header and one of content at least. */
+enum { CONTENT_BYTES_MOST = 128 << 10, BLOCK_BYTES_LEAST = 4 };
 
 struct zstd_writer {
 	ZSTD_CCtx *context;
@@ -133,7 +135,7 @@ int zstd_reader_end(struct zstd_reader *const reader, struct error *const err)
 bool zstd_content_size(const struct span frame, uint64_t *const out_bytes)
 {
 	const unsigned long long size = ZSTD_getFrameContentSize(frame.data, frame.len);
-	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR)
+	if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size / CONTENT_BYTES_MOST > frame.len / BLOCK_BYTES_LEAST)
 		return false;
 	*out_bytes = size;
 	return true;

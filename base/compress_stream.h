@@ -22,7 +22,7 @@ int zstd_reader_take(struct zstd_reader *reader, uint8_t *into, uint64_t len, st
 /* corrupt unless all of the content has been taken. */
 int zstd_reader_end(struct zstd_reader *reader, struct error *err);
 
-/* What the frame says of its content's size; false when it does not, or is no frame. */
+/* What the frame says of its content's size; false when it does not, is no frame, or says more than a frame of its length can hold. */
 bool zstd_content_size(struct span frame, uint64_t *out_bytes);
 
 #endif

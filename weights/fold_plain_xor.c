@@ -9,7 +9,9 @@
 
 static int size_of_entry(const struct delta_entry *const entry, uint64_t *const out_elements, struct error *const err)
 {
-	return zstd_content_size(entry->data, out_elements) ? 0 : error_set(err, ERROR_INVALID, "its zstd frame does not say its content's size");
+	if (zstd_content_size(entry->data, out_elements))
+		return 0;
+	return error_set(err, ERROR_INVALID, "its zstd frame does not say its content's size, or says more than it can hold");
 }
 
 static int take_block(void *const state, const unsigned worker, const struct tensor_block *const block, struct error *const err)

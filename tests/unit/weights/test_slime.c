@@ -10,6 +10,7 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/weights/weights_fixture.h"
 #include "weights/delta_reader.h"
+#include "weights/fold.h"
 #include "weights/shard_index.h"
 #include "weights/tensor_checksum.h"
 
@@ -371,6 +372,25 @@ START_TEST(ours_are_as_theirs)
 }
 END_TEST
 
+/* Without a base nothing but the frame says how large the tensor is. */
+START_TEST(frames_that_promise_too_much_do_not_fold)
+{
+	/* Content size in 8 bytes, 2^60; then one empty last block, or one of 128 KiB of zeros and an empty last one. */
+	static const uint8_t none[] = {0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38, 0, 0, 0, 0, 0, 0, 0, 0x10, 1, 0, 0};
+	static const uint8_t zeros[] = {0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0x38, 0, 0, 0, 0, 0, 0, 0, 0x10, 0x02, 0, 0x10, 0, 1, 0, 0};
+	const struct span frames[] = {span_of(none, sizeof(none)), span_of(zeros, sizeof(zeros))};
+	const struct fold_params params = {.deltas = (const char *const *)&delta_path, .count = 1, .out = back_path};
+	write_index("xor", "xxh3-128", MAP);
+	for (size_t i = 0; i < 2; i++) {
+		struct delta_stats stats;
+		struct error err = {0};
+		write_shard(frames[i], "00000000000000000000000000000000", "U8");
+		ck_assert_int_eq(fold(&params, &stats, &err), -1);
+		ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, "tensor 'w'") != NULL, "%s: %s", error_kind_name(err.kind), err.text);
+	}
+}
+END_TEST
+
 Suite *test_slime_suite(void)
 {
 	Suite *const suite = suite_create("slime");
@@ -383,6 +403,7 @@ Suite *test_slime_suite(void)
 	tcase_add_test(tcase, alder32_is_taken);
 	tcase_add_test(tcase, a_tensor_that_is_not_what_its_checksum_says);
 	tcase_add_test(tcase, frames_are_bounded_by_the_tensor);
+	tcase_add_test(tcase, frames_that_promise_too_much_do_not_fold);
 	tcase_add_loop_test(tcase, malformed_overwrites_are_refused, 0, sizeof(overwrites) / sizeof(overwrites[0]));
 	tcase_add_loop_test(tcase, malformed_indexes_are_refused, 0, sizeof(indexes) / sizeof(indexes[0]));
 	tcase_add_test(tcase, tensors_beside_the_index_are_refused);
