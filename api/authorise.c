@@ -151,6 +151,13 @@ int authorise_key(struct exchange *exchange, struct span name, struct span key, 
 	return judge(exchange, &question, &id, err);
 }
 
+int authorise_owned_key(struct exchange *exchange, struct span name, struct span key, unsigned permission, struct error *err)
+{
+	const struct question question = {.bucket = name, .key = key, .permission = permission};
+	int64_t id;
+	return judge(exchange, &question, &id, err);
+}
+
 static bool may_create(const struct principal *principal, struct span bucket)
 {
 	static const struct span nothing = {NULL, 0};

@@ -12,5 +12,7 @@ int authorise(struct exchange *exchange, struct error *err);
  * grants: one indexed read. 0; no_credentials, denied; no_bucket. A bucket that does not exist is judged as if it were the caller's, so that
  * he learns that it does not exist. */
 int authorise_key(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err);
+/* The same without what the bucket grants: for what is a matter of its owner and of keys that were given for it. */
+int authorise_owned_key(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err);
 
 #endif

@@ -18,7 +18,7 @@ struct hot_load_call *hot_load_call_open(struct exchange *const exchange, const 
 	if (hot_load_find(exchange->context->store, call->deployment, exchange->arena, &call->bucket, &call->run, err) != 0)
 		return NULL;
 	const char *const key = arena_format(exchange->arena, "%.*s/", (int)call->run.len, (const char *)call->run.data);
-	if (key == NULL || authorise_key(exchange, call->bucket, span_text(key), permission, err) != 0)
+	if (key == NULL || authorise_owned_key(exchange, call->bucket, span_text(key), permission, err) != 0)
 		return NULL;
 	return call;
 }

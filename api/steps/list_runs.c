@@ -39,6 +39,8 @@ enum next list_runs_begin(struct exchange *const exchange)
 		return next;
 	if (run_list(exchange->context->store, steps_request_bucket(exchange), after, limit + 1, exchange->arena, &runs, &count, &err) != 0)
 		return exchange_fail(exchange, &err);
+	for (size_t i = 0; i < count; i++)
+		steps_request_hide_webhook(exchange, &runs[i]);
 	struct buffer body;
 	buffer_init(&body, BODY_MAX_BYTES);
 	print_runs(runs, count, count > limit ? limit : count, &body);

@@ -1,7 +1,33 @@
 #include "api/steps/run_settings.h"
 
+#include "api/keyring.h"
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
+
+/* What lies below such a prefix becomes the run's, and is then read by whoever may read the run: so it must be the run's already, or the
+ * caller's to read. */
+static int check_prefix(const struct exchange *const exchange, const char *const name, const char *const setting, struct error *const err)
+{
+	static const struct span owner = {NULL, 0}; /* a key without grants was let in as the owner's */
+	char text[2 * RUN_PREFIX_MAX_BYTES];
+	const struct span run = steps_request_run(exchange);
+	const struct span prefix = span_of(text, run_settings_prefix(setting, run, text));
+	if (span_starts(prefix, run) && span_starts(span_slice(prefix, run.len, prefix.len), span_text("/")))
+		return 0;
+	if (principal_allows(exchange->principal, steps_request_bucket(exchange), owner, prefix, PERMISSION_READ))
+		return 0;
+	return error_set(err, ERROR_DENIED, "The setting \"%s\" names keys that are not the run's and that you may not all read.", name);
+}
+
+static int check_prefixes(struct exchange *const exchange, struct error *const err)
+{
+	struct run_settings settings = run_settings_default();
+	if (run_settings_parse(&settings, exchange_body(exchange), true, err) != 0)
+		return -1;
+	if (check_prefix(exchange, "adopt_prefix", settings.adopt_prefix, err) != 0)
+		return -1;
+	return check_prefix(exchange, "hot_load_prefix", settings.hot_load_prefix, err);
+}
 
 enum next run_settings_begin(struct exchange *const exchange)
 {
@@ -10,6 +36,9 @@ enum next run_settings_begin(struct exchange *const exchange)
 
 enum next run_settings_finish(struct exchange *const exchange)
 {
+	struct error err = {0};
+	if (check_prefixes(exchange, &err) != 0)
+		return exchange_fail(exchange, &err);
 	return run_wait_for(exchange, run_settings_start(exchange->context->store, steps_request_bucket(exchange), steps_request_run(exchange),
 		exchange_body(exchange), exchange_wake_owner, exchange));
 }

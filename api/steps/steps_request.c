@@ -1,9 +1,13 @@
 #include "api/steps/steps_request.h"
 
+#include <string.h>
+
+#include "api/authorise.h"
 #include "api/conditional.h"
 #include "api/steps/steps_error.h"
 #include "base/encode.h"
 #include "base/xxh3.h"
+#include "storage/account.h"
 
 enum { RUN_BODY_MAX_BYTES = 64 * 1024, STEP_BODY_MAX_BYTES = 2 * STEP_MESSAGE_MAX_BYTES }; /* answers add URLs */
 
@@ -86,6 +90,16 @@ enum next steps_request_reply_step(struct exchange *const exchange, const int st
 		return exchange_reply_empty(exchange, 304);
 	}
 	return steps_request_reply_json(exchange, status, &body);
+}
+
+void steps_request_hide_webhook(struct exchange *const exchange, struct run_message *const run)
+{
+	struct error ignored = {0};
+	const char *const key = arena_format(exchange->arena, "%.*s/", (int)run->run.len, (const char *)run->run.data);
+	if (run->settings.webhook[0] == '\0')
+		return;
+	if (key == NULL || authorise_owned_key(exchange, steps_request_bucket(exchange), span_text(key), PERMISSION_WRITE, &ignored) != 0)
+		memset(run->settings.webhook, 0, sizeof(run->settings.webhook));
 }
 
 enum next steps_request_reply_run(struct exchange *const exchange, const struct run_message *const run)

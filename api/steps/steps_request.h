@@ -19,6 +19,8 @@ bool steps_request_limit(struct exchange *exchange, uint64_t fallback, uint64_t 
 
 /* A manifest, with an ETag of the very bytes sent; 304 when If-None-Match names it (status 200 only). */
 enum next steps_request_reply_step(struct exchange *exchange, int status, const struct step_message *step, bool with_tensors);
+/* For answers to readers: a webhook's URL often is a secret of its own, so who may not write to the run does not see it. */
+void steps_request_hide_webhook(struct exchange *exchange, struct run_message *run);
 enum next steps_request_reply_run(struct exchange *exchange, const struct run_message *run);
 /* A JSON body that was built in `body`, which is released. */
 enum next steps_request_reply_json(struct exchange *exchange, int status, struct buffer *body);

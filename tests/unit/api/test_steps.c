@@ -7,7 +7,9 @@
 
 #include "api/keyring.h"
 #include "base/xxh3.h"
+#include "storage/committer.h"
 #include "storage/step_watch.h"
+#include "storage/store_internal.h"
 #include "wire/step_message.h"
 
 #define HEADERS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -649,6 +651,79 @@ START_TEST(test_an_account_publishes_from_anywhere_in_its_bucket)
 }
 END_TEST
 
+static const struct { const char *settings; const char *also_reads; int status; } foreign_prefixes[] = {
+	{"{\"adopt_prefix\":\"{run}/up/\",\"hot_load_prefix\":\"r/\"}", NULL, 200}, {"{\"adopt_prefix\":\"other/\"}", NULL, 403},
+	{"{\"adopt_prefix\":\"\"}", NULL, 403}, {"{\"adopt_prefix\":\"{run}\"}", NULL, 403}, {"{\"hot_load_prefix\":\"{run}2/\"}", NULL, 403},
+	{"{\"hot_load_prefix\":\"other/\"}", NULL, 403}, {"{\"hot_load_prefix\":\"other/{run}/\"}", "other/", 200},
+	{"{\"adopt_prefix\":\"other\"}", "other/", 403}};
+
+/* What a trainer puts below these prefixes is read with the run's grant. */
+START_TEST(test_settings_name_what_one_may_read)
+{
+	const struct grant grants[] = {{span_text("bkt"), span_text("r/"), PERMISSION_READ | PERMISSION_WRITE},
+		{span_text("bkt"), span_text(foreign_prefixes[_i].also_reads), PERMISSION_READ}};
+	const struct keyring_new_key key = {.namespace = "trainers", .grants = grants,
+		.grant_count = foreign_prefixes[_i].also_reads != NULL ? 2 : 1};
+	struct keyring_made_key made;
+	struct error err = {0};
+	ck_assert_int_eq(keyring_add(fixture.keyring, &key, fixture.arena, &made, &err), 0);
+	fixture.token = made.token;
+	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
+	face_fixture_expect_text(&fixture, foreign_prefixes[_i].status, METHOD_PUT, RUN "/settings", NULL, foreign_prefixes[_i].settings,
+		foreign_prefixes[_i].status == 403 ? "\"code\":\"denied\"" : "_prefix\":");
+}
+END_TEST
+
+/* As if the operator allowed that host. */
+static int set_webhook(struct change *const change, struct db *const db, struct error *const err)
+{
+	static const char SQL[] = "UPDATE runs SET settings = CAST('{\"webhook\":\"https://hooks.example/secret\"}' AS BLOB)";
+	struct db_statement *const statement = db_prepare(db, SQL, err);
+	(void)change;
+	return statement == NULL ? -1 : db_execute(statement, err);
+}
+
+/* The URL of a webhook often is a secret. */
+START_TEST(test_webhooks_are_shown_to_writers)
+{
+	const struct grant reads = {span_text("bkt"), span_text("r/"), PERMISSION_READ};
+	const struct grant lists = {span_text("bkt"), span_text(""), PERMISSION_LIST};
+	static const char url[] = "https://hooks.example/secret";
+	const char *const tokens[] = {face_fixture_key(&fixture, "fleet", &reads), face_fixture_key(&fixture, "fleet", &lists)};
+	static const char *const paths[] = {RUN, "/v1/runs/bkt"};
+	struct change change = {.apply = set_webhook};
+	struct error err = {0};
+	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+	for (size_t i = 0; i < 2; i++) {
+		face_fixture_expect_text(&fixture, 200, METHOD_GET, paths[i], NULL, NULL, url);
+		fixture.token = tokens[i];
+		struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_GET, paths[i], NULL, NULL);
+		face_fixture_assert_holds(fake, "\"webhook\":\"\"");
+		face_fixture_assert_lacks(fake, "hooks.example");
+		fake_exchange_free(fake);
+		fixture.token = face_fixture_root_token;
+	}
+}
+END_TEST
+
+/* A bucket that everybody may read shares its objects, not its runs' fleets. */
+START_TEST(test_hot_loads_are_not_shared)
+{
+	static const char *const deployment[] = {"fireworks-deployment", "d", NULL};
+	static const char *const shared[] = {"x-amz-acl", "public-read", NULL};
+	const char *const stranger = face_fixture_key(&fixture, "strangers", NULL);
+	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	face_fixture_expect(&fixture, 200, METHOD_GET, "/hot_load/v1/models/hot_load", deployment, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt?acl", shared, NULL);
+	fixture.token = stranger;
+	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt?list-type=2", NULL, NULL);
+	face_fixture_expect(&fixture, 403, METHOD_GET, "/hot_load/v1/models/hot_load", deployment, NULL);
+	face_fixture_expect(&fixture, 403, METHOD_POST, "/hot_load/v1/models/hot_load", deployment, "{\"identity\":\"a\"}");
+}
+END_TEST
+
 Suite *test_steps_suite(void);
 Suite *test_steps_suite(void)
 {
@@ -683,6 +758,9 @@ Suite *test_steps_suite(void)
 	tcase_add_test(steps, test_who_may);
 	tcase_add_loop_test(steps, test_publish_names_what_one_may_read, 0, sizeof(foreign_keys) / sizeof(foreign_keys[0]));
 	tcase_add_test(steps, test_an_account_publishes_from_anywhere_in_its_bucket);
+	tcase_add_loop_test(steps, test_settings_name_what_one_may_read, 0, sizeof(foreign_prefixes) / sizeof(foreign_prefixes[0]));
+	tcase_add_test(steps, test_hot_loads_are_not_shared);
+	tcase_add_test(steps, test_webhooks_are_shown_to_writers);
 	suite_add_tcase(suite, steps);
 	return suite;
 }
