@@ -1,26 +1,30 @@
 #include "api/steps/get_hot_load.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "api/steps/hot_load_call.h"
 #include "api/steps/steps_request.h"
 #include "base/json_node.h"
 #include "storage/account.h"
+#include "storage/helpers.h"
 #include "storage/hot_load.h"
 #include "storage/replica.h"
 
-enum { REPLICAS_MOST = 10000, BODY_MAX_BYTES = 8 * 1024 * 1024 };
+enum { REPLICAS_MOST = 10000, BODY_MAX_BYTES = 8 * 1024 * 1024, PAGE_ARENA_BYTES = 64 * 1024 * 1024, ERROR_SHOWN_BYTES = 512 };
 
-struct status {
+/* Thousands of replicas would hold up a reactor: a helper collects them. */
+struct status { /* the exchange's state */
+	struct helper_job job;
+	struct helper_lane lane;
 	struct exchange *exchange;
 	const struct hot_load_call *call;
 	struct replica_message *replicas;
+	struct span *identities; /* of the step that each holds */
 	size_t count;
 	struct hot_load_newest newest;
-	/* The identity of the step that was asked for last: replicas come sorted by step. */
-	bool has_named;
-	uint64_t named_step;
-	struct span named;
+	int result;
+	struct error err;
 };
 
 static int by_step(const void *const a, const void *const b)
@@ -32,38 +36,67 @@ static int by_step(const void *const a, const void *const b)
 	return one->step < two->step ? -1 : one->step > two->step;
 }
 
-static int take_page(struct status *const status, const struct replica_list_message *const page)
+/* What is shown of each; pages are large, what they say may be long. True when there are more. */
+static bool take_page(struct status *const status, const struct replica_list_message *const page, struct span *const out_next)
 {
-	for (size_t i = 0; i < page->count && status->count < REPLICAS_MOST; i++)
-		if (!page->replicas[i].expired)
-			status->replicas[status->count++] = page->replicas[i];
+	struct arena *const arena = status->exchange->arena;
+	for (size_t i = 0; i < page->count && status->count < REPLICAS_MOST; i++) {
+		const struct replica_message *const from = &page->replicas[i];
+		if (from->expired)
+			continue;
+		status->replicas[status->count++] = (struct replica_message){.id = arena_copy(arena, from->id), .state = from->state,
+			.has_step = from->has_step, .step = from->step, .error = arena_copy(arena, span_slice(from->error, 0, ERROR_SHOWN_BYTES))};
+	}
+	*out_next = arena_copy(arena, page->next);
 	return page->next.len > 0 && status->count < REPLICAS_MOST;
 }
 
 static int collect(struct status *const status, struct error *const err)
 {
-	struct exchange *const exchange = status->exchange;
 	const struct hot_load_call *const call = status->call;
-	struct replica_list_message page = {0};
-	status->replicas = arena_take_array(exchange->arena, REPLICAS_MOST, sizeof(status->replicas[0]));
-	if (status->replicas == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
-	do {
-		if (replica_list(exchange->context->store, call->bucket, call->run, page.next, REPLICA_LIST_MAX, exchange->arena, &page, err) != 0)
-			return -1;
-	} while (take_page(status, &page));
+	struct store *const store = status->exchange->context->store;
+	struct span next = {0};
+	int result = 0;
+	bool more = true;
+	while (result == 0 && more) {
+		struct arena *const arena = arena_new(PAGE_ARENA_BYTES);
+		struct replica_list_message page = {0};
+		result = replica_list(store, call->bucket, call->run, next, REPLICA_LIST_MAX, arena, &page, err);
+		more = result == 0 && take_page(status, &page, &next);
+		arena_free(arena);
+	}
 	qsort(status->replicas, status->count, sizeof(status->replicas[0]), by_step);
-	return hot_load_find_newest(exchange->context->store, call->bucket, call->run, exchange->arena, &status->newest, err);
+	return result != 0 ? -1 : hot_load_find_newest(store, call->bucket, call->run, status->exchange->arena, &status->newest, err);
 }
 
-static int name_step(struct status *const status, const uint64_t step, struct error *const err)
+/* Sorted by step, so each is asked for once. */
+static int name_steps(struct status *const status, struct error *const err)
 {
-	if (status->has_named && status->named_step == step)
-		return 0;
-	status->has_named = true;
-	status->named_step = step;
-	return hot_load_identity(status->exchange->context->store, status->call->bucket, status->call->run, step, status->exchange->arena,
-		&status->named, err);
+	const struct hot_load_call *const call = status->call;
+	for (size_t i = 0; i < status->count; i++) {
+		const struct replica_message *const replica = &status->replicas[i];
+		const bool is_same = i > 0 && status->replicas[i - 1].has_step && status->replicas[i - 1].step == replica->step;
+		status->identities[i] = is_same ? status->identities[i - 1] : (struct span){0};
+		if (replica->has_step && !is_same && hot_load_identity(status->exchange->context->store, call->bucket, call->run, replica->step,
+			    status->exchange->arena, &status->identities[i], err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void find_status(struct helper_job *const job)
+{
+	struct status *const status = (struct status *)((char *)job - offsetof(struct status, job));
+	struct exchange *const exchange = status->exchange;
+	status->replicas = arena_take_array(exchange->arena, REPLICAS_MOST, sizeof(status->replicas[0]));
+	status->identities = arena_take_array(exchange->arena, REPLICAS_MOST, sizeof(status->identities[0]));
+	if (status->replicas == NULL || status->identities == NULL)
+		status->result = error_set(&status->err, ERROR_NO_MEMORY, "The request's memory ran out.");
+	else if (collect(status, &status->err) != 0 || name_steps(status, &status->err) != 0)
+		status->result = -1;
+	else if (arena_overflowed(exchange->arena))
+		status->result = error_set(&status->err, ERROR_NO_MEMORY, "The request's memory ran out while listing replicas.");
+	exchange_wake(exchange); /* nothing of it may be touched from here on */
 }
 
 static const char *stage_of(const struct status *const status, const struct replica_message *const replica)
@@ -71,12 +104,10 @@ static const char *stage_of(const struct status *const status, const struct repl
 	return status->newest.failed ? replica_state_name(REPLICA_ERROR) : replica_state_name(replica->state);
 }
 
-static int print_replica(struct status *const status, const struct replica_message *const replica, struct json_writer *const writer,
-	struct error *const err)
+static void print_replica(const struct status *const status, const size_t at, struct json_writer *const writer)
 {
-	if (replica->has_step && name_step(status, replica->step, err) != 0)
-		return -1;
-	const struct span current = replica->has_step ? status->named : (struct span){0};
+	const struct replica_message *const replica = &status->replicas[at];
+	const struct span current = status->identities[at];
 	json_writer_object(writer, NULL);
 	json_writer_text(writer, "replica", replica->id);
 	json_writer_text(writer, "current_snapshot_identity", current);
@@ -88,7 +119,6 @@ static int print_replica(struct status *const status, const struct replica_messa
 		json_writer_text(writer, "error", status->newest.failed ? status->newest.error : replica->error);
 	json_writer_end(writer, '}');
 	json_writer_end(writer, '}');
-	return 0;
 }
 
 /* The snapshot itself, so that a failure shows where no replica has come yet. */
@@ -104,33 +134,44 @@ static void print_snapshot(const struct hot_load_newest *const newest, struct js
 	json_writer_end(writer, '}');
 }
 
-static int print(struct status *const status, struct buffer *const body, struct error *const err)
+static int print(const struct status *const status, struct buffer *const body, struct error *const err)
 {
 	struct json_writer writer;
-	int result = 0;
 	json_writer_init(&writer, body);
 	json_writer_object(&writer, NULL);
 	json_writer_array(&writer, "replicas");
-	for (size_t i = 0; i < status->count && result == 0; i++)
-		result = print_replica(status, &status->replicas[i], &writer, err);
+	for (size_t i = 0; i < status->count; i++)
+		print_replica(status, i, &writer);
 	json_writer_end(&writer, ']');
 	print_snapshot(&status->newest, &writer);
 	json_writer_end(&writer, '}');
-	return result == 0 ? buffer_check(body, "the list of replicas", err) : -1;
+	return buffer_check(body, "the list of replicas", err);
 }
 
 enum next get_hot_load_begin(struct exchange *const exchange)
 {
-	struct status status = {.exchange = exchange};
-	struct buffer body;
+	struct status *const status = arena_take(exchange->arena, sizeof(*status));
 	struct error err = {0};
-	status.call = hot_load_call_open(exchange, PERMISSION_READ, &err);
-	if (status.call == NULL || collect(&status, &err) != 0)
+	ASSERT(status != NULL);
+	*status = (struct status){.job = {.run = find_status}, .exchange = exchange};
+	status->call = hot_load_call_open(exchange, PERMISSION_READ, &err);
+	if (status->call == NULL)
 		return exchange_fail(exchange, &err);
+	exchange->state = status;
+	helpers_submit(store_helpers(exchange->context->store), &status->lane, &status->job);
+	return NEXT_WAIT;
+}
+
+enum next get_hot_load_resume(struct exchange *const exchange)
+{
+	struct status *const status = exchange->state;
+	struct buffer body;
+	if (status->result != 0)
+		return exchange_fail(exchange, &status->err);
 	buffer_init(&body, BODY_MAX_BYTES);
-	if (print(&status, &body, &err) != 0) {
+	if (print(status, &body, &status->err) != 0) {
 		buffer_release(&body);
-		return exchange_fail(exchange, &err);
+		return exchange_fail(exchange, &status->err);
 	}
 	exchange_add_header(exchange, "Cache-Control", "no-store");
 	return steps_request_reply_json(exchange, 200, &body);

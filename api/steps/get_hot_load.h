@@ -5,5 +5,6 @@
 #include "api/exchange.h"
 
 enum next get_hot_load_begin(struct exchange *exchange);
+enum next get_hot_load_resume(struct exchange *exchange);
 
 #endif

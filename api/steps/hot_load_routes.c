@@ -10,7 +10,8 @@
 const struct route hot_load_routes[] = {
 	{METHOD_POST, HOT_LOAD, NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_steps, "HotLoad", post_hot_load_begin, post_hot_load_finish,
 		post_hot_load_resume},
-	{METHOD_GET | METHOD_HEAD, HOT_LOAD, NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "HotLoadStatus", get_hot_load_begin, NULL, NULL},
+	{METHOD_GET | METHOD_HEAD, HOT_LOAD, NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "HotLoadStatus", get_hot_load_begin, NULL,
+		get_hot_load_resume},
 	{METHOD_POST | METHOD_GET | METHOD_HEAD, HOT_LOAD "/hint", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "HotLoadHint",
 		hot_load_hint_begin, NULL, NULL},
 	{METHOD_POST | METHOD_GET | METHOD_HEAD, "/hot_load/v1/models/hint", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_steps, "HotLoadHint",
