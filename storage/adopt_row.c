@@ -10,7 +10,7 @@ static const char SQL_ADOPT_IDENTITY[] = "SELECT " COLUMNS " FROM adoptions WHER
 static const char SQL_ADOPT_STEP[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND step = ?2";
 static const char SQL_ADOPT_NEWEST[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND state <> 2 ORDER BY id DESC LIMIT 1";
 static const char SQL_ADOPT_LAST[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 ORDER BY id DESC LIMIT 1";
-static const char SQL_ADOPT_WAITING[] = "SELECT id, run FROM adoptions WHERE state = 0 AND id > ?1 ORDER BY id LIMIT 1";
+static const char SQL_ADOPT_WAITING[] = "SELECT MIN(id), run FROM adoptions WHERE state = 0 GROUP BY run HAVING MIN(id) > ?1 ORDER BY 1 LIMIT 1";
 static const char SQL_ADOPT_PUBLISHED[] = "UPDATE adoptions SET state = 1, step = ?2 WHERE id = ?1";
 static const char SQL_ADOPT_FAILED[] = "UPDATE adoptions SET state = 2, error = ?2 WHERE id = ?1";
 static const char SQL_ADOPT_ORPHANS[] =

@@ -32,7 +32,7 @@ int adopt_row_find_step(struct db *db, int64_t run, uint64_t step, struct arena 
 int adopt_row_find_newest(struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err);
 /* The newest of all. */
 int adopt_row_find_last(struct db *db, int64_t run, struct arena *arena, struct adoption *out, struct error *err);
-/* The first that waits, above `after`. */
+/* The first above `after` that is next of its run: those of a run wait for the ones that were noted before them. */
 int adopt_row_find_waiting(struct db *db, int64_t after, int64_t *out_id, int64_t *out_run, struct error *err);
 
 /* Where the run is: no_run when it has ended. */

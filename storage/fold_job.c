@@ -12,6 +12,7 @@
 #include "storage/run_internal.h"
 #include "storage/scratch.h"
 #include "storage/step_delta.h"
+#include "storage/step_proof.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
 
@@ -130,12 +131,7 @@ static void tell_waiters(struct store *const store, const int64_t run)
 /* What would fail again the next time; the rest may pass: a disk that is full, a server that stops. */
 static bool is_final(const struct error *const err)
 {
-	static const enum error_kind kinds[] = {ERROR_CORRUPT, ERROR_INVALID, ERROR_UNSUPPORTED, ERROR_WRONG_BASE, ERROR_DIGEST_MISMATCH,
-		ERROR_SCHEMA_MISMATCH, ERROR_STEP_FAILED, ERROR_NOT_READY, ERROR_TOO_LARGE, ERROR_NO_KEY, ERROR_COLLECTED};
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (err->kind == kinds[i])
-			return true;
-	return false;
+	return err->kind == ERROR_NO_KEY || err->kind == ERROR_COLLECTED || step_proof_is_verdict(err->kind);
 }
 
 static int find_fold(struct store *const store, const struct step_job *const job, struct fold_row *const out, struct error *const err)

@@ -111,6 +111,15 @@ static int fetch(struct store *const store, const struct object *const object, c
 		(const char *)object->key.data);
 }
 
+/* Names that no folder can hold together say something about the objects, not about the disk. */
+static void judge_name(struct error *const err)
+{
+	static const int names[] = {ENAMETOOLONG, ENOTDIR, EISDIR, EEXIST};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (err->os_errno == names[i])
+			err->kind = ERROR_INVALID;
+}
+
 int scratch_fetch(struct store *const store, const int64_t version, const char *const path, struct error *const err)
 {
 	const struct file_ops *const files = store_files(store);
@@ -125,6 +134,8 @@ int scratch_fetch(struct store *const store, const int64_t version, const char *
 		if (fd >= 0 && result != 0)
 			(void)files->unlink(files, path);
 	}
+	if (result != 0)
+		judge_name(err);
 	arena_free(arena);
 	return result;
 }

@@ -130,6 +130,22 @@ static int look(struct step_work *const work, const struct step_job *const job, 
 	return found;
 }
 
+static int apply_give_up(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct naming *const naming = (const struct naming *)base;
+	struct step_row row;
+	const int found = find_lacking(db, naming->job, &row, err);
+	return found == 1 ? step_anchor_row_want(db, row.id, STEP_WANTS_NONE, err) : found;
+}
+
+/* Of a step that nobody proves, no anchor may ever be made: that is tried once, not for good. */
+static void give_up(struct step_work *const work, const struct step_job *const job)
+{
+	struct naming naming = {.change = {.apply = apply_give_up}, .job = job};
+	struct error ignored = {0};
+	(void)committer_run(store_committer(work->store), &naming.change, &ignored);
+}
+
 /* A step that is asked for before its turn is proven first. */
 static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
 {
@@ -142,7 +158,11 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 			return -1;
 		found = look(work, job, &row, &has_base, &base, err);
 	}
-	return found != 1 ? found : make(work, job, &row, has_base, &base, err);
+	if (found != 1 || make(work, job, &row, has_base, &base, err) == 0)
+		return found < 0 ? -1 : 0;
+	if (row.verified == STEP_UNCHECKED && step_proof_is_verdict(err->kind))
+		give_up(work, job);
+	return -1;
 }
 
 static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)

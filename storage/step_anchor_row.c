@@ -3,7 +3,7 @@
 #include "base/clock.h"
 
 static const char SQL_WANTED[] = "SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND wants_made IS NOT NULL"
-	" AND (made IS NULL OR (wants_made = 2 AND made > 0)) AND id > ?1 ORDER BY id LIMIT 1";
+	" AND verified <> 2 AND (made IS NULL OR (wants_made = 2 AND made > 0)) AND id > ?1 ORDER BY id LIMIT 1";
 static const char SQL_MADE[] = "SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND made IS NOT NULL AND id > ?1 ORDER BY id LIMIT 1";
 static const char SQL_WHOLE[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step < ?2 AND state = 0"
 	" AND (has_anchor = 1 OR made IS NOT NULL) AND verified IN (1, 3) ORDER BY step DESC";

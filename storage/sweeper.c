@@ -16,6 +16,7 @@
 #include "storage/step_row.h"
 #include "storage/store_internal.h"
 #include "storage/upload_sweep.h"
+#include "storage/view_row.h"
 
 enum { INTERVAL_MS = 1000, VACUUM_PAGES = 256 };
 
@@ -61,7 +62,9 @@ static int sweep_ended_run(struct db *const db, bool *const out_more, struct err
 		return remove_rest(db, run, err);
 	if (found < 0 || step_pin_release(db, step, &more, err) != 0)
 		return -1;
-	return more ? 0 : step_row_remove(db, step, err);
+	if (more)
+		return 0;
+	return view_row_remove(db, step, err) != 0 ? -1 : step_row_remove(db, step, err);
 }
 
 static int sweep_removed_step(struct db *const db, bool *const out_more, struct error *const err)

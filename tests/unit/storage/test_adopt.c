@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "storage/adopt_row.h"
+#include "storage/committer.h"
 #include "storage/hot_load.h"
 #include "storage/run_row.h"
 #include "storage/store_internal.h"
@@ -62,7 +63,18 @@ static struct adoption find(const char *const identity)
 	return adoption;
 }
 
-static size_t count_waiting(void)
+static int settle_first(struct change *const change, struct db *const db, struct error *const error)
+{
+	int64_t id;
+	int64_t run;
+	(void)change;
+	if (adopt_row_find_waiting(db, 0, &id, &run, error) != 1)
+		return -1;
+	return adopt_row_set_published(db, id, (uint64_t)id, error);
+}
+
+/* How many runs have one that is next. */
+static size_t count_next(void)
 {
 	struct db *const db = store_reader_take(fixture.store, &err);
 	size_t count = 0;
@@ -72,6 +84,19 @@ static size_t count_waiting(void)
 	while (adopt_row_find_waiting(db, id, &id, &run, &err) == 1)
 		count++;
 	store_reader_give(fixture.store, db);
+	return count;
+}
+
+/* How many wait, all of one run; they become steps one after the other. */
+static size_t count_waiting(void)
+{
+	size_t count = 0;
+	while (count_next() > 0) {
+		struct change change = {.apply = settle_first};
+		ck_assert_uint_eq(count_next(), 1); /* one behind it waits for it, whatever becomes of it */
+		ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+		count++;
+	}
 	return count;
 }
 

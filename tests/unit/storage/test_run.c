@@ -697,6 +697,7 @@ START_TEST(ending_a_run_frees_its_name_and_then_its_objects)
 	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "run/steps/000001/delta.safetensors", NULL, &err), 0);
 	ck_assert_int_eq(fixture_delete_bucket(fixture.store, "bucket", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUCKET_HAS_RUNS);
+	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO step_views (step, kind, state) SELECT id, 0, 1 FROM steps", &err), 0);
 	struct settled *const settled = settled_new();
 	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
 		settled, NULL, &err), 0);
@@ -709,6 +710,7 @@ START_TEST(ending_a_run_frees_its_name_and_then_its_objects)
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_objects"), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_views"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM run_schemas"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM runs"), 1);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 2); /* the current ones stay */

@@ -77,6 +77,21 @@ START_TEST(test_files_go_into_hidden_versions_and_back)
 }
 END_TEST
 
+START_TEST(test_names_that_fit_into_no_folder_are_bad_input)
+{
+	struct error err = {0};
+	int64_t version = 0;
+	write_file(path_of("from"), 10);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("from"), span_text("b"), span_text("k"), true, &version, &err), 0);
+	ck_assert_int_eq(scratch_fetch(fixture.store, version, path_of("from/below"), &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_int_eq(scratch_fetch(fixture.store, version, path_of("from"), &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert(file_holds(path_of("from"), 10));
+	ck_assert_int_eq(scratch_release(fixture.store, version, &err), 0);
+}
+END_TEST
+
 START_TEST(test_a_hidden_version_is_no_object)
 {
 	struct error err = {0};
@@ -174,6 +189,7 @@ Suite *test_scratch_suite(void)
 	TCase *const tests = tcase_create("scratch");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, test_files_go_into_hidden_versions_and_back);
+	tcase_add_test(tests, test_names_that_fit_into_no_folder_are_bad_input);
 	tcase_add_test(tests, test_a_hidden_version_is_no_object);
 	tcase_add_test(tests, test_a_visible_one_is);
 	tcase_add_test(tests, test_what_nobody_named_goes_at_the_next_start);

@@ -69,6 +69,7 @@ END_TEST
 
 START_TEST(a_wrong_delta_fails_with_all_that_is_built_on_it)
 {
+	struct error err = {0};
 	publish_to(0, 1);
 	step_fixture_publish(&fixture, 2, STEP_WRONG_DELTA);
 	step_fixture_publish(&fixture, 3, STEP_WITH_DELTA);
@@ -81,6 +82,21 @@ START_TEST(a_wrong_delta_fails_with_all_that_is_built_on_it)
 		ck_assert_int_eq(step_fixture_verified(&fixture, step), want[step]);
 		ck_assert_int_eq(step_fixture_is_whole(&fixture, step), want[step] == STEP_PROOF_OK);
 	}
+	store_fixture_reopen(&fixture.store); /* what was asked for and failed is forgotten */
+	/* as if one were pinned: nothing is tried for it again and again */
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET wants_made = 1 WHERE step = 3", &err), 0);
+	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
+}
+END_TEST
+
+START_TEST(what_nobody_proves_is_tried_once)
+{
+	struct error err = {0};
+	publish_to(0, 1);
+	step_fixture_publish(&fixture, 2, STEP_WRONG_DELTA);
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET verified = 3, wants_made = CASE step WHEN 2 THEN 1 END", &err), 0);
+	ck_assert_uint_eq(step_fixture_settle(&fixture), 1);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE wants_made IS NOT NULL"), 0);
 }
 END_TEST
 
@@ -208,6 +224,7 @@ Suite *test_step_anchor_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_loop_test(tests, keys_are_read_and_written, 0, sizeof(keys) / sizeof(keys[0]));
 	tcase_add_test(tests, a_wrong_delta_fails_with_all_that_is_built_on_it);
+	tcase_add_test(tests, what_nobody_proves_is_tried_once);
 	tcase_add_test(tests, no_anchor_is_more_than_two_derivations_deep);
 	tcase_add_test(tests, what_nothing_wants_is_dropped_and_what_alone_leads_to_a_step_stays);
 	tcase_add_test(tests, without_a_base_an_anchor_is_stored);
