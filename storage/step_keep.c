@@ -49,9 +49,9 @@ static void add_replicas(struct store *const store, const struct run_row *const 
 	if (replica_table_lowest(store_replicas(store), run->id, &lowest, NULL) && lowest < run->head)
 		add(keep, lowest, run->head);
 	const size_t count = replica_table_wanted(store_replicas(store), run->id, wanted, WANTED_MAX);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && wanted[i] <= run->head; i++) /* what is still to be published needs no keeping */
 		add(keep, wanted[i], wanted[i]);
-	if (count == WANTED_MAX) /* there may be more */
+	if (count == WANTED_MAX && wanted[count - 1] <= run->head) /* there may be more */
 		add(keep, wanted[count - 1], run->head);
 }
 

@@ -7,7 +7,10 @@
 #include "storage/path_hold.h"
 #include "storage/pin.h"
 #include "storage/replica.h"
+#include "storage/run_row.h"
+#include "storage/step_keep.h"
 #include "storage/step_range.h"
+#include "storage/store_internal.h"
 #include "tests/unit/storage/run_fixture.h"
 
 enum { MINUTE_MS = 60 * 1000 };
@@ -339,6 +342,26 @@ START_TEST(who_fetches_keeps_the_way_to_what_it_wants)
 }
 END_TEST
 
+/* A reader's word makes the server store no anchor. */
+START_TEST(who_waits_for_what_is_not_published_keeps_nothing)
+{
+	struct error err = {0};
+	struct run_row row;
+	struct step_keep keep;
+	struct replica_message answer;
+	const struct replica_message said = {.state = REPLICA_FETCHING, .has_wanted = true, .wanted = 1000000};
+	set("{\"keep_steps\":4}");
+	publish(0, 8, 4);
+	ck_assert_int_eq(put_replica("w", &said, &answer, &err), 0);
+	struct db *const db = store_reader_take(fixture.store, &err);
+	ck_assert_int_eq(run_row_need(db, bucket, run, &row, &err), 0);
+	ck_assert_int_eq(step_keep_find(fixture.store, db, &row, &keep, &err), 0);
+	ck_assert(!keep.wants_anchor || keep.anchor_at <= row.head);
+	step_keep_release(&keep);
+	store_reader_give(fixture.store, db);
+}
+END_TEST
+
 START_TEST(a_pin_keeps_its_step_and_the_way_to_it)
 {
 	struct error err = {0};
@@ -482,6 +505,7 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, a_lease_keeps_the_way_from_its_step);
 	tcase_add_test(tc, retention_goes_on_when_a_lease_ends_without_a_publish);
 	tcase_add_test(tc, who_fetches_keeps_the_way_to_what_it_wants);
+	tcase_add_test(tc, who_waits_for_what_is_not_published_keeps_nothing);
 	tcase_add_test(tc, a_pin_keeps_its_step_and_the_way_to_it);
 	tcase_add_test(tc, pins_are_set_moved_and_listed);
 	tcase_add_test(tc, a_step_that_is_gone_cannot_be_pinned);
