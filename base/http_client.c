@@ -24,6 +24,7 @@ struct http_client {
 	char *unix_socket;
 	char *authorization; /* the whole header; NULL: none */
 	int connect_timeout_ms;
+	int total_timeout_ms;
 	int stall_timeout_ms;
 	_Atomic bool cancelled;
 };
@@ -100,6 +101,7 @@ struct http_client *http_client_new(const struct http_client_options *const opti
 	client->unix_socket = memory_copy_text(options->unix_socket);
 	client->authorization = make_authorization(options->token);
 	client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
+	client->total_timeout_ms = options->total_timeout_ms;
 	client->stall_timeout_ms = options->stall_timeout_ms > 0 ? options->stall_timeout_ms : STALL_TIMEOUT_MS;
 	atomic_init(&client->cancelled, false);
 	return client;
@@ -205,6 +207,7 @@ static void set_connection(struct http_client *const client, const int64_t wait_
 	curl_easy_setopt(client->easy, CURLOPT_TCP_NODELAY, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
+	curl_easy_setopt(client->easy, CURLOPT_TIMEOUT_MS, (long)client->total_timeout_ms);
 	curl_easy_setopt(client->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_LOW_SPEED_TIME, (long)stall_s);
 	curl_easy_setopt(client->easy, CURLOPT_BUFFERSIZE, (long)TRANSFER_BUFFER_BYTES);

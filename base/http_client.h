@@ -14,6 +14,7 @@ struct http_client_options {
 	const char *unix_socket; /* path of the unix socket to speak through instead of TCP; NULL: none. The endpoint then only names the host */
 	const char *token;      /* bearer; NULL: none */
 	int connect_timeout_ms; /* 0: 10 s */
+	int total_timeout_ms;   /* a whole request takes no longer; 0: no bound */
 	int stall_timeout_ms;   /* no byte either way for so long fails; 0: 60 s */
 };
 

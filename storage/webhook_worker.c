@@ -23,6 +23,7 @@ enum {
 	PAUSE_MOST_MS = 60 * 60 * 1000,
 	CONNECT_MS = 5 * 1000,
 	STALL_MS = 10 * 1000,
+	TOTAL_MS = 30 * 1000, /* a receiver that answers byte by byte keeps the others waiting no longer */
 	EVENT_ARENA_BYTES = 64 * 1024,
 	HEADER_BYTES = 256
 };
@@ -85,7 +86,7 @@ static int post(struct webhook_worker *const worker, const struct webhook_event 
 	snprintf(delivery, sizeof(delivery), "X-Deltabucket-Delivery: %lld", (long long)event->id);
 	const char *const headers[] = {"Content-Type: application/json", signature, delivery, NULL};
 	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint), .connect_timeout_ms = CONNECT_MS,
-		.stall_timeout_ms = STALL_MS};
+		.stall_timeout_ms = STALL_MS, .total_timeout_ms = TOTAL_MS};
 	const struct http_request request = {.method = "POST", .target = url->target.len > 0 ? arena_text(arena, url->target) : "/",
 		.headers = headers, .body = event->body};
 	struct http_response response = {0};

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/http_client.h"
 #include "base/lock.h"
 
@@ -426,6 +427,18 @@ START_TEST(silent_servers_time_out)
 }
 END_TEST
 
+START_TEST(requests_can_be_bounded_as_a_whole)
+{
+	const struct http_client_options options = {.endpoint = server.endpoint, .total_timeout_ms = 300};
+	http_client_free(client);
+	client = http_client_new(&options, &err);
+	const int64_t before = clock_system()->monotonic_ms(clock_system());
+	ck_assert_int_eq(send_request("GET", "/x"), -1);
+	ck_assert_int_eq(err.kind, ERROR_UPSTREAM);
+	ck_assert_int_lt(clock_system()->monotonic_ms(clock_system()) - before, 20 * 1000);
+}
+END_TEST
+
 START_TEST(unreachable_servers_are_upstream_failures)
 {
 	const struct http_client_options options = {.endpoint = "http://127.0.0.1:1"};
@@ -519,6 +532,7 @@ Suite *test_http_client_suite(void)
 	tcase_add_test(tc, failing_and_waiting_sinks_end_the_download);
 	tcase_add_loop_test(tc, broken_answers_are_upstream_failures, 0, 2);
 	tcase_add_test(tc, silent_servers_time_out);
+	tcase_add_test(tc, requests_can_be_bounded_as_a_whole);
 	tcase_add_test(tc, unreachable_servers_are_upstream_failures);
 	tcase_add_test(tc, cancel_ends_a_blocked_and_every_later_request);
 	tcase_add_loop_test(tc, bad_endpoints_are_refused, 0, sizeof bad_endpoints / sizeof bad_endpoints[0]);
