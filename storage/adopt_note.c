@@ -4,9 +4,6 @@
 #include "storage/adopt_row.h"
 #include "storage/run_settings.h"
 
-/* A bucket with more adopting runs than this would make each PUT dear. */
-enum { RUNS_MAX = 16 };
-
 static const char SQL_NOTE_RUNS[] = "SELECT id, name, settings, keep_steps FROM runs WHERE bucket = ?1 AND adopts = 1 ORDER BY id LIMIT 16";
 
 struct found {
@@ -16,7 +13,7 @@ struct found {
 };
 
 /* The runs that the key completes a publish of. */
-static int find(struct db *const db, const struct version *const version, struct found found[RUNS_MAX], size_t *const out_count,
+static int find(struct db *const db, const struct version *const version, struct found found[ADOPTING_RUNS_MAX], size_t *const out_count,
 	struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_NOTE_RUNS, err);
@@ -25,7 +22,7 @@ static int find(struct db *const db, const struct version *const version, struct
 		return -1;
 	db_bind_i64(statement, 1, version->bucket);
 	*out_count = 0;
-	while (*out_count < RUNS_MAX && (got = db_step(statement, err)) == 1) {
+	while (*out_count < ADOPTING_RUNS_MAX && (got = db_step(statement, err)) == 1) {
 		struct found *const next = &found[*out_count];
 		struct run_settings settings;
 		char prefix[2 * RUN_PREFIX_MAX_BYTES];
@@ -58,7 +55,7 @@ static int note(struct db *const db, const struct version *const version, const 
 
 int adopt_note(struct db *const db, const struct version *const version, bool *const out_noted, struct error *const err)
 {
-	struct found found[RUNS_MAX];
+	struct found found[ADOPTING_RUNS_MAX];
 	size_t count = 0;
 	if (find(db, version, found, &count, err) != 0)
 		return -1;

@@ -1,5 +1,7 @@
 #include "storage/adopt_row.h"
 
+enum { REMOVE_ROWS = 500 };
+
 #define COLUMNS "id, run, identity, convention, state, objects, base, step, error"
 static const char SQL_ADOPT_NOTE[] =
 	"INSERT INTO adoptions (run, identity, convention, state, objects, base, created_ms) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6)"
@@ -17,7 +19,12 @@ static const char SQL_ADOPT_ORPHANS[] =
 	"UPDATE adoptions SET state = 2, error = ?2 WHERE state = 0 AND id > ?1 AND base IS NOT NULL"
 	" AND run = (SELECT run FROM adoptions WHERE id = ?1)";
 static const char SQL_ADOPT_FORGET[] = "DELETE FROM adoptions WHERE run = ?1 AND step = ?2";
-static const char SQL_ADOPT_FORGET_RUN[] = "DELETE FROM adoptions WHERE run = ?1";
+static const char SQL_ADOPT_PRUNE[] =
+	"DELETE FROM adoptions WHERE id IN (SELECT id FROM adoptions WHERE run = (SELECT run FROM adoptions WHERE id = ?1) AND state = 2"
+	" ORDER BY id DESC LIMIT 1000 OFFSET ?2)";
+static const char SQL_ADOPT_COUNT_WAITING[] = "SELECT COUNT(*) FROM adoptions WHERE state = 0 AND run = ?1";
+static const char SQL_ADOPT_REMOVE_OF_RUN[] =
+	"DELETE FROM adoptions WHERE id IN (SELECT id FROM adoptions WHERE run = ?1 ORDER BY id LIMIT ?2)";
 static const char SQL_ADOPT_REMOVE[] = "DELETE FROM adoptions WHERE id = ?1";
 static const char SQL_ADOPT_BUCKET[] =
 	"SELECT buckets.id, buckets.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1 AND runs.name IS NOT NULL";
@@ -150,7 +157,26 @@ int adopt_row_set_failed(struct db *const db, const int64_t id, const struct spa
 {
 	if (fail(db, SQL_ADOPT_FAILED, id, error, err) != 0)
 		return -1;
-	return fail(db, SQL_ADOPT_ORPHANS, id, span_text("what it builds on could not become a step"), err);
+	if (fail(db, SQL_ADOPT_ORPHANS, id, span_text("what it builds on could not become a step"), err) != 0)
+		return -1;
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_PRUNE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	db_bind_i64(statement, 2, ADOPT_FAILED_KEPT);
+	return db_execute(statement, err);
+}
+
+int adopt_row_count_waiting(struct db *const db, const int64_t run, int64_t *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_COUNT_WAITING, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	const int got = db_step(statement, err);
+	*out = got == 1 ? db_column_i64(statement, 0) : 0;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
 }
 
 int adopt_row_forget_step(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
@@ -177,9 +203,16 @@ int adopt_row_remove(struct db *const db, const int64_t id, struct error *const 
 	return execute(db, SQL_ADOPT_REMOVE, id, err);
 }
 
-int adopt_row_forget_run(struct db *const db, const int64_t run, struct error *const err)
+int adopt_row_remove_of_run(struct db *const db, const int64_t run, bool *const out_more, struct error *const err)
 {
-	return execute(db, SQL_ADOPT_FORGET_RUN, run, err);
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_REMOVE_OF_RUN, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_i64(statement, 2, REMOVE_ROWS);
+	const int result = db_execute(statement, err);
+	*out_more = result == 0 && db_changes(db) == REMOVE_ROWS;
+	return result;
 }
 
 int adopt_row_find_bucket(struct db *const db, const int64_t run, struct arena *const arena, int64_t *const out_bucket,

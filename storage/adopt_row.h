@@ -6,6 +6,8 @@
 #include "storage/adopt_layout.h"
 #include "storage/db.h"
 
+enum { ADOPT_FAILED_KEPT = 256, ADOPT_WAITING_MOST = 1000 /* hot-loads of a run; a name costs its sender nothing */ };
+
 /* Numbers are stored in the catalog. */
 enum adoption_state { ADOPTION_WAITS = 0, ADOPTION_PUBLISHED = 1, ADOPTION_FAILED = 2 };
 
@@ -35,16 +37,20 @@ int adopt_row_find_last(struct db *db, int64_t run, struct arena *arena, struct 
 /* The first above `after` that is next of its run: those of a run wait for the ones that were noted before them. */
 int adopt_row_find_waiting(struct db *db, int64_t after, int64_t *out_id, int64_t *out_run, struct error *err);
 
+/* How many wait. */
+int adopt_row_count_waiting(struct db *db, int64_t run, int64_t *out, struct error *err);
+
 /* Where the run is: no_run when it has ended. */
 int adopt_row_find_bucket(struct db *db, int64_t run, struct arena *arena, int64_t *out_bucket, struct span *out_name, struct error *err);
 
 int adopt_row_set_published(struct db *db, int64_t id, uint64_t step, struct error *err);
-/* Those of the run that wait behind it fail too when they name a base: it is not there. */
+/* Those of the run that wait behind it fail too when they name a base: it is not there. Of the failed ones, the newest ADOPT_FAILED_KEPT stay. */
 int adopt_row_set_failed(struct db *db, int64_t id, struct span error, struct error *err);
 /* A pointer that was followed. */
 int adopt_row_remove(struct db *db, int64_t id, struct error *err);
 /* The step was collected. */
 int adopt_row_forget_step(struct db *db, int64_t run, uint64_t step, struct error *err);
-int adopt_row_forget_run(struct db *db, int64_t run, struct error *err);
+/* Some of them at a time: *out_more when there may be more. */
+int adopt_row_remove_of_run(struct db *db, int64_t run, bool *out_more, struct error *err);
 
 #endif

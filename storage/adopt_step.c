@@ -28,7 +28,7 @@ struct adopting {
 
 bool adopt_step_is_verdict(const enum error_kind kind)
 {
-	return kind == ERROR_HEAD_MOVED || kind == ERROR_BASE_MISSING || kind == ERROR_NO_KEY || step_proof_is_verdict(kind);
+	return kind == ERROR_HEAD_MOVED || kind == ERROR_BASE_MISSING || kind == ERROR_NO_KEY || kind == ERROR_NO_MEMORY || step_proof_is_verdict(kind);
 }
 
 static int find_run(struct adopting *const adopting, struct db *const db, struct error *const err)

@@ -72,6 +72,15 @@ static int check_base(const struct hot_load_params *const params, struct db *con
 		(const char *)params->base.data);
 }
 
+static int check_room(struct db *const db, const int64_t run, struct error *const err)
+{
+	int64_t waiting = 0;
+	if (adopt_row_count_waiting(db, run, &waiting, err) != 0)
+		return -1;
+	return waiting < ADOPT_WAITING_MOST ? 0
+		: error_set(err, ERROR_BUSY, "%d snapshots wait to become steps: ask again later.", ADOPT_WAITING_MOST);
+}
+
 /* The beginning of the keys that the snapshot has. */
 static struct span objects_prefix(const struct hot_load_params *const params, const struct run_settings *const settings,
 	struct arena *const arena)
@@ -98,7 +107,7 @@ static int apply_hot_load(struct change *const base, struct db *const db, struct
 	change->already = found == 1 && known.state != ADOPTION_FAILED;
 	if (found < 0 || change->already)
 		return found < 0 ? -1 : 0;
-	if (params->has_base && check_base(params, db, run.id, change->arena, err) != 0)
+	if (check_room(db, run.id, err) != 0 || (params->has_base && check_base(params, db, run.id, change->arena, err) != 0))
 		return -1;
 	const struct clock_source *const clock = store_clock(change->store);
 	const struct adoption adoption = {

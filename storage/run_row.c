@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "storage/adopt_row.h"
 #include "storage/bucket_row.h"
 #include "storage/run_settings.h"
 #include "storage/webhook_row.h"
@@ -286,7 +285,7 @@ int run_row_find_ended(struct db *const db, int64_t *const out_run, bool *const 
 
 int run_row_remove(struct db *const db, const int64_t run, struct error *const err)
 {
-	if (run_on_run(db, SQL_SCHEMA_REMOVE, run, err) != 0 || adopt_row_forget_run(db, run, err) != 0 || webhook_row_remove_of_run(db, run, err) != 0)
+	if (run_on_run(db, SQL_SCHEMA_REMOVE, run, err) != 0 || webhook_row_remove_of_run(db, run, err) != 0)
 		return -1;
 	return run_on_run(db, SQL_RUN_REMOVE, run, err);
 }

@@ -3,6 +3,8 @@
 static const char SQL_SETTINGS_GET[] = "SELECT settings, keep_steps FROM runs WHERE id = ?1";
 static const char SQL_SETTINGS_SET[] = "UPDATE runs SET settings = ?2, keep_steps = ?3, adopts = ?4, hot_load = ?5 WHERE id = ?1";
 static const char SQL_SETTINGS_BOUND[] = "SELECT 1 FROM runs WHERE hot_load = ?2 AND id <> ?1";
+static const char SQL_SETTINGS_ADOPTING[] =
+	"SELECT COUNT(*) FROM runs WHERE bucket = (SELECT bucket FROM runs WHERE id = ?1) AND adopts = 1 AND id <> ?1";
 
 int run_settings_read(struct db *const db, const struct span document, const uint64_t keep_steps, struct run_settings *const out,
 	struct error *const err)
@@ -42,10 +44,25 @@ static int check_deployment(struct db *const db, const int64_t run, const char *
 	return got == 1 ? error_set(err, ERROR_EXISTS, "The hot-loads of the deployment '%s' are steps of another run.", deployment) : got;
 }
 
+/* Each of them is looked at with each object that is put (storage/adopt_note.h). */
+static int check_adopting(struct db *const db, const int64_t run, const uint64_t adopt, struct error *const err)
+{
+	struct db_statement *const statement = adopt != ADOPT_NONE ? db_prepare(db, SQL_SETTINGS_ADOPTING, err) : NULL;
+	if (statement == NULL)
+		return adopt != ADOPT_NONE ? -1 : 0;
+	db_bind_i64(statement, 1, run);
+	const int got = db_step(statement, err);
+	const bool is_full = got == 1 && db_column_i64(statement, 0) >= ADOPTING_RUNS_MAX;
+	db_reset(statement);
+	if (is_full)
+		return error_set(err, ERROR_EXISTS, "%d other runs of the bucket adopt already, the most there may be.", ADOPTING_RUNS_MAX);
+	return got < 0 ? -1 : 0;
+}
+
 int run_settings_store(struct db *const db, const int64_t run, const struct run_settings *const settings, struct error *const err)
 {
 	struct buffer document;
-	if (check_deployment(db, run, settings->hot_load, err) != 0)
+	if (check_deployment(db, run, settings->hot_load, err) != 0 || check_adopting(db, run, settings->adopt, err) != 0)
 		return -1;
 	struct json_writer writer;
 	buffer_init(&document, RUN_SETTINGS_MAX_BYTES);

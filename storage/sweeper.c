@@ -6,6 +6,7 @@
 
 #include "base/lock.h"
 #include "base/memory.h"
+#include "storage/adopt_row.h"
 #include "storage/fold_sweep.h"
 #include "storage/part.h"
 #include "storage/pin_row.h"
@@ -35,12 +36,13 @@ static int remove_rest(struct db *const db, const int64_t run, struct error *con
 	bool more_replicas = false;
 	bool more_pins = false;
 	bool more_parts = false;
+	bool more_adoptions = false;
 	if (replica_row_remove_of_run(db, run, &more_replicas, err) != 0 || pin_row_remove_of_run(db, run, &more_pins, err) != 0 ||
-		step_part_row_end_run(db, run, &more_parts, err) != 0)
+		step_part_row_end_run(db, run, &more_parts, err) != 0 || adopt_row_remove_of_run(db, run, &more_adoptions, err) != 0)
 		return -1;
 	if (more_parts) /* dead by now; one of them at a time */
 		return step_part_row_sweep(db, 0, &more_parts, err);
-	return more_replicas || more_pins ? 0 : run_row_remove(db, run, err);
+	return more_replicas || more_pins || more_adoptions ? 0 : run_row_remove(db, run, err);
 }
 
 /* Each kind of work: does one slice of it; *out_more when it found some. */

@@ -142,6 +142,46 @@ START_TEST(snapshots_build_on_the_newest)
 }
 END_TEST
 
+static int fail_first(struct change *const change, struct db *const db, struct error *const error)
+{
+	int64_t id;
+	int64_t run;
+	(void)change;
+	if (adopt_row_find_waiting(db, 0, &id, &run, error) != 1)
+		return -1;
+	return adopt_row_set_failed(db, id, span_text("for the test"), error);
+}
+
+START_TEST(names_alone_do_not_pile_up)
+{
+	struct change change = {.apply = fail_first};
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(hot_load("first", NULL, NULL), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO adoptions (run, identity, convention, state, objects, created_ms)"
+		" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 999)"
+		" SELECT run, CAST(i AS BLOB), 4, 0, objects, 0 FROM n, adoptions", &err), 0);
+	ck_assert_int_eq(hot_load("more", NULL, NULL), -1);
+	ck_assert_int_eq(err.kind, ERROR_BUSY);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE adoptions SET state = 2 WHERE id > 1", &err), 0);
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), ADOPT_FAILED_KEPT);
+}
+END_TEST
+
+START_TEST(a_bucket_has_few_runs_that_adopt)
+{
+	for (unsigned i = 0; i <= 16; i++) {
+		const char *const name = arena_format(fixture.arena, "r%u", i);
+		ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", name, NULL, &err), 0);
+		ck_assert_int_eq(set(name, "{\"adopt\":\"trl\"}"), i < 16 ? 0 : -1);
+	}
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+	ck_assert_int_eq(set("r3", "{\"adopt\":\"slime\"}"), 0);
+	ck_assert_int_eq(set("r3", "{\"adopt\":\"\"}"), 0);
+	ck_assert_int_eq(set("r16", "{\"adopt\":\"trl\"}"), 0);
+}
+END_TEST
+
 START_TEST(identities_are_one_segment)
 {
 	static const char *const bad[] = {"", ".", "..", "a/b", "a\nb"};
@@ -187,6 +227,8 @@ Suite *test_adopt_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_deployment_has_one_run);
 	tcase_add_test(tests, snapshots_build_on_the_newest);
+	tcase_add_test(tests, names_alone_do_not_pile_up);
+	tcase_add_test(tests, a_bucket_has_few_runs_that_adopt);
 	tcase_add_test(tests, identities_are_one_segment);
 	tcase_add_test(tests, objects_that_complete_a_publish_are_noted);
 	tcase_add_test(tests, each_content_of_a_pointer_is_noted);
