@@ -302,6 +302,5 @@ int catch_up(const struct catch_up_params *const params, struct catch_up_result 
 bool catch_up_wants_anchor(const struct error *const err)
 {
 	return err->kind == ERROR_WRONG_BASE || err->kind == ERROR_DIGEST_MISMATCH || err->kind == ERROR_CORRUPT ||
-		err->kind == ERROR_INVALID ||
-		err->kind == ERROR_SCHEMA_MISMATCH || err->kind == ERROR_NOT_FOUND;
+		err->kind == ERROR_INVALID || err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_SCHEMA_MISMATCH || err->kind == ERROR_NOT_FOUND;
 }

@@ -37,7 +37,7 @@ int catch_up(const struct catch_up_params *params, struct catch_up_result *out_r
  * parameters and fill their part of the result. */
 int catch_up_fetch(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err);
 int catch_up_make(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err);
-/* Whether a failure of catch_up is of the kind that an anchor cures. */
+/* Whether a failure of catch_up is of the kind that an anchor cures: damage, or a delta of a kind that this program does not read. */
 bool catch_up_wants_anchor(const struct error *err);
 
 /* Opens a checkpoint folder and computes the digest of its tensors. */

@@ -13,12 +13,13 @@
 #include "client/catch_up.h"
 #include "client/folder_files.h"
 #include "client/rank_delta.h"
+#include "client/rank_epoch.h"
 #include "client/rank_share.h"
 #include "client/remote_json.h"
 #include "client/remote_object.h"
 #include "wire/part_message.h"
 
-enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200, POLL_S = 30 };
+enum { POLL_S = 30 };
 
 struct rank_publisher {
 	struct session *session;
@@ -70,77 +71,12 @@ static int open_state(struct rank_publisher *const self, struct error *const err
 	return result;
 }
 
-static int write_epoch(const struct rank_publisher *const self, struct error *const err)
-{
-	char text[EPOCH_MAX_BYTES];
-	char *const path = folder_files_join(self->shared, "epoch");
-	snprintf(text, sizeof text, "%" PRIu64 "\n", self->state.epoch);
-	const int result = file_publish(file_system(), path, span_text(text), 0600, err);
-	free(path);
-	return result;
-}
-
-static bool read_epoch(const struct rank_publisher *const self, uint64_t *const out)
-{
-	struct buffer text;
-	struct error ignored = {0};
-	char *const path = folder_files_join(self->shared, "epoch");
-	buffer_init(&text, EPOCH_MAX_BYTES);
-	struct span line = {0};
-	struct span rest;
-	const bool read = file_exists(path) && file_read_all(path, &text, &ignored) == 0;
-	rest = buffer_span(&text);
-	const bool parsed = read && span_split(&rest, '\n', &line) && span_parse_u64(line, out);
-	buffer_release(&text);
-	free(path);
-	return parsed;
-}
-
-/* Rank 0 becomes the writer unless it is; what it learns is for all. */
-static int lead(struct rank_publisher *const self, struct error *const err)
-{
-	const struct publish_order *const order = self->order;
-	if (!self->state.has_epoch || order->take_over) {
-		struct run_message run;
-		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-		int result = order->create_bucket ? remote_object_make_bucket(self->remote, span_text(self->run.bucket), err) : 0;
-		if (result == 0)
-			result = remote_run_open(self->remote, &self->run, order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
-		if (result == 0) {
-			self->state.has_epoch = true;
-			self->state.epoch = run.epoch;
-		}
-		arena_free(arena);
-		if (result != 0)
-			return -1;
-	}
-	return write_epoch(self, err) != 0 ? -1 : publish_state_save(&self->state, err);
-}
-
-static int follow_leader(struct rank_publisher *const self, struct error *const err)
-{
-	const int64_t deadline = now_ms() + (int64_t)self->rank->wait_s * 1000;
-	uint64_t epoch;
-	while (!read_epoch(self, &epoch)) {
-		if (now_ms() >= deadline)
-			return error_set(err, ERROR_NOT_READY, "rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
-				self->run.text);
-		if (!interrupt_sleep(self->session->interrupt, EPOCH_POLL_MS))
-			return interrupt_check(self->session->interrupt, err);
-	}
-	self->state.has_epoch = true;
-	self->state.epoch = epoch;
-	return publish_state_save(&self->state, err);
-}
-
 static int settle_epoch(struct rank_publisher *const self, struct error *const err)
 {
-	if (self->rank->has_epoch) {
-		self->state.has_epoch = true;
-		self->state.epoch = self->rank->epoch;
-		return self->rank->rank == 0 ? write_epoch(self, err) : 0;
-	}
-	return self->rank->rank == 0 ? lead(self, err) : follow_leader(self, err);
+	const struct rank_epoch_params params = {
+		.session = self->session, .order = self->order, .rank = self->rank, .run = &self->run, .remote = self->remote, .shared = self->shared,
+	};
+	return rank_epoch_settle(&params, &self->state, err);
 }
 
 static int read_head(struct rank_publisher *const self, struct error *const err)

@@ -7,6 +7,10 @@
 
 struct arena;
 
+/* A shard's header stands under this and the shard's path. */
+#define DELTA_METADATA_HEADER_PREFIX "header:"
+enum { DELTA_METADATA_FILES_MAX_BYTES = 96 << 20 /* of result_files, written or read */ };
+
 enum delta_encoding {
 	DELTA_ENCODING_NONE, /* TRL's first key scheme */
 	DELTA_ENCODING_RAW,

@@ -82,7 +82,8 @@ static int other_from_delta(struct model_file *const file, const char *const del
 {
 	char *const folder = relative_path_join(delta_path, span_text("files"));
 	char *const path = relative_path_join(folder, file->path);
-	int result = mapped_file_open(path, &file->bytes, err);
+	int result = file_exists(path) ? mapped_file_open(path, &file->bytes, err) :
+		error_set(err, ERROR_INVALID, "the delta lacks the file '%s', which its metadata names", path);
 	if (result == 0) {
 		file->is_mapped = true;
 		const struct digest128 actual = xxh3_128(file->bytes);

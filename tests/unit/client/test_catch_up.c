@@ -7,6 +7,7 @@ static const struct {
 	bool wants;
 } CASES[] = {
 	{ERROR_WRONG_BASE, true}, {ERROR_DIGEST_MISMATCH, true}, {ERROR_CORRUPT, true}, {ERROR_INVALID, true}, {ERROR_NOT_FOUND, true},
+	{ERROR_UNSUPPORTED, true},
 	{ERROR_UPSTREAM, false}, {ERROR_NO_SPACE, false}, {ERROR_DENIED, false}, {ERROR_BUSY, false}, {ERROR_NO_RUN, false},
 	{ERROR_NOT_READY, false}, {ERROR_COLLECTED, false},
 };

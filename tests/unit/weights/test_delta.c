@@ -292,7 +292,7 @@ START_TEST(folders_come_back_with_all_their_files)
 	fixture_write_text(changed, "bad");
 	expect_refusal(ERROR_DIGEST_MISMATCH, "vocab.txt");
 	discard(changed);
-	expect_refusal(ERROR_NOT_FOUND, "vocab.txt");
+	expect_refusal(ERROR_INVALID, "vocab.txt");
 	free(unchanged);
 	free(changed);
 }

@@ -1,0 +1,91 @@
+#include "client/rank_epoch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "client/folder_files.h"
+#include "client/remote_object.h"
+
+enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static int write_epoch(const struct rank_epoch_params *const params, const uint64_t epoch, struct error *const err)
+{
+	char text[EPOCH_MAX_BYTES];
+	char *const path = folder_files_join(params->shared, "epoch");
+	snprintf(text, sizeof text, "%" PRIu64 "\n", epoch);
+	const int result = file_publish(file_system(), path, span_text(text), 0600, err);
+	free(path);
+	return result;
+}
+
+static bool read_epoch(const struct rank_epoch_params *const params, uint64_t *const out)
+{
+	struct buffer text;
+	struct error ignored = {0};
+	char *const path = folder_files_join(params->shared, "epoch");
+	buffer_init(&text, EPOCH_MAX_BYTES);
+	struct span line = {0};
+	struct span rest;
+	const bool read = file_exists(path) && file_read_all(path, &text, &ignored) == 0;
+	rest = buffer_span(&text);
+	const bool parsed = read && span_split(&rest, '\n', &line) && span_parse_u64(line, out);
+	buffer_release(&text);
+	free(path);
+	return parsed;
+}
+
+/* Rank 0 becomes the writer unless it is; what it learns is for all. */
+static int lead(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+{
+	const struct publish_order *const order = params->order;
+	if (!state->has_epoch || order->take_over) {
+		struct run_message run;
+		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+		int result = order->create_bucket ? remote_object_make_bucket(params->remote, span_text(params->run->bucket), err) : 0;
+		if (result == 0)
+			result = remote_run_open(params->remote, params->run, order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
+		if (result == 0) {
+			state->has_epoch = true;
+			state->epoch = run.epoch;
+		}
+		arena_free(arena);
+		if (result != 0)
+			return -1;
+	}
+	return write_epoch(params, state->epoch, err) != 0 ? -1 : publish_state_save(state, err);
+}
+
+static int follow_leader(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+{
+	const int64_t deadline = now_ms() + (int64_t)params->rank->wait_s * 1000;
+	uint64_t epoch;
+	while (!read_epoch(params, &epoch)) {
+		if (now_ms() >= deadline)
+			return error_set(err, ERROR_NOT_READY, "rank 0 has not opened run %s yet: give --epoch, or all ranks one --state folder",
+				params->run->text);
+		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
+			return interrupt_check(params->session->interrupt, err);
+	}
+	state->has_epoch = true;
+	state->epoch = epoch;
+	return publish_state_save(state, err);
+}
+
+int rank_epoch_settle(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+{
+	if (params->rank->has_epoch) {
+		state->has_epoch = true;
+		state->epoch = params->rank->epoch;
+		return params->rank->rank == 0 ? write_epoch(params, state->epoch, err) : 0;
+	}
+	return params->rank->rank == 0 ? lead(params, state, err) : follow_leader(params, state, err);
+}

@@ -1,0 +1,22 @@
+/* The one epoch that all ranks of a step write under: rank 0 opens the run and leaves it in the file `epoch` of the folder that all ranks share; the
+ * others wait for it there. */
+#ifndef CLIENT_RANK_EPOCH_H
+#define CLIENT_RANK_EPOCH_H
+
+#include "client/rank_publisher.h"
+#include "client/remote_run.h"
+
+struct rank_epoch_params {
+	struct session *session;
+	const struct publish_order *order;
+	const struct rank_order *rank;
+	const struct run_name *run;
+	struct remote *remote;
+	const char *shared; /* folder of all ranks' states */
+};
+
+/* Sets the epoch of `state`: the given one, the one that rank 0 has or opens, or the one that rank 0 wrote. not_ready when rank 0 writes none in
+ * time; otherwise as opening a run. */
+int rank_epoch_settle(const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
+
+#endif
