@@ -8,6 +8,7 @@
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
 #include "storage/run_settings.h"
+#include "storage/scratch.h"
 #include "storage/store_internal.h"
 
 enum { JOB_ARENA_BYTES = 4 * 1024 * 1024, POINTER_MAX_BYTES = 4096, POINTER_VERSIONS_MAX = 256 };
@@ -147,6 +148,7 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 	if (result == 1 && adoption.state == ADOPTION_WAITS) {
 		const bool is_pointer = adoption.convention == ADOPT_STITCH && !span_ends_text(adoption.objects, "/");
 		result = is_pointer ? follow_pointer(work->store, &adoption, arena, &failure) : adopt_step(work, &adoption, &failure);
+		scratch_hide_paths(work->store, &failure);
 		if (result != 0 && adopt_step_is_verdict(failure.kind))
 			result = fail(work->store, &adoption, &failure, err);
 		else if (result != 0)

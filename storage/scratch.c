@@ -50,6 +50,18 @@ const char *scratch_path(const struct scratch *const scratch)
 	return scratch->path;
 }
 
+void scratch_hide_paths(struct store *const store, struct error *const err)
+{
+	char *const all = join(store_folder(store), "scratch/");
+	const size_t folder = strlen(all) + 2 * (size_t)NAME_BYTES + 1; /* its own name and a slash */
+	for (char *at = err->text; (at = strstr(at, all)) != NULL;) {
+		const size_t left = strlen(at);
+		const size_t gone = left < folder ? left : folder;
+		memmove(at, at + gone, left - gone + 1);
+	}
+	free(all);
+}
+
 void scratch_close(struct scratch *const scratch)
 {
 	struct error ignored;

@@ -13,6 +13,8 @@ struct scratch;
 /* A new, empty folder of its own. */
 struct scratch *scratch_open(struct store *store, struct error *err);
 const char *scratch_path(const struct scratch *scratch);
+/* Takes the paths of scratch folders out of the text, all but what lies in them: for texts that clients get to see. */
+void scratch_hide_paths(struct store *store, struct error *err);
 /* Removes the folder with all that lies in it. NULL is fine. */
 void scratch_close(struct scratch *scratch);
 

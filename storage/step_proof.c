@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "storage/committer.h"
+#include "storage/scratch.h"
 #include "storage/step_anchor_base.h"
 #include "storage/store_internal.h"
 #include "storage/webhook.h"
@@ -151,6 +152,7 @@ static int run(struct step_work *const work, const struct step_job *const job, s
 		return found;
 	if (prove(work, job, &row, &failure) == 0)
 		return settle(work, job, NULL, err);
+	scratch_hide_paths(work->store, &failure); /* clients see the reason */
 	if (step_proof_is_verdict(failure.kind))
 		return settle(work, job, &failure, err);
 	*err = failure;

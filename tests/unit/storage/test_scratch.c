@@ -92,6 +92,19 @@ START_TEST(test_names_that_fit_into_no_folder_are_bad_input)
 }
 END_TEST
 
+START_TEST(test_paths_are_hidden_from_clients)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_INVALID, "its delta: %s: no JSON, nor %s", path_of("0/delta.safetensors"), path_of(""));
+	scratch_hide_paths(fixture.store, &err);
+	ck_assert_str_eq(err.text, "its delta: 0/delta.safetensors: no JSON, nor ");
+	error_set(&err, ERROR_INVALID, "%.20s and no path", scratch_path(scratch));
+	struct error same = err;
+	scratch_hide_paths(fixture.store, &err);
+	ck_assert_str_eq(err.text, same.text);
+}
+END_TEST
+
 START_TEST(test_a_hidden_version_is_no_object)
 {
 	struct error err = {0};
@@ -190,6 +203,7 @@ Suite *test_scratch_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, test_files_go_into_hidden_versions_and_back);
 	tcase_add_test(tests, test_names_that_fit_into_no_folder_are_bad_input);
+	tcase_add_test(tests, test_paths_are_hidden_from_clients);
 	tcase_add_test(tests, test_a_hidden_version_is_no_object);
 	tcase_add_test(tests, test_a_visible_one_is);
 	tcase_add_test(tests, test_what_nobody_named_goes_at_the_next_start);
