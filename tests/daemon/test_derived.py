@@ -28,7 +28,7 @@ def metric(daemon, name):
 def wait_for_swaps(daemon, count):
     limit = time.monotonic() + PATIENCE
     while metric(daemon, 'derived_swapped') < count:
-        assert time.monotonic() < limit, daemon.log()
+        assert time.monotonic() < limit, f'{metric(daemon, "derived_swapped")} of {count} were swapped'
         time.sleep(0.1)
 
 
