@@ -202,35 +202,22 @@ int derived_swap(struct db *const db, const int64_t version, const struct derive
 	return result;
 }
 
-struct derived_change {
+struct swap {
 	struct change change; /* first */
-	const struct derived_add *add; /* NULL: a swap */
+	int64_t version;
 	const struct derived_recipe *recipe;
 	const struct digest128 *digest;
-	int64_t version;
 };
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static int apply(struct change *const change, struct db *const db, struct error *const err)
 {
-	struct derived_change *const change = (struct derived_change *)base;
-	if (change->add == NULL)
-		return derived_swap(db, change->version, change->recipe, change->digest, err);
-	if (derived_add(db, change->add, &change->version, err) != 0)
-		return -1;
-	return change->add->is_hidden ? scratch_row_add(db, change->version, err) : 0;
-}
-
-int derived_add_run(struct store *const store, const struct derived_add *const add, int64_t *const out_version, struct error *const err)
-{
-	struct derived_change change = {.change = {.apply = apply}, .add = add};
-	const int result = committer_run(store_committer(store), &change.change, err);
-	*out_version = change.version;
-	return result;
+	const struct swap *const swap = (const struct swap *)change;
+	return derived_swap(db, swap->version, swap->recipe, swap->digest, err);
 }
 
 int derived_swap_run(struct store *const store, const int64_t version, const struct derived_recipe *const recipe,
 	const struct digest128 *const digest, struct error *const err)
 {
-	struct derived_change change = {.change = {.apply = apply}, .recipe = recipe, .digest = digest, .version = version};
-	return committer_run(store_committer(store), &change.change, err);
+	struct swap swap = {.change = {.apply = apply}, .version = version, .recipe = recipe, .digest = digest};
+	return committer_run(store_committer(store), &swap.change, err);
 }
