@@ -101,6 +101,14 @@ class Webhooks(unittest.TestCase):
         time.sleep(1.5)
         self.assertEqual(len(target.seen), 2)
 
+    def test_failures_are_logged_without_the_path(self):
+        self.start('--webhook-hosts', '127.0.0.1')
+        self.call('PUT', '/settings', {'webhook': 'http://127.0.0.1:1/services/s3cr3t'})
+        self.daemon.client('publish', '--run', 'models/run', self.checkpoints[0])
+        self.wait_for(lambda: 'webhook_failed' in self.daemon.log())
+        self.assertIn("'127.0.0.1:1' cannot be told", self.daemon.log())
+        self.assertNotIn('s3cr3t', self.daemon.log())
+
     def test_only_hosts_that_the_operator_named(self):
         self.start('--webhook-hosts', 'hooks.example', '--webhook-hosts', '.inner.example')
         for url, status in (('http://127.0.0.1:1/', 403), ('http://hooks.example/x', 200), ('https://a.inner.example:8443/', 200), ('ftp://hooks.example/', 400),
