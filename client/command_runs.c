@@ -6,18 +6,17 @@
 
 #include "base/clock.h"
 #include "client/command_settings.h"
-#include "client/remote_object.h"
-#include "client/remote_run.h"
+#include "client/run_walk.h"
 
-enum { ARENA_BYTES = 64 * 1024 * 1024 };
-
-static void say_run(struct session *const session, const struct run_message *const run)
+static int say_run(struct session *const session, struct remote *const remote, const struct run_message *const run, struct error *const err)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	char created[CLOCK_TEXT_BYTES];
 	char size[OUTPUT_SIZE_BYTES];
 	char head[32] = "no step";
 	struct output_line line;
+	(void)remote;
+	(void)err;
 	clock_format_iso(run->created_ms, created);
 	output_format_size(run->bytes, size);
 	output_line_begin(&line, &session->output, NULL);
@@ -38,48 +37,12 @@ static void say_run(struct session *const session, const struct run_message *con
 	output_say(&session->output, "%.*s/%.*s  %s, %" PRIu64 " kept, %s", (int)run->bucket.len, (const char *)run->bucket.data,
 		(int)run->run.len,
 		(const char *)run->run.data, head, run->steps, size);
-}
-
-static int list_bucket(struct session *const session, struct remote *const remote, const struct span bucket, struct error *const err)
-{
-	struct buffer after;
-	buffer_init(&after, 1024);
-	bool more = true;
-	int result = 0;
-	while (result == 0 && more && !session->output.failed) {
-		struct arena *const arena = arena_new(ARENA_BYTES);
-		struct remote_run_page page = {0};
-		result = remote_run_list(remote, bucket, buffer_span(&after), arena, &page, err);
-		for (size_t i = 0; i < page.count && result == 0; i++)
-			say_run(session, &page.runs[i]);
-		more = page.more && page.count > 0;
-		if (result == 0 && more) {
-			buffer_reset(&after);
-			buffer_add_span(&after, page.runs[page.count - 1].run);
-		}
-		arena_free(arena);
-	}
-	buffer_release(&after);
-	return result;
-}
-
-static int list_everything(struct session *const session, struct remote *const remote, struct error *const err)
-{
-	struct arena *const arena = arena_new(ARENA_BYTES);
-	struct listing buckets = {0};
-	int result = 0;
-	do {
-		result = remote_object_list_buckets(remote, buckets.next, arena, &buckets, err);
-		for (size_t i = 0; i < buckets.count && result == 0; i++)
-			result = list_bucket(session, remote, buckets.entries[i].name, err);
-	} while (result == 0 && buckets.next.len > 0 && !session->output.failed);
-	arena_free(arena);
-	return result;
+	return 0;
 }
 
 int command_runs(struct session *const session, struct error *const err)
 {
-	struct object_name name;
+	struct object_name name = {0};
 	const struct options *const options = session->options;
 	if (options->argument_count > 1 && strcmp(options->arguments[0], "settings") == 0)
 		return command_settings(session, err);
@@ -93,10 +56,7 @@ int command_runs(struct session *const session, struct error *const err)
 				options->arguments[0]);
 	}
 	struct remote *const remote = session_connect(session, err);
-	int result = -1;
-	if (remote != NULL)
-		result = options->argument_count > 0 ? list_bucket(session, remote, name.bucket, err) : list_everything(session, remote,
-			err);
+	const int result = remote == NULL ? -1 : run_walk(session, remote, name.bucket, say_run, err);
 	remote_free(remote);
 	return result;
 }

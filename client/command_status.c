@@ -6,10 +6,7 @@
 #include <stdlib.h>
 
 #include "client/remote_json.h"
-#include "client/remote_object.h"
-#include "client/remote_run.h"
-
-enum { ARENA_BYTES = 64 * 1024 * 1024 };
+#include "client/run_walk.h"
 
 /* Of one run, beside the run's own answer. */
 struct facts {
@@ -134,42 +131,6 @@ static int show_run(struct session *const session, struct remote *const remote, 
 	return result;
 }
 
-static int show_bucket(struct session *const session, struct remote *const remote, const struct span bucket, struct error *const err)
-{
-	struct buffer after;
-	bool more = true;
-	int result = 0;
-	buffer_init(&after, 1024);
-	while (result == 0 && more && !session->output.failed) {
-		struct arena *const arena = arena_new(ARENA_BYTES);
-		struct remote_run_page page = {0};
-		result = remote_run_list(remote, bucket, buffer_span(&after), arena, &page, err);
-		for (size_t i = 0; i < page.count && result == 0; i++)
-			result = show_run(session, remote, &page.runs[i], err);
-		more = result == 0 && page.more && page.count > 0;
-		buffer_reset(&after);
-		if (more)
-			buffer_add_span(&after, page.runs[page.count - 1].run);
-		arena_free(arena);
-	}
-	buffer_release(&after);
-	return result;
-}
-
-static int show_all(struct session *const session, struct remote *const remote, struct error *const err)
-{
-	struct arena *const arena = arena_new(ARENA_BYTES);
-	struct listing buckets = {0};
-	int result = 0;
-	do {
-		result = remote_object_list_buckets(remote, buckets.next, arena, &buckets, err);
-		for (size_t i = 0; i < buckets.count && result == 0; i++)
-			result = show_bucket(session, remote, buckets.entries[i].name, err);
-	} while (result == 0 && buckets.next.len > 0 && !session->output.failed);
-	arena_free(arena);
-	return result;
-}
-
 static int show_server(struct session *const session, struct remote *const remote, struct error *const err)
 {
 	const struct http_request request = {.method = "GET", .target = "/-/ready"};
@@ -200,7 +161,7 @@ int command_status(struct session *const session, struct error *const err)
 		return -1;
 	int result = show_server(session, remote, err);
 	if (result == 0)
-		result = name.bucket.len > 0 ? show_bucket(session, remote, name.bucket, err) : show_all(session, remote, err);
+		result = run_walk(session, remote, name.bucket, show_run, err);
 	remote_free(remote);
 	return result;
 }

@@ -1,0 +1,45 @@
+#include "client/run_walk.h"
+
+#include "client/remote_object.h"
+
+enum { ARENA_BYTES = 64 * 1024 * 1024, NAME_CAP_BYTES = 1024 };
+
+static int walk_bucket(struct session *const session, struct remote *const remote, const struct span bucket, run_walk_fn *const visit,
+	struct error *const err)
+{
+	struct buffer after;
+	bool more = true;
+	int result = 0;
+	buffer_init(&after, NAME_CAP_BYTES);
+	while (result == 0 && more && !session->output.failed) {
+		struct arena *const arena = arena_new(ARENA_BYTES);
+		struct remote_run_page page = {0};
+		result = remote_run_list(remote, bucket, buffer_span(&after), arena, &page, err);
+		for (size_t i = 0; i < page.count && result == 0; i++)
+			result = visit(session, remote, &page.runs[i], err);
+		more = result == 0 && page.more && page.count > 0;
+		buffer_reset(&after);
+		if (more)
+			buffer_add_span(&after, page.runs[page.count - 1].run);
+		arena_free(arena);
+	}
+	buffer_release(&after);
+	return result;
+}
+
+int run_walk(struct session *const session, struct remote *const remote, const struct span bucket, run_walk_fn *const visit,
+	struct error *const err)
+{
+	if (bucket.len > 0)
+		return walk_bucket(session, remote, bucket, visit, err);
+	struct arena *const arena = arena_new(ARENA_BYTES);
+	struct listing buckets = {0};
+	int result = 0;
+	do {
+		result = remote_object_list_buckets(remote, buckets.next, arena, &buckets, err);
+		for (size_t i = 0; i < buckets.count && result == 0; i++)
+			result = walk_bucket(session, remote, buckets.entries[i].name, visit, err);
+	} while (result == 0 && buckets.next.len > 0 && !session->output.failed);
+	arena_free(arena);
+	return result;
+}
