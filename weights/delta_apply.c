@@ -65,7 +65,7 @@ static int check_result(struct apply *const apply, struct error *const err)
 	apply->stats.result_digest = schema_checkpoint_digest(apply->schema, apply->digests);
 	if (delta_stack_digest(apply->stack, apply->count, &wanted) &&
 		check_digest(&apply->stats.result_digest, &wanted, "the delta", err) != 0)
-		return -1;
+		return delta_stack_blame(delta_stack_reader(apply->stack, apply->count), apply->paths[apply->count - 1], err);
 	const struct digest128 *const expected = apply->params->expected_result;
 	return expected == NULL ? 0 : check_digest(&apply->stats.result_digest, expected, "the caller", err);
 }
@@ -154,7 +154,7 @@ static int run(struct apply *const apply, struct error *const err)
 		return error_set(err, ERROR_EXISTS, "'%s' exists already", params->out);
 	read_wanted_base(apply);
 	if (params->base_tensor_digests != NULL && check_base(apply, err) != 0)
-		return -1;
+		return delta_stack_explain(apply->paths[0], apply->base, params->base_tensor_digests, params->threads, err);
 	if (model_files_of(&apply->base_files, params->base, err) != 0)
 		return -1;
 	apply->stack = delta_stack_open(apply->base, &apply->base_files, apply->paths, apply->count, err);

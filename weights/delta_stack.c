@@ -21,15 +21,14 @@ struct delta_stack {
 	size_t count;
 };
 
-/* "delta 'PATH' (step N)" before the text. */
-static int name_delta(const struct level *const level, struct error *const err)
+int delta_stack_blame(const struct delta_reader *const reader, const char *const path, struct error *const err)
 {
-	const struct delta_metadata *const metadata = level->reader != NULL ? delta_reader_metadata(level->reader) : NULL;
-	if (strstr(err->text, level->path) != NULL)
+	const struct delta_metadata *const metadata = reader != NULL ? delta_reader_metadata(reader) : NULL;
+	if (strstr(err->text, path) != NULL)
 		return -1;
 	if (metadata != NULL && metadata->has_step && metadata->step > 0)
-		return error_wrap(err, "the delta '%s' (step %" PRIu64 ")", level->path, metadata->step);
-	return error_wrap(err, "the delta '%s'", level->path);
+		return error_wrap(err, "the delta '%s' (step %" PRIu64 ")", path, metadata->step);
+	return error_wrap(err, "the delta '%s'", path);
 }
 
 static int wrong_link(const struct level *const before, const char *const wanted, const char *const actual, struct error *const err)
@@ -69,13 +68,13 @@ static int open_level(struct delta_stack *const stack, const size_t number, stru
 	const struct level *const below = &stack->levels[number - 1];
 	level->reader = delta_reader_open(level->path, err);
 	if (level->reader == NULL || check_link(stack, number, err) != 0)
-		return name_delta(level, err);
+		return delta_stack_blame(level->reader, level->path, err);
 	level->files = &level->own_files;
 	if (model_files_after(&level->own_files, below->files, level->reader, level->path, err) != 0)
-		return name_delta(level, err);
+		return delta_stack_blame(level->reader, level->path, err);
 	level->source = delta_source_new(level->reader, below->source, err);
 	if (level->source == NULL || model_files_check(&level->own_files, below->source->schema, err) != 0)
-		return name_delta(level, err);
+		return delta_stack_blame(level->reader, level->path, err);
 	return 0;
 }
 
@@ -177,8 +176,10 @@ int delta_stack_explain(const char *const path, struct tensor_source *const base
 		char actual_text[DIGEST128_TEXT_BYTES];
 		digest128_format(&metadata->base_digest, wanted_text);
 		digest128_format(&actual, actual_text);
-		if (known && !digest128_equal(&actual, &metadata->base_digest))
+		if (known && !digest128_equal(&actual, &metadata->base_digest)) {
 			error_set(err, ERROR_WRONG_BASE, "the delta was made from the base %s, this one is %s", wanted_text, actual_text);
+			delta_stack_blame(reader, path, err);
+		}
 	}
 	delta_reader_close(reader);
 	return -1;

@@ -56,7 +56,7 @@ END_TEST
 START_TEST(the_wrong_base_is_named)
 {
 	pair_fixture_diff(&pair, 0, 1, (enum delta_format)_i, "delta");
-	pair_fixture_refuse(&pair, 2, "delta", ERROR_WRONG_BASE, "the delta was made from the base xxh3-128:");
+	pair_fixture_refuse(&pair, 2, "delta", ERROR_WRONG_BASE, "/delta' (step 1): the delta was made from the base xxh3-128:");
 }
 END_TEST
 
