@@ -15,6 +15,7 @@ static const struct exit_code_row ROWS[] = {
 	{EXIT_CODE_WRONG_BASE, "a delta does not belong to this base"},
 	{EXIT_CODE_WRONG_RESULT, "what arrived, or what a delta made, is not what its digest says"},
 	{EXIT_CODE_MALFORMED, "a checkpoint or delta breaks its format: truncated, unknown mode, a tensor missing or twice, an index that points nowhere"},
+	{EXIT_CODE_UNSUPPORTED, "a delta has an encoding that this program does not read, or a format cannot hold what it was asked to"},
 	{EXIT_CODE_SIGNAL_BASE, "128 plus the signal that ended it: 130 after Ctrl-C, 143 after SIGTERM"},
 };
 
@@ -55,6 +56,7 @@ static const struct {
 	{ERROR_DIGEST_MISMATCH, EXIT_CODE_WRONG_RESULT},
 	{ERROR_INCOMPLETE_ANCHOR, EXIT_CODE_MALFORMED},
 	{ERROR_INVALID, EXIT_CODE_MALFORMED},
+	{ERROR_UNSUPPORTED, EXIT_CODE_UNSUPPORTED},
 	{ERROR_WRONG_BASE, EXIT_CODE_WRONG_BASE},
 	{ERROR_NO_SPACE, EXIT_CODE_DISK_FULL},
 	{ERROR_BUSY, EXIT_CODE_BUSY},

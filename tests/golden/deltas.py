@@ -15,7 +15,7 @@ CHECKSUMS = ('xxh3-128', 'blake3', 'adler32')
 # Zeros but for a few elements: compressible, and wide enough for a gap over 65535.
 WIDE_ELEMENTS = 200_000
 INDEX = 'model.safetensors.index.json'
-WRONG_BASE, WRONG_RESULT, MALFORMED = 11, 12, 13
+WRONG_BASE, WRONG_RESULT, MALFORMED, UNSUPPORTED = 11, 12, 13, 14
 
 
 def diff(base, following, out, form, *more):
@@ -143,13 +143,13 @@ def make_bad(folder):
                 metadata=lambda old: dict(old, result_digest='xxh3-128:' + 32 * '0'))
     bad.rewrite('escaping-path', 'ulp-class', MALFORMED, 'path',
                 metadata=lambda old: dict(old, result_files=old['result_files'].replace('model.safetensors', '../model.safetensors')))
-    bad.rewrite('unknown-encoding', 'ulp-class', 1, 'ulp-next', metadata=lambda old: dict(old, delta_encoding='ulp-next'))
+    bad.rewrite('unknown-encoding', 'ulp-class', UNSUPPORTED, 'ulp-next', metadata=lambda old: dict(old, delta_encoding='ulp-next'))
     bad.rewrite('wrong-checksum', 'slime-xor', WRONG_RESULT, 'embed', metadata=lambda old: dict(old, embed=32 * '0'), file=shard)
     bad.rewrite('not-a-frame', 'slime-xor', MALFORMED, 'embed', spoilt(0, 0), file=shard)
     bad.rewrite('two-frames', 'slime-xor', MALFORMED, 'embed',
                 lambda tensors: dict(tensors, embed=('U8', [2 * len(tensors['embed'][2])], 2 * tensors['embed'][2])), file=shard)
     bad.index('missing-shard', 'slime-xor', MALFORMED, 'absent.safetensors', lambda index: index['weight_map'].update(embed='absent.safetensors'))
-    bad.index('arc', 'slime-xor', 1, 'arc_v2', lambda index: index['metadata'].update(compression_format='arc_v2'))
+    bad.index('arc', 'slime-xor', UNSUPPORTED, 'arc_v2', lambda index: index['metadata'].update(compression_format='arc_v2'))
     return bad.refused
 
 
