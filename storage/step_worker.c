@@ -38,6 +38,7 @@ struct step_worker {
 	size_t aside_count;
 	bool kicked;
 	bool settling; /* somebody waits in step_worker_settle */
+	bool served_asked; /* the worker's thread alone: the last job was asked for */
 	uint64_t spent;  /* bytes since the last pause */
 };
 
@@ -130,19 +131,31 @@ static int find_job(struct step_worker *const worker, struct step_job *const out
 	return found;
 }
 
-/* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. */
+static bool find_asked(struct step_worker *const worker, struct step_job *const out)
+{
+	lock_enter(&worker->lock);
+	const bool is_asked = worker->asked_count > 0;
+	if (is_asked)
+		*out = worker->asked[0];
+	lock_leave(&worker->lock);
+	return is_asked;
+}
+
+/* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. After a job that was asked for it is the catalog's turn, so that readers
+ * who ask a lot do not keep proofs waiting. */
 static int next_job(struct step_worker *const worker, const bool looks, struct step_job *const out, bool *const out_asked,
 	struct error *const err)
 {
 	lock_enter(&worker->lock);
-	*out_asked = worker->asked_count > 0;
 	const bool is_full = worker->aside_count == ASIDE_MAX; /* what fails next could not be kept apart */
-	if (*out_asked)
-		*out = worker->asked[0];
 	lock_leave(&worker->lock);
+	const bool is_catalogs = looks && !is_full && worker->served_asked;
+	*out_asked = !is_catalogs && find_asked(worker, out);
 	if (*out_asked)
 		return 1;
-	return looks && !is_full ? find_job(worker, out, err) : 0;
+	const int found = looks && !is_full ? find_job(worker, out, err) : 0;
+	*out_asked = found == 0 && is_catalogs && find_asked(worker, out);
+	return *out_asked ? 1 : found;
 }
 
 static void end_asked(struct step_worker *const worker)
@@ -184,6 +197,7 @@ static void work_through(struct step_worker *const worker, const bool looks)
 	int found = 1;
 	while (found == 1 && !atomic_load(&worker->stopping)) {
 		found = next_job(worker, looks, &job, &is_asked, &err);
+		worker->served_asked = is_asked;
 		if (found == 1)
 			run_job(worker, &job, is_asked);
 	}
