@@ -1,13 +1,31 @@
-/* Runs the suites of one folder. CK_FORK=no for sanitizers and debuggers. */
+/* Runs the suites of one folder, or with "I/N" the I-th of N shares of them, so that several processors have work. CK_FORK=no for sanitizers and
+ * debuggers. */
 #include "tests/unit/unit.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
-int main(void)
+/* "2/3": false for anything else. */
+static bool read_share(const char *const text, unsigned long *const out_first, unsigned long *const out_of)
 {
+	char *end;
+	*out_first = strtoul(text, &end, 10);
+	if (*end != '/')
+		return false;
+	*out_of = strtoul(end + 1, &end, 10);
+	return *end == '\0' && *out_first >= 1 && *out_first <= *out_of;
+}
+
+int main(const int argc, char *const *const argv)
+{
+	unsigned long first = 1;
+	unsigned long of = 1;
+	if (argc > 1 && !read_share(argv[1], &first, &of))
+		return EXIT_FAILURE;
 	SRunner *const runner = srunner_create(NULL);
-	for (unit_suite_fn *const *make = unit_suites; *make != NULL; make++)
-		srunner_add_suite(runner, (*make)());
+	for (unsigned long i = 0; unit_suites[i] != NULL; i++)
+		if (i % of == first - 1)
+			srunner_add_suite(runner, unit_suites[i]());
 	srunner_run_all(runner, CK_ENV);
 	const int failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
