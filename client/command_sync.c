@@ -197,7 +197,7 @@ static int choose_moves(struct sync *const sync, struct error *const err)
 	return 0;
 }
 
-/* The digest that the bytes are checked against, asked for now: the listing has none. */
+/* The digest that the bytes are checked against: the listing has none. */
 static int pin_download(const struct sync *const sync, struct transfer_download *const download, struct error *const err)
 {
 	struct remote_object_facts facts;

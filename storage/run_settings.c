@@ -1,6 +1,5 @@
 #include "storage/run_settings.h"
 
-static const char SQL_SETTINGS_GET[] = "SELECT settings, keep_steps FROM runs WHERE id = ?1";
 static const char SQL_SETTINGS_SET[] = "UPDATE runs SET settings = ?2, keep_steps = ?3, adopts = ?4, hot_load = ?5 WHERE id = ?1";
 static const char SQL_SETTINGS_BOUND[] = "SELECT 1 FROM runs WHERE hot_load = ?2 AND id <> ?1";
 static const char SQL_SETTINGS_ADOPTING[] =
@@ -15,21 +14,6 @@ int run_settings_read(struct db *const db, const struct span document, const uin
 		return error_set(err, ERROR_CORRUPT, "%s: the settings of a run are damaged: %s", db_path(db), fault.text);
 	out->keep_steps = keep_steps;
 	return 0;
-}
-
-int run_settings_load(struct db *const db, const int64_t run, struct run_settings *const out, struct error *const err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_SETTINGS_GET, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, run);
-	int got = db_step(statement, err);
-	if (got == 0)
-		got = error_set(err, ERROR_NO_RUN, "The run has ended.");
-	if (got == 1)
-		got = run_settings_read(db, db_column_blob(statement, 0), (uint64_t)db_column_i64(statement, 1), out, err);
-	db_reset(statement);
-	return got;
 }
 
 static int check_deployment(struct db *const db, const int64_t run, const char *const deployment, struct error *const err)

@@ -4,7 +4,7 @@
 
 enum { LENGTH_BYTES = 8 };
 
-static int read_fully(struct body_source *const source, uint8_t *const into, const size_t len, struct error *const err)
+int shard_header_read_fully(struct body_source *const source, uint8_t *const into, const size_t len, struct error *const err)
 {
 	size_t have = 0;
 	while (have < len) {
@@ -29,7 +29,7 @@ static int read_range(struct store *const store, const struct object *const obje
 	struct body_source *const source = object_open(store, object, offset, len, err);
 	if (source == NULL)
 		return -1;
-	const int result = read_fully(source, into, len, err);
+	const int result = shard_header_read_fully(source, into, len, err);
 	source->close(source);
 	if (result == 0)
 		buffer_commit(out, len);

@@ -2,9 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
-#include "storage/object.h"
+#include "storage/shard_header.h"
 #include "weights/block_code.h"
 
 enum { LENGTH_BYTES = 8 };
@@ -16,7 +17,7 @@ struct step_form_source {
 	struct step_work *work;
 	const struct step_source_form *form;
 	struct model_files files;      /* in the order of the form's objects */
-	struct buffer *headers;        /* per object: length and JSON of a shard */
+	struct shard_header *headers;  /* per object: of a shard */
 	struct model_place *places;    /* per tensor */
 };
 struct form_cursor {
@@ -28,25 +29,16 @@ struct form_cursor {
 	size_t block_capacity;
 };
 
-static int read_fully(struct body_source *const body, uint8_t *const into, const size_t len, struct error *const err)
+static struct object object_of(const struct step_form_source *const source, const size_t file)
 {
-	size_t have = 0;
-	while (have < len) {
-		const ptrdiff_t got = body->read(body, into + have, len - have, err);
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			return error_set(err, ERROR_CORRUPT, "An object ended before its size.");
-		have += (size_t)got;
-	}
-	return 0;
+	const struct step_source_object *const from = &source->form->objects[file];
+	return (struct object){.sequence = from->version, .size = from->size, .key = from->name};
 }
 
 static struct body_source *open_range(const struct step_form_source *const source, const size_t file, const uint64_t offset,
 	const uint64_t length, struct error *const err)
 {
-	const struct step_source_object *const from = &source->form->objects[file];
-	const struct object object = {.sequence = from->version, .size = from->size, .key = from->name};
+	const struct object object = object_of(source, file);
 	return object_open(source->store, &object, offset, length, err);
 }
 
@@ -74,7 +66,7 @@ static int next_block(struct tensor_cursor *const base, struct span *const out, 
 		return 0;
 	if (work != NULL && !work->spend(work, len))
 		return step_work_stopped(err);
-	if (read_fully(cursor->body, cursor->block, len, err) != 0)
+	if (shard_header_read_fully(cursor->body, cursor->block, len, err) != 0)
 		return -1;
 	cursor->left -= len;
 	*out = span_of(cursor->block, len);
@@ -97,43 +89,22 @@ static void free_tensors(struct tensor_source *const base)
 static const struct tensor_source_ops ops = {
 	.open = open_cursor, .next = next_block, .close_cursor = close_cursor, .free = free_tensors};
 
-static int read_into(const struct step_form_source *const source, const size_t file, const uint64_t offset, const size_t length,
-	struct buffer *const out, struct error *const err)
-{
-	uint8_t *const into = buffer_reserve(out, length);
-	if (into == NULL)
-		return error_set(err, ERROR_TOO_LARGE, "A safetensors header of %zu bytes is too large.", length);
-	struct body_source *const body = open_range(source, file, offset, length, err);
-	if (body == NULL)
-		return -1;
-	const int result = read_fully(body, into, length, err);
-	body->close(body);
-	if (result == 0)
-		buffer_commit(out, length);
-	return result;
-}
-
 static int read_shard(struct step_form_source *const source, const size_t index, struct error *const err)
 {
 	struct model_file *const file = &source->files.files[index];
-	struct buffer *const header = &source->headers[index];
-	const size_t first = file->size < LENGTH_BYTES ? (size_t)file->size : LENGTH_BYTES;
-	uint64_t json_bytes = 0;
+	struct shard_header *const header = &source->headers[index];
+	const struct object object = object_of(source, index);
 	char name[STEP_NAME_MAX_BYTES + 1];
-	buffer_init(header, SAFETENSORS_HEADER_MAX_BYTES + LENGTH_BYTES);
-	if (read_into(source, index, 0, first, header, err) != 0)
-		return -1;
-	if (safetensors_header_size(buffer_span(header), file->size, &json_bytes, err) != 0)
-		return -1;
-	if (read_into(source, index, LENGTH_BYTES, (size_t)json_bytes, header, err) != 0)
-		return -1;
 	snprintf(name, sizeof(name), "%.*s", (int)file->path.len, (const char *)file->path.data);
-	for (size_t i = 0; i < LENGTH_BYTES; i++)
-		file->length[i] = header->data[i];
-	file->json = span_slice(buffer_span(header), LENGTH_BYTES, (size_t)json_bytes);
-	file->digest = xxh3_128(buffer_span(header));
-	file->parsed = safetensors_parse(file->json, file->size - LENGTH_BYTES - json_bytes, name, err);
-	return file->parsed == NULL ? -1 : 0;
+	if (shard_header_read(source->store, &object, name, header, err) != 0)
+		return -1;
+	const struct span bytes = buffer_span(&header->bytes);
+	memcpy(file->length, bytes.data, LENGTH_BYTES);
+	file->json = span_slice(bytes, LENGTH_BYTES, bytes.len);
+	file->digest = xxh3_128(bytes);
+	file->parsed = header->tensors;
+	header->tensors = NULL; /* the file's now */
+	return 0;
 }
 
 static int read_files(struct step_form_source *const source, struct error *const err)
@@ -177,7 +148,7 @@ void step_form_source_close(struct step_form_source *const source)
 	const size_t count = source->files.count;
 	model_files_release(&source->files);
 	for (size_t i = 0; i < count; i++)
-		buffer_release(&source->headers[i]);
+		shard_header_release(&source->headers[i]);
 	free(source->headers);
 	free(source->places);
 	free(source);

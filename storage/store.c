@@ -295,11 +295,6 @@ struct path_hold *store_path_holds(struct store *const store)
 	return store->path_holds;
 }
 
-struct fleet_worker *store_fleet_worker(struct store *const store)
-{
-	return store->fleet_worker;
-}
-
 struct store_opened store_opened(const struct store *const store)
 {
 	return store->opened;

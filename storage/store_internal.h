@@ -9,7 +9,6 @@
 
 struct replica_table *store_replicas(struct store *store);
 struct path_hold *store_path_holds(struct store *store);
-struct fleet_worker *store_fleet_worker(struct store *store);
 struct store_opened {
 	int64_t wall_ms;
 	int64_t monotonic_ms;

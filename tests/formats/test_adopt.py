@@ -76,36 +76,6 @@ class Adopt(unittest.TestCase):
         self.assertEqual([self.call('GET', f'/steps/{number}').json()['forms'][0]['format'] for number in range(count)], formats)
         self.assertTrue(container.same(self.follow(), self.steps[count - 1][2]))
 
-    def test_trl(self):
-        self.open_run(adopt='trl')
-        path = os.path.join(self.scratch, 'patch.safetensors')
-        trl.write_anchor(path, self.steps[0][2])
-        self.put('run/anchors/step_000001.safetensors', path)
-        for number in range(1, STEPS):
-            trl.write_delta('trl-gap', path, self.steps[number - 1][2], self.steps[number][2], number + 1)
-            self.put(f'run/deltas/step_{number + 1:06d}.safetensors', path)
-        self.wait_for(self.head, STEPS - 1)
-        self.assertEqual(self.call('GET', '/steps/2').json()['label'], 'step_000003')
-        self.check_steps(STEPS, ['full'] + ['trl-gap'] * (STEPS - 1))
-
-    def test_slime(self):
-        self.open_run(adopt='slime', adopt_prefix='updates/')
-        full = os.path.join(self.scratch, 'full')
-        os.makedirs(full)
-        self.addCleanup(shutil.rmtree, full)
-        shutil.copy(self.steps[0][1], os.path.join(full, 'model.safetensors'))
-        with open(os.path.join(full, 'config.json'), 'w') as file:
-            file.write('{}')
-        self.put('updates/weight_v000000/config.json', os.path.join(full, 'config.json'))
-        self.put('updates/weight_v000000/model.safetensors', os.path.join(full, 'model.safetensors'))
-        for number in range(1, STEPS):
-            form, checksum = (('slime-xor', 'adler32'), ('slime-overwrite', 'xxh3-128'), ('slime-xor', 'blake3'))[number - 1]
-            folder = os.path.join(self.scratch, f'{self.id()}-{number}')
-            slime.write_delta(folder, form, self.steps[number - 1][2], self.steps[number][2], number, checksum, ranks=2)
-            self.put_folder(f'updates/{slime.version_name(number)}/', folder)
-        self.wait_for(self.head, STEPS - 1)
-        self.check_steps(STEPS, ['full', 'slime-xor', 'slime-overwrite', 'slime-xor'])
-
     def test_stitch_moves_its_pointer_over_several_versions(self):
         self.open_run(adopt='stitch', adopt_prefix='root/')
         for number in range(STEPS):

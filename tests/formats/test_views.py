@@ -12,7 +12,7 @@ from tests.support.daemon import Daemon
 if not importable('numpy', 'safetensors', 'zstandard', 'xxhash', 'blake3', environment='formats'):
     raise unittest.SkipTest('setup/clients has not installed numpy, safetensors, zstandard, xxhash and blake3')
 
-from tests.formats import container, series, slime, trl  # noqa: E402
+from tests.formats import container, series, slime  # noqa: E402
 
 STEPS = 4
 
@@ -61,19 +61,6 @@ class Views(unittest.TestCase):
         while (answer := question()) != wanted and time.monotonic() < end:
             time.sleep(0.05)
         self.assertEqual(answer, wanted, self.daemon.log()[-3000:])
-
-    def test_trl(self):
-        self.publish(0, 1)
-        self.switch(view_trl=True)
-        self.publish(2, 3)
-        tensors = None
-        self.get('run/anchors/step_000000.safetensors', self.path('a'))
-        tensors, _ = container.read(self.path('a'))
-        for number in range(1, STEPS):
-            self.get(f'run/deltas/step_{number:06d}.safetensors', self.path('d'))
-            _, tensors = trl.apply(self.path('d'), tensors)
-            self.assertTrue(container.same(tensors, self.steps[number][2]))
-        self.assertEqual(self.listed('run/deltas/'), [f'run/deltas/step_{number:06d}.safetensors' for number in range(1, STEPS)])
 
     def test_slime(self):
         """The receiver pulls all versions; a step without change is an empty index."""
