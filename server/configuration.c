@@ -264,6 +264,23 @@ static int read_defaults(struct loading *loading)
 	return 0;
 }
 
+/* Behind it comes "/xet", "/api/...": no slash, no path. */
+static bool is_base_url(const char *url)
+{
+	const size_t scheme = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
+	return scheme > 0 && url[scheme] != '\0' && strpbrk(url + scheme, "/?# ") == NULL;
+}
+
+static int check_hub(const struct configuration *configuration, struct error *err)
+{
+	const char *const visibility = configuration->hub_default_visibility;
+	if (configuration->public_url != NULL && !is_base_url(configuration->public_url))
+		return error_set(err, ERROR_INVALID, "public_url must be https://HOST[:PORT] or http://HOST[:PORT] without a path");
+	if (visibility == NULL || (strcmp(visibility, "private") != 0 && strcmp(visibility, "public") != 0))
+		return error_set(err, ERROR_INVALID, "hub_default_visibility must be private or public");
+	return 0;
+}
+
 static int check(const struct configuration *configuration, struct error *err)
 {
 	if (configuration->data == NULL)
@@ -279,7 +296,7 @@ static int check(const struct configuration *configuration, struct error *err)
 			return -1;
 	if (configuration->default_namespace == NULL || configuration->region == NULL || configuration->tls_priorities == NULL)
 		return error_set(err, ERROR_INVALID, "default_namespace, region and tls_priorities cannot be empty");
-	return 0;
+	return check_hub(configuration, err);
 }
 
 int configuration_load(struct configuration *configuration, int argument_count, char *const *arguments, char *const *environment,

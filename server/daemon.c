@@ -105,9 +105,10 @@ static int read_etag(const char *name, bool *out_fast, struct error *err)
 	return *out_fast || (name != NULL && strcmp(name, "md5") == 0) ? 0 : error_set(err, ERROR_INVALID, "etag must be md5 or fast");
 }
 
-static void derive_webhook_key(const struct daemon *daemon, uint8_t out[SHA256_BYTES])
+/* What is signed and hidden has keys of its own, all worked out from the master key. */
+static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t out[SHA256_BYTES])
 {
-	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)), span_text("deltabucket webhooks"), out);
+	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)), span_text(purpose), out);
 }
 
 static int open_store(struct daemon *daemon, struct error *err)
@@ -137,8 +138,14 @@ static int open_store(struct daemon *daemon, struct error *err)
 			.threads = (unsigned)daemon->configuration->step_threads,
 		},
 		.webhooks = {.hosts = (const char *const *)daemon->configuration->webhook_hosts.items, .host_count = daemon->configuration->webhook_hosts.count},
+		.xet = {
+			.upload_promise_ms = (int64_t)daemon->configuration->xet_promise * 60 * 60 * 1000,
+			.answer_promise_ms = (int64_t)daemon->configuration->xet_answer_promise * 60 * 60 * 1000,
+			.made_max_bytes = daemon->configuration->xet_made_max << 30,
+		},
 	};
-	derive_webhook_key(daemon, options.webhooks.key);
+	derive_key(daemon, "deltabucket webhooks", options.webhooks.key);
+	derive_key(daemon, "deltabucket xet answers", options.xet.key);
 	daemon->store = store_open(&options, err);
 	if (daemon->store == NULL)
 		return -1;
@@ -169,7 +176,9 @@ static int open_listener(struct daemon *daemon, struct error *err)
 		.store = daemon->store, .keyring = daemon->keyring, .clock = clock_system(), .log = daemon->log, .metrics = daemon->metrics,
 		.region = configuration->region, .default_namespace = configuration->default_namespace, .domain = configuration->domain,
 		.put_max_bytes = configuration->put_max, .sigv2 = configuration->sigv2, .stopping = &daemon->stopping,
+		.public_url = configuration->public_url, .hub_buckets_public = strcmp(configuration->hub_default_visibility, "public") == 0,
 	};
+	derive_key(daemon, "deltabucket xet tokens", daemon->context.token_key);
 	control_place_init(&daemon->control, daemon->folder.path);
 	const struct listener_options options = {
 		.context = &daemon->context, .addresses = configuration->listen.items, .address_count = configuration->listen.count,

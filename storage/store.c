@@ -59,6 +59,7 @@ struct store {
 	struct derive_options derive;
 	struct derive_worker *derive_worker;
 	struct webhook_options webhooks;
+	struct xet_options xet;
 	struct webhook_worker *webhook_worker;
 	struct step_watch *watch;
 	struct helper_lane publish_lanes[PUBLISH_LANES];
@@ -189,6 +190,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->fast_etags = options->fast_etags;
 	store->derive = options->derive;
 	store->webhooks = options->webhooks;
+	store->xet = options->xet;
 	const int64_t day_ms = options->lifecycle_day_ms > 0 ? options->lifecycle_day_ms : DAY_MS;
 	store->lifecycle_cache = lifecycle_cache_new(day_ms);
 	if (file_make_folder(options->folder, 0700, err) == 0) {
@@ -273,6 +275,11 @@ struct derive_worker *store_derive_worker(struct store *const store)
 const struct webhook_options *store_webhook_options(const struct store *const store)
 {
 	return &store->webhooks;
+}
+
+const struct xet_options *store_xet_options(const struct store *const store)
+{
+	return &store->xet;
 }
 
 const struct derive_options *store_derive_options(const struct store *const store)

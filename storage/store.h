@@ -42,6 +42,12 @@ struct store_options {
 		size_t host_count;           /* 0: no webhooks */
 		uint8_t key[32];             /* secrets of runs are worked out from it */
 	} webhooks;
+	struct xet_options {                 /* clients that speak Xet */
+		int64_t upload_promise_ms;   /* how long a xorb that a client has sent stays at least: it may be named without being asked for */
+		int64_t answer_promise_ms;   /* the same of a xorb that an answer about a chunk has named */
+		uint64_t made_max_bytes;     /* of derived objects that are kept as records for a while */
+		uint8_t key[32];             /* what answers hide chunk ids with is worked out from it */
+	} xet;
 };
 /* A folder with packs and without a catalog is refused (corrupt). */
 struct store *store_open(const struct store_options *options, struct error *err);
