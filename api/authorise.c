@@ -2,6 +2,7 @@
 
 #include "api/keyring.h"
 #include "api/router.h"
+#include "api/xet_token.h"
 #include "storage/object.h"
 
 /* What each access rule asks of the caller: a permission on bucket and key. `shared`: the grants of the bucket count (storage/bucket_grant.h);
@@ -104,12 +105,31 @@ static int bucket_allows(struct exchange *exchange, const struct question *quest
 	return *out_allows || !question->object_acl ? 0 : object_allows(exchange, question, bucket->id, out_allows, err);
 }
 
-static int refuse(const struct principal *principal, struct span bucket, struct error *err)
+static int refuse_known(const struct principal *principal, struct span bucket, struct error *err)
 {
 	if (principal == NULL)
 		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
 	return error_set(err, ERROR_DENIED, "the key %.*s may not do this in bucket %.*s", (int)principal->key_id.len,
 		(const char *)principal->key_id.data, (int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+}
+
+static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket, struct error *err);
+
+static bool may_know(struct exchange *exchange, const struct question *question)
+{
+	const struct question known = {.bucket = question->bucket, .anywhere = true, .shared = true};
+	struct error ignored = {0};
+	int64_t id;
+	return !question->anywhere && judge(exchange, &known, &id, &ignored) == 0;
+}
+
+/* A face that hides tells people with a key of no bucket that they may not see, and people without of none at all. */
+static int refuse(struct exchange *exchange, const struct question *question, struct error *err)
+{
+	const struct span bucket = question->bucket;
+	if (exchange->face->hides && exchange->principal != NULL && !may_know(exchange, question))
+		return error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s", (int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+	return refuse_known(exchange->principal, bucket, err);
 }
 
 /* *out_bucket: its id; 0 when nobody looked for it. */
@@ -123,8 +143,10 @@ static int judge(struct exchange *exchange, const struct question *question, int
 	if (principal != NULL && principal->is_root)
 		return 0;
 	if (principal == NULL && !question->shared)
-		return refuse(principal, question->bucket, err);
+		return refuse(exchange, question, err);
 	const bool exists = bucket_find(exchange->context->store, question->bucket, exchange->arena, &bucket, &missing) == 0;
+	if (!exists && principal == NULL && exchange->face->hides && missing.kind == ERROR_NO_BUCKET)
+		return refuse(exchange, question, err);
 	if (!exists && (principal == NULL || missing.kind != ERROR_NO_BUCKET)) {
 		*err = missing;
 		return -1;
@@ -141,7 +163,7 @@ static int judge(struct exchange *exchange, const struct question *question, int
 	const bool may_share = exists && question->shared && (principal == NULL || principal->grant_count == 0);
 	if (may_share && bucket_allows(exchange, question, &bucket, &allows, err) != 0)
 		return -1;
-	return allows ? 0 : refuse(principal, question->bucket, err);
+	return allows ? 0 : refuse(exchange, question, err);
 }
 
 int authorise_key(struct exchange *exchange, struct span name, struct span key, unsigned permission, struct error *err)
@@ -179,12 +201,28 @@ static int judge_route(struct exchange *exchange, const struct access_rule *rule
 	return judge(exchange, &question, &exchange->bucket_id, err);
 }
 
+/* The token says which bucket and what for; whether its bearer may still is asked anew. */
+static int judge_transfer(struct exchange *exchange, bool writes, struct error *err)
+{
+	const struct xet_token *const token = exchange->transfer;
+	if (token == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs a token, which the bucket's xet-read-token or xet-write-token gives");
+	if (writes && !token->is_write)
+		return error_set(err, ERROR_DENIED, "this token was given for reading");
+	const struct question question = {.bucket = token->bucket, .anywhere = true, .shared = true};
+	const int outcome = judge(exchange, &question, &exchange->bucket_id, err);
+	exchange->bucket_id = token->bucket_id;
+	return outcome;
+}
+
 int authorise(struct exchange *exchange, struct error *err)
 {
 	const enum access access = exchange->route->access;
 	const struct principal *const principal = exchange->principal;
 	if (access == ACCESS_ANYONE)
 		return 0;
+	if (access == ACCESS_XET_READ || access == ACCESS_XET_WRITE)
+		return judge_transfer(exchange, access == ACCESS_XET_WRITE, err);
 	if (access > ACCESS_CREATE_BUCKET)
 		return judge_route(exchange, &access_rules[access], err);
 	if (principal == NULL)

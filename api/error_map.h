@@ -2,6 +2,8 @@
 #ifndef API_ERROR_MAP_H
 #define API_ERROR_MAP_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 struct error_row {
@@ -20,7 +22,8 @@ const struct error_row *error_map_rows(size_t *out_count); /* for tests and docs
 /* A face knows how its clients want errors. */
 struct exchange;
 struct face {
-	const char *name; /* "s3", "steps", "admin" */
+	const char *name; /* "s3", "steps", "hub", "xet" */
+	bool hides;       /* who may not know of a bucket is told that there is none, and unknown paths are 404 whatever the method */
 	/* Sets body and content type for `err` on the exchange; the status is set already, from the table. HEAD bodies are dropped by the
 	 * transport. */
 	void (*write_error)(struct exchange *exchange, const struct error *err, const struct error_row *row);
@@ -29,6 +32,8 @@ struct face {
 	void (*prepare)(struct exchange *exchange);
 };
 extern const struct face face_s3;    /* api/s3/s3_error.c */
+extern const struct face face_hub;   /* api/hub/hub_error.c */
+extern const struct face face_xet;   /* api/xet/xet_error.c */
 extern const struct face face_steps; /* api/steps/steps_error.c; the admin face uses it too */
 
 #endif

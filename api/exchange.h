@@ -29,6 +29,7 @@ enum next {
 };
 
 struct chunk_signature;
+struct xet_token;
 struct exchange;
 struct exchange_ops { /* the transport */
 	/* Value of a request header, repeats joined by ", "; {NULL,0} when absent. Name in lower case. */
@@ -91,6 +92,7 @@ struct exchange {
 	int allowed_methods;               /* of enum method, of all routes of the path, when route is NULL after routing */
 	struct span resource;              /* the path with the bucket in front, also on a virtual host; set with the route */
 	const struct principal *principal; /* who asks; NULL: anonymous */
+	const struct xet_token *transfer;  /* what a token of the Xet face was given for (xet_token.h); NULL: there is none */
 	int64_t bucket_id;                 /* of the bucket that the caller was let into; 0: all of them (root), or the route names none */
 	int payload_rule;                  /* of enum payload_rule (payload.h), set by identify with what follows */
 	uint8_t payload_sha256[32];

@@ -7,6 +7,9 @@
 #include "api/payload.h"
 #include "api/presigned_v4.h"
 #include "api/signature_v2.h"
+#include "api/xet_token.h"
+
+#define HUB_PREFIX "hf_" /* some Hub clients take no token without it */
 
 enum { SKEW_MAX_MS = 15 * 60 * 1000 };
 
@@ -25,7 +28,12 @@ static int identify_control(struct exchange *exchange, struct error *err)
 
 static int identify_bearer(struct exchange *exchange, struct span token, struct error *err)
 {
-	exchange->principal = keyring_find_token(exchange->context->keyring, token, exchange->arena);
+	struct keyring *const keyring = exchange->context->keyring;
+	if (exchange->face == &face_xet && xet_token_is_meant(token))
+		return xet_token_identify(exchange, token, err) != 0 ? -1 : payload_read(exchange, (struct span){NULL, 0}, false, err);
+	exchange->principal = keyring_find_token(keyring, token, exchange->arena);
+	if (exchange->principal == NULL && span_starts(token, span_text(HUB_PREFIX)))
+		exchange->principal = keyring_find_token(keyring, span_slice(token, strlen(HUB_PREFIX), token.len), exchange->arena);
 	if (exchange->principal == NULL)
 		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the bearer token is not one of this server's");
 	return payload_read(exchange, exchange_header(exchange, "x-amz-content-sha256"), false, err);

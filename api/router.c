@@ -6,21 +6,29 @@
 #include <string.h>
 
 #include "api/authorise.h"
+#include "api/hub_name.h"
 #include "api/identify.h"
+#include "api/keyring.h"
 #include "base/encode.h"
 
 enum { PARAMETERS_MAX = 4, ROUTE_MARKER_BYTES = 64 };
 
 struct family {
-	const char *first; /* path segment; NULL: everything else */
+	const char *first;  /* path segment; NULL: everything else */
+	const char *second; /* the one behind it; NULL: any */
 	const struct route *routes;
 	const struct face *face;
 };
 static const struct family families[] = {
-	{"-", admin_routes, &face_steps},
-	{"v1", steps_routes, &face_steps},
-	{"hot_load", hot_load_routes, &face_steps},
-	{NULL, s3_routes, &face_s3},
+	{"-", NULL, admin_routes, &face_steps},
+	{"v1", "telemetry", xet_routes, &face_xet},
+	{"v1", NULL, steps_routes, &face_steps},
+	{"hot_load", NULL, hot_load_routes, &face_steps},
+	{"api", NULL, hub_routes, &face_hub},
+	{"buckets", NULL, hub_routes, &face_hub},
+	{"oauth", "device", hub_routes, &face_hub},
+	{"xet", NULL, xet_routes, &face_xet},
+	{NULL, NULL, s3_routes, &face_s3},
 };
 
 struct match {
@@ -55,9 +63,12 @@ static const struct family *find_family(struct span path, bool is_virtual)
 {
 	struct span rest = span_slice(path, 1, path.len);
 	struct span first = {NULL, 0};
+	struct span second = {NULL, 0};
 	span_split(&rest, '/', &first);
+	span_split(&rest, '/', &second);
 	const struct family *family = families;
-	while (family->first != NULL && (is_virtual || !span_equal_text(first, family->first)))
+	while (family->first != NULL && (is_virtual || !span_equal_text(first, family->first)
+		|| (family->second != NULL && !span_equal_text(second, family->second))))
 		family++;
 	return family;
 }
@@ -187,11 +198,30 @@ static int check_query(struct exchange *exchange, struct error *err)
 	return percent_is_valid(exchange->query) ? 0 : error_set(err, ERROR_BAD_URI, "the query is not valid percent-encoding");
 }
 
+/* {namespace}/{bucket}: "me" is the caller's own. */
+static int join_bucket(struct exchange *exchange, struct error *err)
+{
+	struct span *const parameters = exchange->parameters;
+	if (strstr(exchange->route->pattern, "{namespace}/{bucket}") == NULL)
+		return 0;
+	const bool is_own = span_equal_text(parameters[0], "me");
+	if (is_own && exchange->principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
+	const struct span namespace = is_own ? exchange->principal->namespace : parameters[0];
+	parameters[0] = hub_name_bucket(exchange->arena, exchange->context->default_namespace, namespace, parameters[1]);
+	exchange->parameter_count--;
+	for (size_t i = 1; i < exchange->parameter_count; i++)
+		parameters[i] = parameters[i + 1];
+	return 0;
+}
+
 static int refuse_unmatched(struct exchange *exchange, struct error *err)
 {
 	static const struct { int method; const char *name; } names[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
 		{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
 	struct buffer allow;
+	if (exchange->face->hides)
+		return error_set(err, ERROR_NOT_FOUND, "there is nothing at this path");
 	if ((exchange->allowed_methods & (int)exchange->method) != 0)
 		return error_set(err, ERROR_UNSUPPORTED, "this server does not do what the query of this request asks for");
 	if (exchange->allowed_methods == 0)
@@ -218,7 +248,7 @@ static int prepare(struct exchange *exchange, struct error *err)
 		return -1;
 	if (exchange->route == NULL)
 		return refuse_unmatched(exchange, err);
-	if (decode_parameters(exchange, err) != 0)
+	if (decode_parameters(exchange, err) != 0 || join_bucket(exchange, err) != 0)
 		return -1;
 	if (authorise(exchange, err) != 0)
 		return -1;

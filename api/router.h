@@ -27,7 +27,9 @@ enum access {
 	ACCESS_OBJECT_ADMIN, /* PERMISSION_ADMIN on bucket/key: its ACL */
 	ACCESS_RUN_READ,     /* PERMISSION_READ on bucket/run/ */
 	ACCESS_RUN_FLEET,    /* the same, but not by grants of the bucket: leases and who has one */
-	ACCESS_RUN_WRITE     /* PERMISSION_WRITE on bucket/run/ */
+	ACCESS_RUN_WRITE,    /* PERMISSION_WRITE on bucket/run/ */
+	ACCESS_XET_READ,     /* a Xet token (xet_token.h) whose bearer may still know of its bucket; handlers judge keys */
+	ACCESS_XET_WRITE     /* the same, given for writing */
 };
 
 struct route {
@@ -46,17 +48,20 @@ struct route {
 	enum next (*resume)(struct exchange *exchange);
 };
 
-/* Rows of each face, ended by a row with a NULL pattern. Order of search: admin, steps, hot-load, s3. */
+/* Rows of each face, ended by a row with a NULL pattern. A pattern that names a bucket as {namespace}/{bucket} gives its name in the catalog as
+ * parameter 0, and what is named behind it from 1 on. */
 extern const struct route admin_routes[];
 extern const struct route steps_routes[];
 extern const struct route hot_load_routes[];
+extern const struct route hub_routes[];
+extern const struct route xet_routes[];
 extern const struct route s3_routes[];
 
 /* Finds the row and sets route, face and parameters; leaves the route NULL when there is none. Called by router_begin unless it was
  * called before (the transport wants to know early what kind of body the route takes). */
 void router_match(struct exchange *exchange);
 /* Finds the row, decodes the parameters (bad_uri when they or the query are malformed), identifies and authorises the caller, then runs
- * `begin`. On failure sets the reply in the face's shape (a path under /v1/ or /-/ is JSON, else S3). */
+ * `begin`. On failure sets the reply in the shape of the family of paths. */
 enum next router_begin(struct exchange *exchange);
 enum next router_finish(struct exchange *exchange);
 enum next router_resume(struct exchange *exchange);

@@ -53,6 +53,21 @@ int bucket_find(struct store *const store, const struct span name, struct arena 
 	return result;
 }
 
+int bucket_find_id(struct store *const store, const int64_t id, struct arena *const arena, struct bucket *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	struct span name;
+	if (db == NULL)
+		return -1;
+	int result = bucket_row_name(db, id, arena, &name, err);
+	if (result == 0)
+		result = error_set(err, ERROR_NO_BUCKET, "There is no bucket number %lld.", (long long)id);
+	else if (result == 1)
+		result = bucket_row_read(db, name, arena, out, err);
+	store_reader_give(store, db);
+	return result;
+}
+
 int bucket_list(struct store *const store, const struct span owner, const struct span prefix, const struct span after, const size_t limit,
 	struct arena *const arena, struct bucket **const out, size_t *const out_count, struct error *const err)
 {

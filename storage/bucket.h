@@ -29,6 +29,8 @@ struct bucket {
 int bucket_check_name(struct span name, struct span namespace, struct error *err);
 /* no_bucket when absent. Texts lie in the arena. */
 int bucket_find(struct store *store, struct span name, struct arena *arena, struct bucket *out, struct error *err);
+/* The same by its id. */
+int bucket_find_id(struct store *store, int64_t id, struct arena *arena, struct bucket *out, struct error *err);
 /* Up to `limit` buckets after `after` in byte order, whose name begins with `prefix`; `owner` empty: everybody's. */
 int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after, size_t limit, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err);

@@ -36,6 +36,8 @@ Suite *test_tagging_suite(void);
 Suite *test_hot_load_request_suite(void);
 Suite *test_delete_list_suite(void);
 Suite *test_s3_object_requests_suite(void);
+Suite *test_hub_name_suite(void);
+Suite *test_xet_token_suite(void);
 Suite *test_steps_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
@@ -75,6 +77,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_hot_load_request_suite,
 	test_delete_list_suite,
 	test_s3_object_requests_suite,
+	test_hub_name_suite,
+	test_xet_token_suite,
 	test_steps_suite,
 	NULL,
 };

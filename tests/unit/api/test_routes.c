@@ -19,6 +19,7 @@ static const struct { int method; const char *name; } methods[] = {{METHOD_GET, 
 	{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
 static const char *const accesses[] = {
 	[ACCESS_ANYONE] = "anyone", [ACCESS_SIGNED_IN] = "signed in", [ACCESS_ROOT] = "root", [ACCESS_CREATE_BUCKET] = "create bucket",
+	[ACCESS_XET_READ] = "token to read", [ACCESS_XET_WRITE] = "token to write",
 	[ACCESS_BUCKET_KNOWN] = "bucket known", [ACCESS_BUCKET_LIST] = "bucket list", [ACCESS_BUCKET_RUNS] = "bucket runs",
 	[ACCESS_BUCKET_SETTINGS] = "bucket settings", [ACCESS_BUCKET_ADMIN] = "bucket admin", [ACCESS_OBJECT_READ] = "object read",
 	[ACCESS_OBJECT_WRITE] = "object write", [ACCESS_OBJECT_DELETE] = "object delete", [ACCESS_OBJECT_TAGS_READ] = "object tags read",
@@ -44,7 +45,7 @@ static void print_row(const struct route *const route, struct buffer *const out)
 
 static void print_tables(struct buffer *const out)
 {
-	static const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes, s3_routes};
+	static const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes, hub_routes, xet_routes, s3_routes};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		for (const struct route *route = tables[i]; route->pattern != NULL; route++)
 			print_row(route, out);

@@ -1,0 +1,21 @@
+/* Errors as huggingface_hub maps them to exceptions: by X-Error-Code and X-Error-Message, whose texts it compares. */
+#include "api/json_reply.h"
+
+static const char bad_token[] = "Invalid credentials in Authorization header";
+
+static const struct { enum error_kind kind; const char *code; } codes[] = {
+	{ERROR_NO_BUCKET, "RepoNotFound"},
+	{ERROR_NO_KEY, "EntryNotFound"},
+};
+
+static void write_error(struct exchange *const exchange, const struct error *const err, const struct error_row *const row)
+{
+	const char *const text = err->kind == ERROR_UNKNOWN_KEY_ID ? bad_token : error_map_text(err, row);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i].kind == err->kind)
+			exchange_add_header(exchange, "X-Error-Code", codes[i].code);
+	exchange_add_header(exchange, "X-Error-Message", json_reply_header_text(exchange, text));
+	json_reply_error(exchange, span_text(text));
+}
+
+const struct face face_hub = {.name = "hub", .hides = true, .write_error = write_error};

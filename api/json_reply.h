@@ -1,0 +1,14 @@
+/* Replies and errors of the faces that Hub clients speak to: JSON, errors as {"error": text}. */
+#ifndef API_JSON_REPLY_H
+#define API_JSON_REPLY_H
+
+#include "api/exchange.h"
+
+/* Takes over the buffer's bytes. */
+enum next json_reply(struct exchange *exchange, int status, struct buffer *body);
+/* Sets the body {"error": text} of a reply whose status is set. */
+void json_reply_error(struct exchange *exchange, struct span text);
+/* The text as a header may hold it: printable ASCII alone. Arena. */
+const char *json_reply_header_text(struct exchange *exchange, const char *text);
+
+#endif

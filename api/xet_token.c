@@ -1,0 +1,106 @@
+#include "api/xet_token.h"
+
+#include <string.h>
+
+#include "api/keyring.h"
+#include "base/digest.h"
+#include "base/encode.h"
+#include "storage/bucket.h"
+
+/* version, rights, bucket (u64), expiry (u64), length of the key id, the key id, HMAC-SHA256 of all before */
+enum { VERSION = 1, AT_RIGHTS = 1, AT_BUCKET = 2, AT_EXPIRY = 10, AT_KEY_LENGTH = 18, AT_KEY = 19, KEY_ID_MAX = 128, TOKEN_MAX = AT_KEY + KEY_ID_MAX + 32 };
+enum { RIGHT_READ = 0, RIGHT_WRITE = 1 };
+
+static const char prefix[] = "xet_";
+
+static void put_u64(uint8_t *const at, const uint64_t value)
+{
+	for (int i = 0; i < 8; i++)
+		at[i] = (uint8_t)(value >> (8 * i));
+}
+
+static uint64_t get_u64(const uint8_t *const at)
+{
+	uint64_t value = 0;
+	for (int i = 0; i < 8; i++)
+		value |= (uint64_t)at[i] << (8 * i);
+	return value;
+}
+
+const char *xet_token_print(struct exchange *const exchange, const struct xet_token *const token)
+{
+	uint8_t bytes[TOKEN_MAX];
+	struct buffer text;
+	ASSERT(token->key_id.len <= KEY_ID_MAX);
+	bytes[0] = VERSION;
+	bytes[AT_RIGHTS] = token->is_write ? RIGHT_WRITE : RIGHT_READ;
+	put_u64(bytes + AT_BUCKET, (uint64_t)token->bucket_id);
+	put_u64(bytes + AT_EXPIRY, (uint64_t)token->expires_s);
+	bytes[AT_KEY_LENGTH] = (uint8_t)token->key_id.len;
+	if (token->key_id.len > 0)
+		memcpy(bytes + AT_KEY, token->key_id.data, token->key_id.len);
+	const size_t len = AT_KEY + token->key_id.len;
+	hmac_sha256(span_of(exchange->context->token_key, sizeof(exchange->context->token_key)), span_of(bytes, len), bytes + len);
+	buffer_init(&text, 2 * TOKEN_MAX);
+	buffer_add_text(&text, prefix);
+	encode_base64(span_of(bytes, len + SHA256_BYTES), &text);
+	const char *const printed = arena_text(exchange->arena, buffer_span(&text));
+	buffer_release(&text);
+	return printed;
+}
+
+bool xet_token_is_meant(const struct span text)
+{
+	return span_starts(text, span_text(prefix));
+}
+
+bool xet_token_parse(struct arena *const arena, const uint8_t key[32], const struct span text, struct xet_token *const out)
+{
+	uint8_t bytes[TOKEN_MAX];
+	uint8_t expected[SHA256_BYTES];
+	size_t len = 0;
+	if (!xet_token_is_meant(text) || !decode_base64(span_slice(text, sizeof(prefix) - 1, text.len), bytes, sizeof(bytes), &len))
+		return false;
+	if (len < AT_KEY + SHA256_BYTES || bytes[0] != VERSION || bytes[AT_RIGHTS] > RIGHT_WRITE || len != (size_t)AT_KEY + bytes[AT_KEY_LENGTH] + SHA256_BYTES)
+		return false;
+	hmac_sha256(span_of(key, 32), span_of(bytes, len - SHA256_BYTES), expected);
+	if (!span_equal_secret(span_of(expected, SHA256_BYTES), span_of(bytes + len - SHA256_BYTES, SHA256_BYTES)))
+		return false;
+	*out = (struct xet_token){
+		.bucket_id = (int64_t)get_u64(bytes + AT_BUCKET), .expires_s = (int64_t)get_u64(bytes + AT_EXPIRY), .is_write = bytes[AT_RIGHTS] == RIGHT_WRITE,
+		.key_id = arena_copy(arena, span_of(bytes + AT_KEY, bytes[AT_KEY_LENGTH])),
+	};
+	return !arena_overflowed(arena);
+}
+
+static int find_principal(struct exchange *const exchange, struct xet_token *const token, struct error *const err)
+{
+	struct span secret = {NULL, 0};
+	if (token->key_id.len == 0)
+		return 0;
+	exchange->principal = keyring_find_id(exchange->context->keyring, token->key_id, exchange->arena, &secret);
+	if (exchange->principal == NULL)
+		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the key that this token was given to is no more");
+	explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
+	token->account = exchange->principal->namespace;
+	return 0;
+}
+
+int xet_token_identify(struct exchange *const exchange, const struct span text, struct error *const err)
+{
+	struct xet_token *const token = arena_take(exchange->arena, sizeof(*token));
+	struct bucket bucket;
+	if (token == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	if (!xet_token_parse(exchange->arena, exchange->context->token_key, text, token))
+		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the token is none of this server's");
+	if (token->expires_s * 1000 <= exchange->context->clock->wall_ms(exchange->context->clock))
+		return error_set(err, ERROR_UNKNOWN_KEY_ID, "the token's time is over");
+	if (find_principal(exchange, token, err) != 0)
+		return -1;
+	if (bucket_find_id(exchange->context->store, token->bucket_id, exchange->arena, &bucket, err) != 0)
+		return -1;
+	token->bucket = bucket.name;
+	exchange->transfer = token;
+	return 0;
+}
