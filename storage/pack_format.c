@@ -77,10 +77,8 @@ int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES], 
 
 void pack_format_put_record_header(const struct pack_entry *const entry, uint8_t out[PACK_RECORD_HEADER_BYTES])
 {
-	out[0] = 0;
-	little_endian_put(out + 1, entry->stored, 3);
-	out[4] = entry->codec;
-	little_endian_put(out + 5, entry->size, 3);
+	const struct xorb_record_header header = {.codec = entry->codec, .stored = entry->stored, .size = entry->size};
+	xorb_record_put_header(&header, out);
 }
 
 bool pack_format_record_matches(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *const entry)

@@ -3,21 +3,20 @@
 #define STORAGE_PACK_FORMAT_H
 
 #include "base/buffer.h"
+#include "chunker/xorb_record.h"
 #include "storage/segment.h"
 
 enum {
 	PACK_GROWN_VERSION = 1,                  /* written xorb by xorb, each with its footer */
 	PACK_COMPACTED_VERSION = 2,              /* written anew by gc (pack_table.h) */
 	PACK_HEADER_BYTES = 64,
-	PACK_RECORD_HEADER_BYTES = 8,
+	PACK_RECORD_HEADER_BYTES = XORB_RECORD_HEADER_BYTES,
 	PACK_ENTRY_BYTES = 48,
 	PACK_FOOTER_FIXED_BYTES = 64,            /* a footer without its entries */
 	PACK_FOOTER_TAIL_BYTES = 16,             /* its end, which tells its size */
-	PACK_STORED_MAX_BYTES = 2 * CHUNK_MAX_BYTES, /* a payload, as Xet allows it */
+	PACK_STORED_MAX_BYTES = XORB_STORED_MAX_BYTES,
 	PACK_MAX_CHUNKS = 32768,
-	PACK_NAME_BYTES = 48,
-	XORB_MAX_CHUNKS = 8192,
-	XORB_MAX_BYTES = 64 * 1024 * 1024        /* uncompressed */
+	PACK_NAME_BYTES = 48
 };
 
 /* One chunk record, as footers and indexes describe it; `offset` (of its record header in the pack) is computed, never stored. */

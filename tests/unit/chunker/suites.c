@@ -11,6 +11,7 @@ Suite *test_codec_lz4_suite(void);
 Suite *test_codec_planes_suite(void);
 Suite *test_codec_trial_suite(void);
 Suite *test_codec_suite(void);
+Suite *test_xorb_parse_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_chunk_suite,
@@ -22,5 +23,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_codec_planes_suite,
 	test_codec_trial_suite,
 	test_codec_suite,
+	test_xorb_parse_suite,
 	NULL,
 };

@@ -1,0 +1,229 @@
+#include "chunker/xorb_parse.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "chunker/chunk_hash.h"
+#include "chunker/codec.h"
+#include "chunker/merkle.h"
+#include "chunker/xorb_footer.h"
+
+enum { PARSE_FIRST_CHUNKS = 16 };
+
+struct xorb_parse {
+	xorb_take_fn *take;
+	void *taker;
+	bool private_codecs;
+	struct codec_context *codec; /* once a record was encoded, as the next */
+	uint8_t *content;
+	struct buffer partial;       /* the front of a record that came in pieces */
+	struct xorb_footer_chunk *chunks;
+	uint32_t count;
+	uint32_t capacity;
+	uint64_t content_bytes;
+	uint64_t at;                 /* bytes of whole records */
+	struct buffer footer;        /* as it must be, once it began */
+	size_t footer_at;            /* bytes of it that came */
+	size_t reserved_at;
+};
+
+struct xorb_parse *xorb_parse_new(xorb_take_fn *const take, void *const taker, const bool private_codecs)
+{
+	struct xorb_parse *const parse = memory_new(sizeof *parse);
+	parse->take = take;
+	parse->taker = taker;
+	parse->private_codecs = private_codecs;
+	buffer_init(&parse->partial, XORB_RECORD_HEADER_BYTES + XORB_STORED_MAX_BYTES);
+	buffer_init(&parse->footer, XORB_FOOTER_MAX_BYTES);
+	return parse;
+}
+
+void xorb_parse_free(struct xorb_parse *const parse)
+{
+	if (parse == NULL)
+		return;
+	codec_context_free(parse->codec);
+	free(parse->content);
+	free(parse->chunks);
+	buffer_release(&parse->partial);
+	buffer_release(&parse->footer);
+	free(parse);
+}
+
+static int refuse(const struct xorb_parse *const parse, struct error *const err)
+{
+	return error_wrap(err, "Record %u of the xorb, at byte %llu", parse->count, (unsigned long long)parse->at);
+}
+
+static bool codec_is_welcome(const struct xorb_parse *const parse, const uint8_t codec)
+{
+	return codec_known(codec) && (parse->private_codecs || !codec_private(codec));
+}
+
+static int check_header(const struct xorb_parse *const parse, const uint8_t bytes[XORB_RECORD_HEADER_BYTES], struct xorb_record_header *const out,
+	struct error *const err)
+{
+	if (!xorb_record_get_header(bytes, out))
+		return error_set(err, ERROR_INVALID, "its version is %u, not 0.", bytes[0]);
+	if (!codec_is_welcome(parse, out->codec))
+		return error_set(err, ERROR_INVALID, "its compression scheme %u is unknown.", out->codec);
+	if (out->size < 1 || out->size > CHUNK_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "a chunk has 1 to %d bytes, not %u.", CHUNK_MAX_BYTES, out->size);
+	if (out->stored < 1 || out->stored > XORB_STORED_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "a stored chunk has 1 to %d bytes, not %u.", XORB_STORED_MAX_BYTES, out->stored);
+	if (out->codec == CODEC_RAW && out->stored != out->size)
+		return error_set(err, ERROR_INVALID, "%u bytes that are not compressed cannot be a chunk of %u.", out->stored, out->size);
+	if (parse->count == XORB_MAX_CHUNKS)
+		return error_set(err, ERROR_INVALID, "a xorb has at most %d chunks.", XORB_MAX_CHUNKS);
+	if (parse->content_bytes + out->size > XORB_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "a xorb has at most %d bytes of content.", XORB_MAX_BYTES);
+	if (parse->at + XORB_RECORD_HEADER_BYTES + out->stored > XORB_BODY_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "a serialized xorb has at most %d bytes.", XORB_BODY_MAX_BYTES);
+	return 0;
+}
+
+static int decode(struct xorb_parse *const parse, const struct xorb_record_header *const header, struct xorb_record *const record,
+	struct error *const err)
+{
+	record->content = record->payload;
+	if (header->codec == CODEC_RAW)
+		return 0;
+	if (parse->codec == NULL) {
+		parse->codec = codec_context_new();
+		parse->content = memory_new(CHUNK_MAX_BYTES);
+	}
+	if (codec_decode(parse->codec, (enum codec)header->codec, record->payload, parse->content, header->size, err) != 0) {
+		err->kind = ERROR_INVALID; /* corrupt is what lies on our own disk */
+		return -1;
+	}
+	record->content = span_of(parse->content, header->size);
+	return 0;
+}
+
+static void note_chunk(struct xorb_parse *const parse, const struct chunk_id *const id, const struct xorb_record_header *const header)
+{
+	if (parse->count == parse->capacity) {
+		parse->capacity = parse->capacity == 0 ? PARSE_FIRST_CHUNKS : 2 * parse->capacity;
+		parse->chunks = memory_grow(parse->chunks, parse->capacity, sizeof *parse->chunks);
+	}
+	parse->at += XORB_RECORD_HEADER_BYTES + header->stored;
+	parse->content_bytes += header->size;
+	parse->chunks[parse->count++] = (struct xorb_footer_chunk){
+		.chunk = {.id = *id, .size = header->size},
+		.record_end = (uint32_t)parse->at,
+	};
+}
+
+/* A whole record, whose header was checked. */
+static int take_record(struct xorb_parse *const parse, const struct xorb_record_header *const header, const uint8_t *const bytes,
+	struct error *const err)
+{
+	struct xorb_record record = {.codec = header->codec, .payload = span_of(bytes + XORB_RECORD_HEADER_BYTES, header->stored)};
+	if (decode(parse, header, &record, err) != 0)
+		return refuse(parse, err);
+	record.id = chunk_hash(record.content);
+	if (parse->take(parse->taker, &record, err) != 0)
+		return -1;
+	note_chunk(parse, &record.id, header);
+	return 0;
+}
+
+static struct chunk_id xorb_hash(const struct xorb_parse *const parse)
+{
+	struct merkle merkle;
+	merkle_init(&merkle);
+	for (uint32_t i = 0; i < parse->count; i++)
+		merkle_add(&merkle, &parse->chunks[i].chunk);
+	return merkle_root(&merkle);
+}
+
+static int begin_footer(struct xorb_parse *const parse, const uint8_t mark[XORB_FOOTER_MARK_BYTES], struct error *const err)
+{
+	const uint8_t version = mark[XORB_FOOTER_MARK_BYTES - 1];
+	if (parse->count == 0)
+		return error_set(err, ERROR_INVALID, "The xorb has a footer and no records.");
+	if (version > XORB_FOOTER_VERSION_MAX)
+		return error_set(err, ERROR_INVALID, "The xorb's footer has version %u, which is unknown.", version);
+	const struct chunk_id hash = xorb_hash(parse);
+	xorb_footer_write(version, &hash, parse->chunks, parse->count, &parse->footer, &parse->reserved_at);
+	return buffer_check(&parse->footer, "the footer of a xorb", err);
+}
+
+/* The bytes that follow must be the footer; those it reserves are whatever they are. */
+static int take_footer(struct xorb_parse *const parse, const struct span bytes, struct error *const err)
+{
+	if (bytes.len > parse->footer.len - parse->footer_at)
+		return error_set(err, ERROR_INVALID, "Bytes follow the xorb's footer.");
+	for (size_t i = 0; i < bytes.len; i++) {
+		const size_t at = parse->footer_at + i;
+		const bool is_reserved = at >= parse->reserved_at && at < parse->reserved_at + XORB_FOOTER_RESERVED_BYTES;
+		if (!is_reserved && bytes.data[i] != parse->footer.data[at])
+			return error_set(err, ERROR_INVALID, "The xorb's footer differs from its %u records, at byte %zu of the footer.",
+				parse->count, at);
+	}
+	parse->footer_at += bytes.len;
+	return 0;
+}
+
+/* Moves bytes from `rest` until the partial record has `wanted` of them; false when there are not so many yet. */
+static bool gather(struct xorb_parse *const parse, struct span *const rest, const size_t wanted)
+{
+	if (parse->partial.len < wanted) {
+		const struct span piece = span_slice(*rest, 0, wanted - parse->partial.len);
+		buffer_reserve(&parse->partial, wanted - parse->partial.len);
+		buffer_add_span(&parse->partial, piece);
+		*rest = span_slice(*rest, piece.len, rest->len);
+	}
+	return parse->partial.len == wanted;
+}
+
+/* A record, or the front of one, from `rest`. */
+static int take_some(struct xorb_parse *const parse, struct span *const rest, struct error *const err)
+{
+	struct xorb_record_header header;
+	const bool is_here = parse->partial.len == 0 && rest->len >= XORB_RECORD_HEADER_BYTES;
+	if (!is_here && parse->partial.len < XORB_RECORD_HEADER_BYTES && !gather(parse, rest, XORB_RECORD_HEADER_BYTES))
+		return 0;
+	const uint8_t *const front = is_here ? rest->data : parse->partial.data;
+	if (xorb_footer_begins(front)) {
+		if (begin_footer(parse, front, err) != 0 || take_footer(parse, buffer_span(&parse->partial), err) != 0)
+			return -1;
+		buffer_reset(&parse->partial);
+		return 0;
+	}
+	if (check_header(parse, front, &header, err) != 0)
+		return refuse(parse, err);
+	const size_t whole = XORB_RECORD_HEADER_BYTES + header.stored;
+	if (is_here && rest->len >= whole) {
+		const struct span record = span_slice(*rest, 0, whole);
+		*rest = span_slice(*rest, whole, rest->len);
+		return take_record(parse, &header, record.data, err);
+	}
+	if (!gather(parse, rest, whole))
+		return 0;
+	const int result = take_record(parse, &header, parse->partial.data, err);
+	buffer_reset(&parse->partial);
+	return result;
+}
+
+int xorb_parse_push(struct xorb_parse *const parse, const struct span bytes, struct error *const err)
+{
+	struct span rest = bytes;
+	while (rest.len > 0 && parse->footer.len == 0)
+		if (take_some(parse, &rest, err) != 0)
+			return -1;
+	return rest.len == 0 ? 0 : take_footer(parse, rest, err);
+}
+
+int xorb_parse_end(struct xorb_parse *const parse, struct chunk_id *const out_hash, struct error *const err)
+{
+	if (parse->partial.len > 0)
+		return error_set(err, ERROR_INVALID, "The xorb ends within record %u, after byte %llu.", parse->count,
+			(unsigned long long)parse->at + parse->partial.len);
+	if (parse->count == 0)
+		return error_set(err, ERROR_INVALID, "The xorb has no records.");
+	if (parse->footer_at < parse->footer.len)
+		return error_set(err, ERROR_INVALID, "The xorb ends within its footer, after %zu bytes of it.", parse->footer_at);
+	*out_hash = xorb_hash(parse);
+	return 0;
+}

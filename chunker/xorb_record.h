@@ -1,0 +1,25 @@
+/* The header of a chunk record, of which serialized xorbs and packs consist: version 0, C, codec, U; then C bytes of payload.
+ * docs/FORMAT.md, "Packs". Pure functions; any thread. */
+#ifndef CHUNKER_XORB_RECORD_H
+#define CHUNKER_XORB_RECORD_H
+
+#include "chunker/chunk.h"
+
+enum {
+	XORB_MAX_CHUNKS = 8192,
+	XORB_MAX_BYTES = 64 * 1024 * 1024,          /* uncompressed */
+	XORB_RECORD_HEADER_BYTES = 8,
+	XORB_STORED_MAX_BYTES = 2 * CHUNK_MAX_BYTES /* a payload */
+};
+
+struct xorb_record_header {
+	uint8_t codec;
+	uint32_t stored; /* C */
+	uint32_t size;   /* U */
+};
+
+void xorb_record_put_header(const struct xorb_record_header *header, uint8_t out[XORB_RECORD_HEADER_BYTES]);
+/* False when the version is not 0. The other fields are as they lie there. */
+bool xorb_record_get_header(const uint8_t from[XORB_RECORD_HEADER_BYTES], struct xorb_record_header *out);
+
+#endif
