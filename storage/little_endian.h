@@ -1,21 +1,2 @@
-/* Integers in files: little-endian, at any alignment. */
-#ifndef STORAGE_LITTLE_ENDIAN_H
-#define STORAGE_LITTLE_ENDIAN_H
-
-#include <stdint.h>
-
-static inline void little_endian_put(uint8_t *into, uint64_t value, unsigned bytes)
-{
-	for (unsigned i = 0; i < bytes; i++)
-		into[i] = (uint8_t)(value >> (8 * i));
-}
-
-static inline uint64_t little_endian_get(const uint8_t *from, unsigned bytes)
-{
-	uint64_t value = 0;
-	for (unsigned i = 0; i < bytes; i++)
-		value |= (uint64_t)from[i] << (8 * i);
-	return value;
-}
-
-#endif
+/* base/little_endian.h, under the name it had. */
+#include "base/little_endian.h"

@@ -19,6 +19,9 @@ int64_t part_single_set(int64_t version);
 uint64_t part_single_contents(const struct segment *segments, size_t count);
 /* Held once. Every pack it names must be recorded (invariant 1). */
 int part_single_add(struct db *db, int64_t set, const struct stored_part *part, struct error *err);
+/* A new set with a number of its own and one part, held once, of at least one segment: for what several versions will share (xet_file.h).
+ * *out_contents: its sum for those who lead to it. */
+int part_set_add_single(struct db *db, const struct segment *segments, size_t count, int64_t *out_set, uint64_t *out_contents, struct error *err);
 /* One more version leads to the set: a copy. */
 int part_set_share(struct db *db, int64_t set, struct error *err);
 /* One version less leads to the set. When that was the last: removed at once when small, else marked for part_set_sweep. */

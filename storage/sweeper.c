@@ -18,6 +18,7 @@
 #include "storage/store_internal.h"
 #include "storage/upload_sweep.h"
 #include "storage/view_row.h"
+#include "storage/xet_file.h"
 
 enum { INTERVAL_MS = 1000, VACUUM_PAGES = 256 };
 
@@ -102,6 +103,8 @@ static int apply_slice(struct change *const change, struct db *const db, struct 
 		return -1;
 	if (!found && upload_sweep(db, slice->now_ms, &found, err) != 0)
 		return -1;
+	if (!found && xet_file_sweep(db, slice->now_ms, &found, err) != 0)
+		return -1;
 	return found ? db_vacuum_some(db, VACUUM_PAGES, err) : 0;
 }
 
@@ -122,7 +125,9 @@ static int find_work(struct db *const db, const int64_t now_ms, bool *const out_
 		return -1;
 	if (!*out_found && step_part_row_has_work(db, now_ms, out_found, err) != 0)
 		return -1;
-	return *out_found ? 0 : upload_sweep_has_work(db, now_ms, out_found, err);
+	if (!*out_found && upload_sweep_has_work(db, now_ms, out_found, err) != 0)
+		return -1;
+	return *out_found ? 0 : xet_file_sweep_has_work(db, now_ms, out_found, err);
 }
 
 int sweeper_slice(struct store *const store, bool *const out_more, struct error *const err)

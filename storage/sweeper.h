@@ -1,5 +1,6 @@
-/* Finishes in slices what changes only marked: objects of removed steps and ended runs, rows of large dead part sets, what uploads leave, free
- * pages. A thread that looks once a second and works as long as it finds something. Internal to storage. */
+/* Finishes in slices what changes only marked: objects of removed steps and ended runs, rows of large dead part sets, what uploads leave, files
+ * registered by their hash whose time is over, free pages. A thread that looks once a second and works as long as it finds something. Internal
+ * to storage. */
 #ifndef STORAGE_SWEEPER_H
 #define STORAGE_SWEEPER_H
 

@@ -12,6 +12,7 @@ Suite *test_codec_planes_suite(void);
 Suite *test_codec_trial_suite(void);
 Suite *test_codec_suite(void);
 Suite *test_xorb_parse_suite(void);
+Suite *test_shard_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_chunk_suite,
@@ -24,5 +25,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_codec_trial_suite,
 	test_codec_suite,
 	test_xorb_parse_suite,
+	test_shard_suite,
 	NULL,
 };

@@ -43,6 +43,7 @@ Suite *test_part_map_suite(void);
 Suite *test_upload_suite(void);
 Suite *test_upload_kill_suite(void);
 Suite *test_version_suite(void);
+Suite *test_xet_file_suite(void);
 Suite *test_helpers_suite(void);
 Suite *test_md5_pool_suite(void);
 Suite *test_backend_suite(void);
@@ -109,5 +110,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_upload_suite,
 	test_upload_kill_suite,
 	test_version_suite,
+	test_xet_file_suite,
 	NULL,
 };

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "base/xxh3.h"
-#include "storage/little_endian.h"
+#include "base/little_endian.h"
 #include "storage/pack_writer.h"
 #include "tests/unit/unit.h"
 

@@ -1,0 +1,202 @@
+#include "storage/xet_file.h"
+
+#include <string.h>
+
+#include "storage/part.h"
+#include "storage/row_sum.h"
+
+enum { SWEEP_FILES = 16, SWEEP_GRANTS = 500 }; /* a file takes up to PART_DROP_ROWS rows along */
+
+#define FILE_COLUMNS "hash, size, part_set, contents, is_made, expires_ms, sum"
+
+static const char SQL_FILE_FIND[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE hash = ?1";
+static const char SQL_FILE_ADD[] =
+	"INSERT INTO xet_files (" FILE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+static const char SQL_FILE_TOUCH[] =
+	"UPDATE xet_files SET is_made = CASE WHEN ?2 = 0 THEN 0 ELSE is_made END,"
+	" expires_ms = CASE WHEN expires_ms < ?3 THEN ?3 ELSE expires_ms END WHERE hash = ?1";
+static const char SQL_FILE_REMOVE[] = "DELETE FROM xet_files WHERE hash = ?1";
+static const char SQL_FILE_EXPIRED[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT 1";
+static const char SQL_GRANT_PUT[] =
+	"INSERT INTO xet_grants (file, bucket, account, expires_ms) VALUES (?1, ?2, ?3, ?4)"
+	" ON CONFLICT (file, bucket, account) DO UPDATE SET expires_ms = excluded.expires_ms WHERE xet_grants.expires_ms < excluded.expires_ms";
+static const char SQL_GRANT_VALID[] = "SELECT 1 FROM xet_grants WHERE file = ?1 AND bucket = ?2 AND account = ?3 AND expires_ms > ?4";
+static const char SQL_GRANT_EXPIRED[] = "SELECT 1 FROM xet_grants WHERE expires_ms <= ?1 LIMIT 1";
+static const char SQL_GRANT_SWEEP[] = "DELETE FROM xet_grants WHERE (file, bucket, account) IN"
+	" (SELECT file, bucket, account FROM xet_grants WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)";
+
+static struct span hash_span(const struct chunk_id *const hash)
+{
+	return span_of(hash->bytes, CHUNK_ID_BYTES);
+}
+
+/* What a row says that never changes. */
+static uint64_t file_sum(const struct xet_file *const file)
+{
+	uint64_t sum = row_sum_bytes(0, hash_span(&file->hash));
+	sum = row_sum_number(sum, (int64_t)file->size);
+	sum = row_sum_number(sum, file->part_set);
+	return row_sum_number(sum, (int64_t)file->contents);
+}
+
+static int read_file(struct db *const db, struct db_statement *const statement, struct xet_file *const out, struct error *const err)
+{
+	const struct span hash = db_column_blob(statement, 0);
+	*out = (struct xet_file){
+		.size = (uint64_t)db_column_i64(statement, 1),
+		.part_set = db_column_i64(statement, 2),
+		.contents = (uint64_t)db_column_i64(statement, 3),
+		.is_made = db_column_i64(statement, 4) != 0,
+		.expires_ms = db_column_i64(statement, 5),
+	};
+	if (hash.len == CHUNK_ID_BYTES)
+		memcpy(out->hash.bytes, hash.data, CHUNK_ID_BYTES);
+	if (hash.len == CHUNK_ID_BYTES && (uint64_t)db_column_i64(statement, 6) == file_sum(out))
+		return 1;
+	return error_set(err, ERROR_CORRUPT, "%s: a row of xet_files is damaged.", db_path(db));
+}
+
+/* The row that a bound statement gives, if any. */
+static int read_one(struct db *const db, struct db_statement *const statement, struct xet_file *const out, struct error *const err)
+{
+	int got = db_step(statement, err);
+	if (got == 1)
+		got = read_file(db, statement, out, err);
+	db_reset(statement);
+	return got;
+}
+
+int xet_file_row_find(struct db *const db, const struct chunk_id *const hash, struct xet_file *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_FILE_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, hash_span(hash));
+	return read_one(db, statement, out, err);
+}
+
+int xet_file_row_add(struct db *const db, const struct xet_file *const file, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_FILE_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, hash_span(&file->hash));
+	db_bind_i64(statement, 2, (int64_t)file->size);
+	db_bind_i64(statement, 3, file->part_set);
+	db_bind_i64(statement, 4, (int64_t)file->contents);
+	db_bind_i64(statement, 5, file->is_made);
+	db_bind_i64(statement, 6, file->expires_ms);
+	db_bind_i64(statement, 7, (int64_t)file_sum(file));
+	return db_execute(statement, err);
+}
+
+int xet_file_row_touch(struct db *const db, const struct chunk_id *const hash, const bool is_made, const int64_t expires_ms,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_FILE_TOUCH, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, hash_span(hash));
+	db_bind_i64(statement, 2, is_made);
+	db_bind_i64(statement, 3, expires_ms);
+	return db_execute(statement, err);
+}
+
+int xet_file_row_remove(struct db *const db, const struct xet_file *const file, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_FILE_REMOVE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, hash_span(&file->hash));
+	return db_execute(statement, err) != 0 ? -1 : part_set_drop(db, file->part_set, err);
+}
+
+int xet_grant_row_put(struct db *const db, const struct chunk_id *const file, const int64_t bucket, const struct span account,
+	const int64_t expires_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GRANT_PUT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, hash_span(file));
+	db_bind_i64(statement, 2, bucket);
+	db_bind_blob(statement, 3, account);
+	db_bind_i64(statement, 4, expires_ms);
+	return db_execute(statement, err);
+}
+
+/* Whether a bound statement gives a row. */
+static int any(struct db_statement *const statement, bool *const out_any, struct error *const err)
+{
+	const int got = db_step(statement, err);
+	*out_any = got == 1;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int xet_grant_row_valid(struct db *const db, const struct chunk_id *const file, const int64_t bucket, const struct span account,
+	const int64_t now_ms, bool *const out_valid, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GRANT_VALID, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, hash_span(file));
+	db_bind_i64(statement, 2, bucket);
+	db_bind_blob(statement, 3, account);
+	db_bind_i64(statement, 4, now_ms);
+	return any(statement, out_valid, err);
+}
+
+static int sweep_files(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+{
+	struct xet_file file;
+	for (int i = 0; i < SWEEP_FILES; i++) {
+		struct db_statement *const statement = db_prepare(db, SQL_FILE_EXPIRED, err);
+		if (statement == NULL)
+			return -1;
+		db_bind_i64(statement, 1, now_ms);
+		const int got = read_one(db, statement, &file, err);
+		if (got != 1)
+			return got;
+		*out_found = true;
+		if (xet_file_row_remove(db, &file, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int sweep_grants(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GRANT_SWEEP, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, now_ms);
+	db_bind_i64(statement, 2, SWEEP_GRANTS);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	*out_found = db_changes(db) > 0;
+	return 0;
+}
+
+int xet_file_sweep(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+{
+	*out_found = false;
+	if (sweep_files(db, now_ms, out_found, err) != 0)
+		return -1;
+	return *out_found ? 0 : sweep_grants(db, now_ms, out_found, err);
+}
+
+static int any_expired(struct db *const db, const char *const sql, const int64_t now_ms, bool *const out_found, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, now_ms);
+	return any(statement, out_found, err);
+}
+
+int xet_file_sweep_has_work(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+{
+	if (any_expired(db, SQL_FILE_EXPIRED, now_ms, out_found, err) != 0)
+		return -1;
+	return *out_found ? 0 : any_expired(db, SQL_GRANT_EXPIRED, now_ms, out_found, err);
+}
