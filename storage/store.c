@@ -13,6 +13,7 @@
 #include "storage/committer.h"
 #include "storage/pack_row.h"
 #include "storage/derive_worker.h"
+#include "storage/file_hash_worker.h"
 #include "storage/lifecycle_cache.h"
 #include "storage/lifecycle_worker.h"
 #include "storage/fleet_worker.h"
@@ -58,6 +59,7 @@ struct store {
 	struct step_worker *step_worker;
 	struct derive_options derive;
 	struct derive_worker *derive_worker;
+	struct file_hash_worker *file_hash_worker;
 	struct webhook_options webhooks;
 	struct xet_options xet;
 	struct webhook_worker *webhook_worker;
@@ -206,6 +208,7 @@ struct store *store_open(const struct store_options *const options, struct error
 			store->fleet_worker = fleet_worker_start(store);
 			store->derive_worker = derive_worker_start(store, &options->derive);
 			store->webhook_worker = webhook_worker_start(store);
+			store->file_hash_worker = file_hash_worker_start(store);
 			return store;
 		}
 	}
@@ -217,6 +220,7 @@ void store_close(struct store *const store)
 {
 	if (store == NULL)
 		return;
+	file_hash_worker_stop(store->file_hash_worker);
 	webhook_worker_stop(store->webhook_worker);
 	fleet_worker_stop(store->fleet_worker);
 	derive_worker_stop(store->derive_worker);
@@ -270,6 +274,11 @@ struct gc *store_gc(struct store *const store)
 struct derive_worker *store_derive_worker(struct store *const store)
 {
 	return store->derive_worker;
+}
+
+struct file_hash_worker *store_file_hash_worker(struct store *const store)
+{
+	return store->file_hash_worker;
 }
 
 const struct webhook_options *store_webhook_options(const struct store *const store)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "storage/derive_series.h"
+#include "storage/file_hash_worker.h"
 #include "storage/header_blob.h"
 #include "storage/helpers.h"
 #include "storage/server_key.h"
@@ -132,6 +133,8 @@ static void change_is_done(struct change *const change)
 	}
 	if (!change->failed && complete->completes_publish)
 		step_worker_kick(store_step_worker(complete->call.store));
+	if (!change->failed)
+		file_hash_worker_kick(store_file_hash_worker(complete->call.store));
 	upload_call_take_change(&complete->call);
 	upload_call_settle(&complete->call);
 }

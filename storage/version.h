@@ -83,6 +83,8 @@ int version_show(struct db *db, int64_t sequence, struct error *err);
 int version_replace_contents(struct db *db, const struct version *version, struct error *err);
 /* The digest of a version that had none; it stays what it says, so only the row's checksum changes. */
 int version_set_digest(struct db *db, int64_t sequence, const struct digest128 *digest, struct error *err);
+/* The Xet file hash of a version that had none, if its contents are still these. A damaged row stays as it is. */
+int version_set_file_hash(struct db *db, int64_t sequence, uint64_t contents, const struct chunk_id *hash, struct error *err);
 /* Whether the bucket shows any version, current or older, marker or not. */
 int version_any_in_bucket(struct db *db, int64_t bucket, bool *out_any, struct error *err);
 

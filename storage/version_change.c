@@ -22,6 +22,7 @@ static const char SQL_VERSION_OLDER_NULL[] =
 	"SELECT sequence FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND has_id = 0";
 static const char SQL_VERSION_UPDATE[] = "UPDATE versions SET tags = ?2, acl = ?3, checksum = ?4 WHERE sequence = ?1";
 static const char SQL_VERSION_DIGEST[] = "UPDATE versions SET digest = ?2, checksum = ?3 WHERE sequence = ?1";
+static const char SQL_VERSION_FILE_HASH[] = "UPDATE versions SET file_hash = ?2, checksum = ?3 WHERE sequence = ?1";
 static const char SQL_VERSION_SHOW[] =
 	"UPDATE versions SET state = 1, retired_ms = NULL WHERE sequence = ?1 AND state = 0 AND NOT EXISTS"
 	" (SELECT 1 FROM versions o WHERE o.bucket = versions.bucket AND o.key = versions.key AND o.state = 1)";
@@ -274,6 +275,32 @@ int version_set_digest(struct db *const db, const int64_t sequence, const struct
 	}
 	arena_free(arena);
 	return result < 0 ? -1 : 0;
+}
+
+static int write_file_hash(struct db *const db, const struct version *const version, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_FILE_HASH, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version->sequence);
+	db_bind_blob(statement, 2, span_of(version->file_hash.bytes, CHUNK_ID_BYTES));
+	db_bind_i64(statement, 3, (int64_t)version_sum(version, version->key, version->headers, version->tags));
+	return db_execute(statement, err);
+}
+
+int version_set_file_hash(struct db *const db, const int64_t sequence, const uint64_t contents, const struct chunk_id *const hash,
+	struct error *const err)
+{
+	struct arena *const arena = arena_new(DIGEST_ARENA_BYTES);
+	struct version version;
+	int result = version_find_sequence(db, sequence, arena, &version, err);
+	if (result == 1 && !version.has_file_hash && version.contents == contents) {
+		version.has_file_hash = true;
+		version.file_hash = *hash;
+		result = write_file_hash(db, &version, err);
+	}
+	arena_free(arena);
+	return result < 0 && err->kind != ERROR_CORRUPT ? -1 : 0;
 }
 
 /* Every key that shows a version has a current one. */

@@ -39,6 +39,7 @@ Suite *test_derived_recipe_suite(void);
 Suite *test_derive_series_suite(void);
 Suite *test_derive_worker_suite(void);
 Suite *test_derive_kill_suite(void);
+Suite *test_file_hash_suite(void);
 Suite *test_part_map_suite(void);
 Suite *test_upload_suite(void);
 Suite *test_upload_kill_suite(void);
@@ -106,6 +107,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_derive_series_suite,
 	test_derive_worker_suite,
 	test_derive_kill_suite,
+	test_file_hash_suite,
 	test_part_map_suite,
 	test_upload_suite,
 	test_upload_kill_suite,

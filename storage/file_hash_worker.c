@@ -1,0 +1,256 @@
+#include "storage/file_hash_worker.h"
+
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/memory.h"
+#include "storage/file_hash_find.h"
+#include "storage/store_internal.h"
+
+enum {
+	INTERVAL_MS = 1000,
+	RETRY_MS = 10 * 60 * 1000,
+	SETTLED_MS = 60 * 1000,            /* younger derived versions wait */
+	PAUSE_BYTES = 4 * 1024 * 1024,
+	BATCH = 64,
+	TRIES = 4                          /* of a version whose contents are swapped meanwhile */
+};
+
+struct file_hash_worker {
+	struct store *store;
+	pthread_t thread;
+	struct lock lock;
+	struct lock_condition wake;
+	bool quiescing;                    /* guarded by lock */
+	bool stopping;                     /* guarded by lock */
+	bool is_kicked;                    /* guarded by lock */
+	struct file_hash_order *first;     /* guarded by lock */
+	struct file_hash_order *last;      /* guarded by lock */
+	/* The worker's thread alone: */
+	struct derive_pace pace;           /* of its own work */
+	struct derive_pace haste;          /* of orders */
+	uint64_t spent;                    /* since the last pause */
+	int64_t failed;                    /* versions up to this one are left for later, because it failed */
+	int64_t retry_ms;                  /* when that is */
+};
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system(); /* real time, whatever the store's clock says */
+	return clock->monotonic_ms(clock);
+}
+
+/* False once the store is closing. */
+static bool pause_for(struct file_hash_worker *const worker, const int64_t ms)
+{
+	const int64_t until = now_ms() + ms;
+	lock_enter(&worker->lock);
+	for (int64_t left = ms; left > 0 && !worker->quiescing; left = until - now_ms())
+		lock_wait_for(&worker->lock, &worker->wake, left);
+	const bool goes_on = !worker->quiescing;
+	lock_leave(&worker->lock);
+	return goes_on;
+}
+
+/* Orders do not wait until a large version of the background is through. */
+static void run_orders(struct file_hash_worker *worker);
+
+static bool spend(void *const owner, const size_t bytes)
+{
+	struct file_hash_worker *const worker = owner;
+	const uint64_t rate = store_derive_options(worker->store)->bytes_per_second;
+	worker->spent += bytes;
+	run_orders(worker);
+	if (rate == 0 || worker->spent < PAUSE_BYTES)
+		return pause_for(worker, 0);
+	const uint64_t ms = worker->spent * 1000 / rate;
+	worker->spent = 0;
+	return pause_for(worker, (int64_t)ms);
+}
+
+static bool hasten(void *const owner, const size_t bytes)
+{
+	(void)bytes;
+	return pause_for(owner, 0);
+}
+
+static struct file_hash_order *take_order(struct file_hash_worker *const worker, bool *const out_is_refused)
+{
+	lock_enter(&worker->lock);
+	struct file_hash_order *const order = worker->first;
+	if (order != NULL)
+		worker->first = order->next;
+	if (worker->first == NULL)
+		worker->last = NULL;
+	*out_is_refused = worker->quiescing;
+	lock_leave(&worker->lock);
+	return order;
+}
+
+static void run_orders(struct file_hash_worker *const worker)
+{
+	struct file_hash_order *order;
+	bool is_refused;
+	while ((order = take_order(worker, &is_refused)) != NULL)
+		order->run(order, worker, is_refused); /* it may be gone then */
+}
+
+void file_hash_worker_order(struct file_hash_worker *const worker, struct file_hash_order *const order)
+{
+	order->next = NULL;
+	lock_enter(&worker->lock);
+	const bool is_refused = worker->quiescing;
+	if (!is_refused) {
+		*(worker->last != NULL ? &worker->last->next : &worker->first) = order;
+		worker->last = order;
+		lock_broadcast(&worker->wake);
+	}
+	lock_leave(&worker->lock);
+	if (is_refused)
+		order->run(order, worker, true);
+}
+
+int file_hash_worker_give(struct file_hash_worker *const worker, const int64_t version, struct error *const err)
+{
+	struct file_hash_facts facts = {.state = FILE_HASH_FOUND};
+	for (unsigned i = 0; i < TRIES && facts.state == FILE_HASH_FOUND; i++)
+		if (file_hash_find(worker->store, version, &worker->haste, &facts, err) != 0 ||
+		    (facts.state == FILE_HASH_FOUND && file_hash_write(worker->store, &facts.found, 1, err) != 0))
+			return -1;
+	return 0; /* settled, as a last look has shown */
+}
+
+static void tell(struct file_hash_worker *const worker, const int64_t version, const struct error *const err)
+{
+	struct log *const log = store_log(worker->store);
+	const struct log_field field = log_number("version", version);
+	worker->failed = version;
+	worker->retry_ms = now_ms() + RETRY_MS;
+	if (log == NULL || err->kind == ERROR_BUSY)
+		return;
+	log_event(log, LOG_WARNING, NULL, "file_hash_failed", &field, 1);
+	log_failure(log, LOG_WARNING, NULL, "file_hash_failed", err);
+}
+
+static bool is_young(const struct file_hash_worker *const worker, const int64_t modified_ms)
+{
+	const struct clock_source *const clock = store_clock(worker->store);
+	return clock->wall_ms(clock) - modified_ms < SETTLED_MS;
+}
+
+/* 1: `out` has a hash to write; 0: nothing to do, or not now; -1 the version failed. */
+static int find(struct file_hash_worker *const worker, const int64_t version, struct file_hash_found *const out, struct error *const err)
+{
+	struct file_hash_facts facts;
+	if (file_hash_find(worker->store, version, NULL, &facts, err) != 0)
+		return -1;
+	if (facts.state == FILE_HASH_DECODES) {
+		if (is_young(worker, facts.modified_ms))
+			return 0;
+		if (file_hash_find(worker->store, version, &worker->pace, &facts, err) != 0)
+			return -1;
+	}
+	*out = facts.found;
+	return facts.state == FILE_HASH_FOUND;
+}
+
+/* Of these versions, in one change. */
+static void give(struct file_hash_worker *const worker, const int64_t *const versions, const size_t count)
+{
+	struct file_hash_found found[BATCH];
+	struct error err = {0};
+	size_t used = 0;
+	for (size_t i = 0; i < count; i++) {
+		const int got = pause_for(worker, 0) ? find(worker, versions[i], &found[used], &err) : 0;
+		if (got < 0)
+			tell(worker, versions[i], &err);
+		used += got == 1;
+	}
+	if (used == 0)
+		return;
+	if (file_hash_write(worker->store, found, used, &err) != 0)
+		tell(worker, versions[count - 1], &err);
+	else
+		metrics_add(store_metrics(worker->store), METRIC_FILE_HASHES, (int64_t)used);
+}
+
+/* All current versions that have none, in the order of commits. */
+static void walk(struct file_hash_worker *const worker)
+{
+	int64_t versions[BATCH];
+	struct error ignored;
+	if (worker->failed != 0 && now_ms() >= worker->retry_ms)
+		worker->failed = 0;
+	int64_t after = worker->failed;
+	size_t count = BATCH;
+	while (count == BATCH && pause_for(worker, 0)) {
+		if (file_hash_lacking(worker->store, after, versions, BATCH, &count, &ignored) != 0 || count == 0)
+			return;
+		give(worker, versions, count);
+		after = versions[count - 1];
+		run_orders(worker);
+	}
+}
+
+static void *run(void *const argument)
+{
+	struct file_hash_worker *const worker = argument;
+	lock_enter(&worker->lock);
+	while (!worker->stopping) {
+		const bool idles = worker->quiescing;
+		worker->is_kicked = false;
+		lock_leave(&worker->lock);
+		run_orders(worker);
+		if (!idles)
+			walk(worker);
+		lock_enter(&worker->lock);
+		if (!worker->stopping && !worker->is_kicked && worker->first == NULL)
+			lock_wait_for(&worker->lock, &worker->wake, INTERVAL_MS);
+	}
+	lock_leave(&worker->lock);
+	run_orders(worker);
+	return NULL;
+}
+
+struct file_hash_worker *file_hash_worker_start(struct store *const store)
+{
+	struct file_hash_worker *const worker = memory_new(sizeof(*worker));
+	worker->store = store;
+	worker->pace = (struct derive_pace){spend, worker};
+	worker->haste = (struct derive_pace){hasten, worker};
+	lock_init(&worker->lock, LOCK_CONTROL);
+	lock_condition_init(&worker->wake);
+	lock_thread_start(&worker->thread, "file hash", run, worker);
+	return worker;
+}
+
+void file_hash_worker_kick(struct file_hash_worker *const worker)
+{
+	lock_enter(&worker->lock);
+	worker->is_kicked = true;
+	lock_broadcast(&worker->wake);
+	lock_leave(&worker->lock);
+}
+
+void file_hash_worker_quiesce(struct file_hash_worker *const worker)
+{
+	lock_enter(&worker->lock);
+	worker->quiescing = true;
+	lock_broadcast(&worker->wake);
+	lock_leave(&worker->lock);
+}
+
+void file_hash_worker_stop(struct file_hash_worker *const worker)
+{
+	if (worker == NULL)
+		return;
+	lock_enter(&worker->lock);
+	worker->quiescing = true;
+	worker->stopping = true;
+	lock_broadcast(&worker->wake);
+	lock_leave(&worker->lock);
+	pthread_join(worker->thread, NULL);
+	lock_condition_release(&worker->wake);
+	lock_release(&worker->lock);
+	free(worker);
+}
