@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "storage/bucket.h"
+
 enum { NAME_MAX_BYTES = 96 };
 
 struct span hub_name_bucket(struct arena *const arena, const char *const default_namespace, const struct span namespace, const struct span name)
@@ -52,15 +54,6 @@ static bool bad_neighbours(const struct span name)
 	return memmem(name.data, name.len, "--", 2) != NULL || memmem(name.data, name.len, "..", 2) != NULL;
 }
 
-static bool reserved(const struct span name)
-{
-	static const char *const words[] = {"api", "buckets", "console", "health", "hot_load", "v1", "v2", "xet"};
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (span_equal_text(name, words[i]))
-			return true;
-	return false;
-}
-
 static const struct {
 	bool (*broken)(struct span name);
 	const char *rule;
@@ -69,14 +62,19 @@ static const struct {
 	{bad_bytes, "may hold only letters, digits, '_', '.' and '-'"},
 	{bad_ends, "must not begin or end with '.' or '-', nor end with '.git'"},
 	{bad_neighbours, "must not hold '--' or '..'"},
-	{reserved, "is reserved"},
 };
 
-int hub_name_check(const struct span name, struct error *const err)
+static int refuse(const struct span name, const char *const rule, struct error *const err)
+{
+	return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", (int)(name.len > 100 ? 100 : name.len), (const char *)name.data, rule);
+}
+
+int hub_name_check(const char *const default_namespace, const struct hub_name name, struct error *const err)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (rules[i].broken(name))
-			return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", (int)(name.len > 100 ? 100 : name.len), (const char *)name.data,
-				rules[i].rule);
+		if (rules[i].broken(name.name))
+			return refuse(name.name, rules[i].rule, err);
+	if (span_equal_text(name.namespace, default_namespace) && bucket_name_is_reserved(name.name))
+		return refuse(name.name, "is reserved", err);
 	return 0;
 }

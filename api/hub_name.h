@@ -15,7 +15,7 @@ struct hub_name {
 };
 /* The inverse; spans lie in `bucket`, or are `default_namespace`. */
 struct hub_name hub_name_of(const char *default_namespace, struct span bucket);
-/* The rules for new names: bad_name with the rule that is broken. */
-int hub_name_check(struct span name, struct error *err);
+/* The rules for new names: bad_name with the rule that is broken. Words that begin paths of faces are refused in the default namespace alone. */
+int hub_name_check(const char *default_namespace, struct hub_name name, struct error *err);
 
 #endif

@@ -36,7 +36,7 @@ CREATE INDEX xet_grants_expiring ON xet_grants (expires_ms);
 CREATE INDEX versions_file ON versions (file_hash, bucket) WHERE length(file_hash) > 0;
 CREATE INDEX versions_unhashed ON versions (sequence) WHERE state = 1 AND is_marker = 0 AND length(file_hash) = 0;
 
--- What a bucket shows: current versions that are no markers.
+-- What a bucket shows: current versions that are no markers. Every bucket has a row from its creation on.
 CREATE TABLE bucket_totals (
 	bucket INTEGER PRIMARY KEY,
 	files INTEGER NOT NULL,
@@ -44,4 +44,5 @@ CREATE TABLE bucket_totals (
 	updated_ms INTEGER NOT NULL
 );
 INSERT INTO bucket_totals (bucket, files, bytes, updated_ms)
-	SELECT bucket, count(*), sum(size), max(modified_ms) FROM versions WHERE state = 1 AND is_marker = 0 GROUP BY bucket;
+	SELECT b.id, count(v.sequence), coalesce(sum(v.size), 0), coalesce(max(v.modified_ms), b.created_ms)
+	FROM buckets b LEFT JOIN versions v ON v.bucket = b.id AND v.state = 1 AND v.is_marker = 0 GROUP BY b.id, b.created_ms;

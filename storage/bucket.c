@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "storage/account_row.h"
 #include "storage/bucket_row.h"
+#include "storage/bucket_sweep.h"
+#include "storage/bucket_totals.h"
 #include "storage/committer.h"
 #include "storage/lifecycle_cache.h"
 #include "storage/run_row.h"
@@ -18,7 +20,9 @@ struct bucket_change {
 	struct store *store;
 	struct arena *arena;
 	struct span name;
-	struct span account;
+	struct span account;   /* create, rename: of the owner */
+	struct span new_name;  /* rename */
+	struct span lifecycle; /* rename: the document that goes along */
 	struct bucket_edit edit; /* texts in the arena */
 	bool too_large;
 	void (*done)(void *owner);
@@ -80,6 +84,17 @@ int bucket_list(struct store *const store, const struct span owner, const struct
 	return result;
 }
 
+int bucket_totals_find(struct store *const store, const struct bucket *const buckets, const size_t count, struct bucket_totals *const out,
+	struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	int result = db == NULL ? -1 : 0;
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = bucket_totals_read(db, buckets[i].id, &out[i], err);
+	store_reader_give(store, db);
+	return result;
+}
+
 static int write_documents(struct db *const db, const int64_t bucket, const struct bucket_edit *const edit, struct error *const err)
 {
 	for (size_t i = 0; i < edit->document_count; i++)
@@ -110,47 +125,91 @@ static int apply_edit(struct change *const base, struct db *const db, struct err
 	return bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 ? -1 : write_edit(change, db, bucket.id, err);
 }
 
+/* 0; bucket_owned, bucket_taken. */
+static int check_free(struct bucket_change *const change, struct db *const db, const struct span name, struct error *const err)
+{
+	struct bucket existing;
+	struct error found;
+	if (bucket_row_read(db, name, change->arena, &existing, &found) == 0) {
+		const bool own = span_equal(existing.owner, change->account);
+		return error_set(err, own ? ERROR_BUCKET_OWNED : ERROR_BUCKET_TAKEN, "The bucket '%.*s' exists%s.", (int)name.len,
+			(const char *)name.data, own ? " and is yours" : "");
+	}
+	if (found.kind == ERROR_NO_BUCKET)
+		return 0;
+	*err = found;
+	return -1;
+}
+
 static int apply_create(struct change *const base, struct db *const db, struct error *const err)
 {
 	struct bucket_change *const change = (struct bucket_change *)base;
-	struct bucket existing;
-	struct error found;
-	if (bucket_row_read(db, change->name, change->arena, &existing, &found) == 0) {
-		const bool own = span_equal(existing.owner, change->account);
-		return error_set(err, own ? ERROR_BUCKET_OWNED : ERROR_BUCKET_TAKEN, "The bucket '%.*s' exists%s.", (int)change->name.len,
-			(const char *)change->name.data, own ? " and is yours" : "");
-	}
-	if (found.kind != ERROR_NO_BUCKET) {
-		*err = found;
-		return -1;
-	}
 	const struct clock_source *const clock = store_clock(change->store);
 	const int64_t now_ms = clock->wall_ms(clock);
 	int64_t account;
-	if (account_row_ensure(db, change->account, now_ms, &account, err) != 0 || bucket_row_add(db, change->name, account, now_ms, err) != 0)
+	if (check_free(change, db, change->name, err) != 0 || account_row_ensure(db, change->account, now_ms, &account, err) != 0
+		|| bucket_row_add(db, change->name, account, now_ms, err) != 0)
 		return -1;
-	return write_edit(change, db, db_last_id(db), err);
+	const int64_t bucket = db_last_id(db);
+	return bucket_totals_open(db, bucket, now_ms, err) != 0 ? -1 : write_edit(change, db, bucket, err);
+}
+
+static int apply_rename(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct bucket_change *const change = (struct bucket_change *)base;
+	const struct clock_source *const clock = store_clock(change->store);
+	struct bucket bucket;
+	int64_t account;
+	if (bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 || check_free(change, db, change->new_name, err) != 0
+		|| bucket_document_row_read(db, bucket.id, BUCKET_LIFECYCLE, change->arena, &change->lifecycle, err) != 0)
+		return -1;
+	if (account_row_ensure(db, change->account, clock->wall_ms(clock), &account, err) != 0)
+		return -1;
+	return bucket_row_rename(db, bucket.id, change->new_name, account, err);
+}
+
+static int has_runs(const struct span name, struct error *const err)
+{
+	return error_set(err, ERROR_BUCKET_HAS_RUNS, "The bucket '%.*s' holds runs; end them first.", (int)name.len, (const char *)name.data);
+}
+
+static int remove_row(struct db *const db, const int64_t id, struct error *const err)
+{
+	if (bucket_document_row_drop_all(db, id, err) != 0 || bucket_grant_row_drop_all(db, id, err) != 0
+		|| bucket_totals_drop(db, id, err) != 0)
+		return -1;
+	return bucket_row_remove(db, id, err);
+}
+
+static int apply_drop(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct bucket_change *const change = (const struct bucket_change *)base;
+	struct bucket bucket;
+	bool runs = false;
+	if (bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0
+		|| run_row_any_in_bucket(db, bucket.id, &runs, err) != 0)
+		return -1;
+	if (runs)
+		return has_runs(change->name, err);
+	return bucket_sweep_mark(db, bucket.id, err) != 0 ? -1 : remove_row(db, bucket.id, err);
 }
 
 static int apply_delete(struct change *const base, struct db *const db, struct error *const err)
 {
 	struct bucket_change *const change = (struct bucket_change *)base;
 	int64_t id;
-	bool has_runs = false;
+	bool runs = false;
 	bool has_objects = false;
 	if (bucket_row_find(db, change->name, &id, err) != 0)
 		return -1;
-	if (run_row_any_in_bucket(db, id, &has_runs, err) != 0 || version_any_in_bucket(db, id, &has_objects, err) != 0)
+	if (run_row_any_in_bucket(db, id, &runs, err) != 0 || version_any_in_bucket(db, id, &has_objects, err) != 0)
 		return -1;
-	if (has_runs)
-		return error_set(err, ERROR_BUCKET_HAS_RUNS, "The bucket '%.*s' holds runs; end them first.", (int)change->name.len,
-			(const char *)change->name.data);
+	if (runs)
+		return has_runs(change->name, err);
 	if (has_objects)
 		return error_set(err, ERROR_BUCKET_NOT_EMPTY, "The bucket '%.*s' holds objects.", (int)change->name.len,
 			(const char *)change->name.data);
-	if (upload_row_orphan(db, id, err) != 0 || bucket_document_row_drop_all(db, id, err) != 0 || bucket_grant_row_drop_all(db, id, err) != 0)
-		return -1;
-	return bucket_row_remove(db, id, err);
+	return upload_row_orphan(db, id, err) != 0 ? -1 : remove_row(db, id, err);
 }
 
 /* Before `done`: whoever hears of the change finds the rules in force. */
@@ -158,8 +217,10 @@ static void tell_lifecycle(const struct bucket_change *const change)
 {
 	static const struct span none = {NULL, 0};
 	struct lifecycle_cache *const cache = store_lifecycle_cache(change->store);
-	if (change->change.apply == apply_delete)
+	if (change->change.apply != apply_edit && change->change.apply != apply_create)
 		lifecycle_cache_set(cache, change->name, none);
+	if (change->change.apply == apply_rename)
+		lifecycle_cache_set(cache, change->new_name, change->lifecycle);
 	for (size_t i = 0; i < change->edit.document_count; i++)
 		if (change->edit.documents[i].kind == BUCKET_LIFECYCLE)
 			lifecycle_cache_set(cache, change->name, change->edit.documents[i].bytes);
@@ -234,6 +295,28 @@ struct bucket_change *bucket_delete_start(struct store *const store, const struc
 {
 	struct bucket_change *const change = change_new(store, name, done, owner);
 	change->change.apply = apply_delete;
+	committer_submit(store_committer(store), &change->change);
+	return change;
+}
+
+struct bucket_change *bucket_drop_start(struct store *const store, const struct span name, const int64_t bucket_id,
+	void (*const done)(void *owner), void *const owner)
+{
+	struct bucket_change *const change = change_new(store, name, done, owner);
+	change->edit.bucket_id = bucket_id;
+	change->change.apply = apply_drop;
+	committer_submit(store_committer(store), &change->change);
+	return change;
+}
+
+struct bucket_change *bucket_rename_start(struct store *const store, const struct bucket_rename *const rename,
+	void (*const done)(void *owner), void *const owner)
+{
+	struct bucket_change *const change = change_new(store, rename->from, done, owner);
+	change->new_name = arena_copy(change->arena, rename->to);
+	change->account = arena_copy(change->arena, rename->account);
+	change->edit.bucket_id = rename->bucket_id;
+	change->change.apply = apply_rename;
 	committer_submit(store_committer(store), &change->change);
 	return change;
 }

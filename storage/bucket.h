@@ -27,6 +27,8 @@ struct bucket {
 /* The naming rules for creation (s3.md 3): bad_name with the rule that broke. `namespace` is the caller's: a name with "--" must begin with
  * it. */
 int bucket_check_name(struct span name, struct span namespace, struct error *err);
+/* Words that begin paths of other faces. */
+bool bucket_name_is_reserved(struct span name);
 /* no_bucket when absent. Texts lie in the arena. */
 int bucket_find(struct store *store, struct span name, struct arena *arena, struct bucket *out, struct error *err);
 /* The same by its id. */
@@ -34,6 +36,15 @@ int bucket_find_id(struct store *store, int64_t id, struct arena *arena, struct 
 /* Up to `limit` buckets after `after` in byte order, whose name begins with `prefix`; `owner` empty: everybody's. */
 int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after, size_t limit, struct arena *arena,
 	struct bucket **out, size_t *out_count, struct error *err);
+
+/* What the bucket shows: current versions that are no markers. */
+struct bucket_totals {
+	int64_t files;
+	int64_t bytes;
+	int64_t updated_ms; /* when that changed last, else its creation */
+};
+/* Of `count` buckets, into as many places; one that is gone by now has zeroes. */
+int bucket_totals_find(struct store *store, const struct bucket *buckets, size_t count, struct bucket_totals *out, struct error *err);
 
 /* What a change makes of a bucket's settings: any of these together, all or nothing. */
 struct bucket_edit {
@@ -57,10 +68,20 @@ struct bucket_change *bucket_create_start(struct store *store, struct span name,
 	void (*done)(void *owner), void *owner);
 /* Its settings go with it, and so do its open uploads. */
 struct bucket_change *bucket_delete_start(struct store *store, struct span name, void (*done)(void *owner), void *owner);
+/* With all that it holds: the name is free at once, the versions and uploads go in slices behind it (sweeper.h), and gc gives their space back. */
+struct bucket_change *bucket_drop_start(struct store *store, struct span name, int64_t bucket_id, void (*done)(void *owner), void *owner);
+/* Another name, another owner, the same bucket with all it holds. Keys' grants name buckets by their names and do not follow. */
+struct bucket_rename {
+	struct span from;
+	struct span to;        /* checked by the caller */
+	struct span account;   /* of the new owner */
+	int64_t bucket_id;     /* as in bucket_edit */
+};
+struct bucket_change *bucket_rename_start(struct store *store, const struct bucket_rename *rename, void (*done)(void *owner), void *owner);
 struct bucket_change *bucket_edit_start(struct store *store, struct span name, const struct bucket_edit *edit, void (*done)(void *owner),
 	void *owner);
-/* create: 0, bucket_owned (the same account has it) or bucket_taken. delete: 0, no_bucket, bucket_not_empty, bucket_has_runs. edit: 0,
- * no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants). */
+/* create: 0, bucket_owned (the same account has it) or bucket_taken. delete: 0, no_bucket, bucket_not_empty, bucket_has_runs. drop: 0,
+ * no_bucket, bucket_has_runs. rename: 0, no_bucket, bucket_owned or bucket_taken (the new name is in use). edit: 0, no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants). */
 int bucket_change_outcome(struct bucket_change *change, struct error *err);
 void bucket_change_free(struct bucket_change *change);
 

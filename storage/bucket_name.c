@@ -61,7 +61,7 @@ static bool reserved_affix(const struct span name)
 	return false;
 }
 
-static bool reserved_word(const struct span name)
+bool bucket_name_is_reserved(const struct span name)
 {
 	static const char *const words[] = {"api", "buckets", "console", "health", "hot_load", "v1", "v2", "xet"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -74,7 +74,7 @@ static const struct {
 	bool (*broken)(struct span name);
 	const char *rule;
 } rules[] = {
-	{reserved_word, "is reserved"},
+	{bucket_name_is_reserved, "is reserved"},
 	{bad_length, "must have 3 to 63 bytes"},
 	{bad_bytes, "may hold only a-z, 0-9, '.' and '-'"},
 	{bad_ends, "must begin and end with a letter or digit"},

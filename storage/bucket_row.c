@@ -12,6 +12,7 @@ static const char SQL_BUCKET_ADD[] = "INSERT INTO buckets (name, account, create
 static const char SQL_BUCKET_VERSIONING[] = "SELECT versioning FROM buckets WHERE id = ?1";
 static const char SQL_BUCKET_SET_VERSIONING[] = "UPDATE buckets SET versioning = ?2 WHERE id = ?1";
 static const char SQL_BUCKET_SET_ETAG_POLICY[] = "UPDATE buckets SET etag_policy = ?2 WHERE id = ?1";
+static const char SQL_BUCKET_RENAME[] = "UPDATE buckets SET name = ?2, account = ?3 WHERE id = ?1";
 static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
 
 static int no_bucket(const struct span name, struct error *const err)
@@ -175,6 +176,17 @@ int bucket_row_set_versioning(struct db *const db, const int64_t id, const enum 
 int bucket_row_set_etag_policy(struct db *const db, const int64_t id, const enum etag_policy policy, struct error *const err)
 {
 	return set_number(db, SQL_BUCKET_SET_ETAG_POLICY, id, policy, err);
+}
+
+int bucket_row_rename(struct db *const db, const int64_t id, const struct span name, const int64_t account, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_RENAME, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	db_bind_blob(statement, 2, name);
+	db_bind_i64(statement, 3, account);
+	return db_execute(statement, err);
 }
 
 int bucket_row_remove(struct db *const db, const int64_t id, struct error *const err)

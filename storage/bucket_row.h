@@ -26,6 +26,7 @@ int bucket_row_add(struct db *db, struct span name, int64_t account, int64_t now
 int bucket_row_versioning(struct db *db, int64_t id, enum bucket_versioning *out, struct error *err); /* no_bucket */
 int bucket_row_set_versioning(struct db *db, int64_t id, enum bucket_versioning versioning, struct error *err);
 int bucket_row_set_etag_policy(struct db *db, int64_t id, enum etag_policy policy, struct error *err);
+int bucket_row_rename(struct db *db, int64_t id, struct span name, int64_t account, struct error *err); /* exists: the name is in use */
 int bucket_row_remove(struct db *db, int64_t id, struct error *err);
 
 #endif

@@ -57,7 +57,7 @@ static int judge_marker(struct lifecycle_change *const change, struct db *const 
 	if (below > 0)
 		return 0;
 	change->removed++;
-	return version_remove(db, version, err);
+	return version_remove(db, version, change->clock.now_ms, err);
 }
 
 static int judge_current(struct lifecycle_change *const change, struct db *const db, const struct version *const version,
@@ -73,7 +73,7 @@ static int judge_current(struct lifecycle_change *const change, struct db *const
 	if (!lifecycle_expires(&change->lifecycle, &subject, change->clock.day_ms, &due_ms, &rule) || due_ms > change->clock.now_ms)
 		return 0;
 	change->removed++;
-	return change->versioning == BUCKET_UNVERSIONED ? version_remove(db, version, err) : push_marker(change, db, version, err);
+	return change->versioning == BUCKET_UNVERSIONED ? version_remove(db, version, change->clock.now_ms, err) : push_marker(change, db, version, err);
 }
 
 static int judge_older(struct lifecycle_change *const change, struct db *const db, const struct version *const version,
@@ -88,7 +88,7 @@ static int judge_older(struct lifecycle_change *const change, struct db *const d
 	if (!lifecycle_removes_noncurrent(&change->lifecycle, &subject, newer, &change->clock))
 		return 0;
 	change->removed++;
-	return version_remove(db, version, err);
+	return version_remove(db, version, change->clock.now_ms, err);
 }
 
 static int judge_version(struct lifecycle_change *const change, struct db *const db, const struct lifecycle_item *const item,

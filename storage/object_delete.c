@@ -79,7 +79,7 @@ static int delete_item(struct object_delete *const delete, struct db *const db, 
 	if (found == 0)
 		return 0;
 	tell_version(item, &version);
-	return version_remove(db, &version, err);
+	return version_remove(db, &version, store_clock(delete->store)->wall_ms(store_clock(delete->store)), err);
 }
 
 static void name_version(struct object_delete_item *const item)

@@ -36,7 +36,7 @@ static int hide(struct db *const db, const int64_t step, const struct step_pin *
 	const int found = version_find_sequence(db, pin->version, NULL, &version, err);
 	if (found != 1 || version.state == VERSION_HIDDEN)
 		return found < 0 ? -1 : 0;
-	return version_remove(db, &version, err);
+	return version_remove(db, &version, 0, err);
 }
 
 static int let_go(struct db *const db, const int64_t step, const struct step_pin *const pin, struct arena *const arena, struct error *const err)

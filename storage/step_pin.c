@@ -83,7 +83,7 @@ int step_pin_let_go(struct db *const db, const int64_t step, const enum step_pin
 		return -1;
 	const int found = form >= STEP_PIN_MADE ? version_find_sequence(db, pin->version, NULL, &version, err) : 0;
 	if (found == 1 && version.state != VERSION_HIDDEN)
-		return version_remove(db, &version, err);
+		return version_remove(db, &version, 0, err);
 	return version_unpin(db, pin->version, err);
 }
 

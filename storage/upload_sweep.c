@@ -1,5 +1,6 @@
 #include "storage/upload_sweep.h"
 
+#include "storage/bucket_sweep.h"
 #include "storage/upload_row.h"
 #include "storage/upload_set.h"
 
@@ -19,6 +20,14 @@ static int sweep_unlisted(struct db *const db, bool *const out_found, struct err
 	return more ? 0 : upload_row_set_trimmed(db, number, err);
 }
 
+static int sweep_versions(struct db *const db, const int64_t bucket, struct error *const err)
+{
+	bool more = false;
+	if (bucket_sweep_versions(db, bucket, &more, err) != 0)
+		return -1;
+	return more ? 0 : upload_row_forget_bucket(db, bucket, err);
+}
+
 static int sweep_orphans(struct db *const db, bool *const out_found, struct error *const err)
 {
 	int64_t bucket = 0;
@@ -32,7 +41,7 @@ static int sweep_orphans(struct db *const db, bool *const out_found, struct erro
 			break;
 		*out_found = true;
 		if (number == 0)
-			return upload_row_forget_bucket(db, bucket, err);
+			return sweep_versions(db, bucket, err);
 		if (part_set_drop(db, set, err) != 0 || upload_row_remove(db, number, err) != 0)
 			return -1;
 	}

@@ -66,8 +66,11 @@ int version_find_sequence(struct db *db, int64_t sequence, struct arena *arena, 
  * what version_find_current gave, NULL when absent. */
 int version_push(struct db *db, enum bucket_versioning versioning, const struct version *current, struct version *version, struct error *err);
 /* Leaves its key for good: hidden when it is pinned (invariant 6), else removed with what it leads to. When it was current, the newest
- * older one takes its place. */
-int version_remove(struct db *db, const struct version *version, struct error *err);
+ * older one takes its place. `now_ms`: when, for the bucket's totals; 0: not known. */
+int version_remove(struct db *db, const struct version *version, int64_t now_ms, struct error *err);
+/* A version that a bucket showed which is gone: removed, or hidden while it is pinned, or when its row is damaged (that costs its space and keeps
+ * nothing else from being swept). Nothing takes its place. */
+int version_abandon(struct db *db, int64_t sequence, struct error *err);
 /* A new version that no key shows: it stays while something names it (version_is_pinned). Sets version->sequence, state. */
 int version_add_hidden(struct db *db, struct version *version, struct error *err);
 /* Whether something keeps the version when its key does not: a step, a fold, a derived version that is made of it, or background work. */

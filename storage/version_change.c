@@ -1,7 +1,8 @@
 /* A key that shows any version has exactly one that is current, and that is its newest: whatever removes the current one puts the newest
- * older one in its place. At most one version of a key is the null version. */
+ * older one in its place. At most one version of a key is the null version. Whatever changes which one is current tells the bucket's totals. */
 #include "storage/derived_row.h"
 #include "storage/adopt_note.h"
+#include "storage/bucket_totals.h"
 #include "storage/part.h"
 #include "storage/version_internal.h"
 
@@ -31,6 +32,7 @@ static const char SQL_VERSION_CONTENTS[] =
 static const char SQL_VERSION_PINNED[] =
 	"SELECT 1 FROM step_objects WHERE version = ?1 UNION ALL SELECT 1 FROM derivation_sources WHERE source = ?1"
 	" UNION ALL SELECT 1 FROM fold_objects WHERE version = ?1 UNION ALL SELECT 1 FROM scratch_versions WHERE version = ?1 LIMIT 1";
+static const char SQL_VERSION_COUNTED[] = "SELECT bucket, size, is_marker, modified_ms FROM versions WHERE sequence = ?1";
 static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
 static void bind_bytes(struct db_statement *const statement, const struct version *const version)
@@ -171,6 +173,34 @@ static int make_way(struct db *const db, const struct version *const current, co
 	return retire(db, current->sequence, version->modified_ms, err);
 }
 
+static int count_push(struct db *const db, const struct version *const current, const struct version *const version, struct error *const err)
+{
+	const bool replaces = current != NULL && !current->is_marker;
+	const int64_t files = (version->is_marker ? 0 : 1) - (replaces ? 1 : 0);
+	const int64_t bytes = (version->is_marker ? 0 : (int64_t)version->size) - (replaces ? (int64_t)current->size : 0);
+	if (version->is_marker && !replaces)
+		return 0;
+	return bucket_totals_add(db, version->bucket, files, bytes, version->modified_ms, err);
+}
+
+/* A version that was there became the current one of its key. */
+static int count_shown(struct db *const db, const int64_t sequence, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_COUNTED, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, sequence);
+	const int got = db_step(statement, err);
+	const bool counts = got == 1 && db_column_i64(statement, 2) == 0;
+	const int64_t bucket = counts ? db_column_i64(statement, 0) : 0;
+	const int64_t size = counts ? db_column_i64(statement, 1) : 0;
+	const int64_t modified_ms = counts ? db_column_i64(statement, 3) : 0;
+	db_reset(statement);
+	if (!counts)
+		return got < 0 ? -1 : 0;
+	return bucket_totals_add(db, bucket, 1, size, modified_ms, err);
+}
+
 int version_push(struct db *const db, const enum bucket_versioning versioning, const struct version *const current,
 	struct version *const version, struct error *const err)
 {
@@ -179,25 +209,43 @@ int version_push(struct db *const db, const enum bucket_versioning versioning, c
 	if (current != NULL && make_way(db, current, version, err) != 0)
 		return -1;
 	version->completes_publish = false;
-	if (add(db, VERSION_CURRENT, version, err) != 0)
+	if (add(db, VERSION_CURRENT, version, err) != 0 || count_push(db, current, version, err) != 0)
 		return -1;
 	return version->is_marker ? 0 : adopt_note(db, version, &version->completes_publish, err);
 }
 
-int version_remove(struct db *const db, const struct version *const version, struct error *const err)
+/* The newest older one of the same key, or 0. */
+static int find_next(struct db *const db, const struct version *const version, int64_t *const out, struct error *const err)
 {
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_NEXT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version->sequence);
+	return find_number(statement, out, err);
+}
+
+int version_remove(struct db *const db, const struct version *const version, const int64_t now_ms, struct error *const err)
+{
+	const bool is_current = version->state == VERSION_CURRENT;
 	int64_t next = 0;
-	if (version->state == VERSION_CURRENT) {
-		struct db_statement *const statement = db_prepare(db, SQL_VERSION_NEXT, err);
-		if (statement == NULL)
-			return -1;
-		db_bind_i64(statement, 1, version->sequence);
-		if (find_number(statement, &next, err) != 0)
-			return -1;
-	}
+	if (is_current && find_next(db, version, &next, err) != 0)
+		return -1;
+	if (is_current && !version->is_marker && bucket_totals_add(db, version->bucket, -1, -(int64_t)version->size, now_ms, err) != 0)
+		return -1;
 	if (leave(db, version, err) != 0)
 		return -1;
-	return next == 0 ? 0 : run_on_version(db, SQL_VERSION_PROMOTE, next, err);
+	if (next == 0)
+		return 0;
+	return run_on_version(db, SQL_VERSION_PROMOTE, next, err) != 0 ? -1 : count_shown(db, next, err);
+}
+
+int version_abandon(struct db *const db, const int64_t sequence, struct error *const err)
+{
+	struct version version;
+	const int found = version_find_sequence(db, sequence, NULL, &version, err);
+	if (found < 0 && err->kind == ERROR_CORRUPT)
+		return run_on_version(db, SQL_VERSION_HIDE, sequence, err);
+	return found == 1 ? leave(db, &version, err) : found;
 }
 
 int version_unpin(struct db *const db, const int64_t sequence, struct error *const err)
@@ -233,7 +281,9 @@ int version_show(struct db *const db, const int64_t sequence, struct error *cons
 {
 	if (run_on_version(db, SQL_VERSION_SHOW, sequence, err) != 0)
 		return -1;
-	return db_changes(db) == 1 ? 0 : error_set(err, ERROR_PRECONDITION, "Version %lld cannot be shown: its key shows another.", (long long)sequence);
+	if (db_changes(db) != 1)
+		return error_set(err, ERROR_PRECONDITION, "Version %lld cannot be shown: its key shows another.", (long long)sequence);
+	return count_shown(db, sequence, err);
 }
 
 int version_replace_contents(struct db *const db, const struct version *const version, struct error *const err)

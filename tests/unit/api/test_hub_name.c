@@ -28,9 +28,10 @@ START_TEST(new_names_follow_the_rules)
 {
 	struct error err = {0};
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		ck_assert_msg(hub_name_check(span_text(good[i]), &err) == 0, "%s", good[i]);
+		ck_assert_msg(hub_name_check("main", (struct hub_name){span_text("main"), span_text(good[i])}, &err) == 0, "%s", good[i]);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_msg(hub_name_check(span_text(bad[i]), &err) != 0 && err.kind == ERROR_BAD_NAME, "%s", bad[i]);
+		ck_assert_msg(hub_name_check("main", (struct hub_name){span_text("main"), span_text(bad[i])}, &err) != 0 && err.kind == ERROR_BAD_NAME, "%s", bad[i]);
+	ck_assert_int_eq(hub_name_check("main", (struct hub_name){span_text("team"), span_text("api")}, &err), 0);
 }
 END_TEST
 

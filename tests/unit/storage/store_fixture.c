@@ -109,6 +109,20 @@ int fixture_delete_bucket(struct store *const store, const char *const name, str
 	return settle_bucket(bucket_delete_start(store, span_text(name), settled_done, settled), settled, err);
 }
 
+int fixture_drop_bucket(struct store *const store, const char *const name, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	return settle_bucket(bucket_drop_start(store, span_text(name), 0, settled_done, settled), settled, err);
+}
+
+int fixture_rename_bucket(struct store *const store, const char *const from, const char *const to, const char *const account,
+	struct error *const err)
+{
+	const struct bucket_rename rename = {.from = span_text(from), .to = span_text(to), .account = span_text(account)};
+	struct settled *const settled = settled_new();
+	return settle_bucket(bucket_rename_start(store, &rename, settled_done, settled), settled, err);
+}
+
 int fixture_edit_bucket(struct store *const store, const char *const name, const struct bucket_edit *const edit, struct error *const err)
 {
 	struct settled *const settled = settled_new();

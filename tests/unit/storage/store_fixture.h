@@ -30,6 +30,8 @@ void settled_wait(struct settled *settled); /* frees it */
 
 int fixture_create_bucket(struct store *store, const char *name, const char *account, struct error *err);
 int fixture_delete_bucket(struct store *store, const char *name, struct error *err);
+int fixture_drop_bucket(struct store *store, const char *name, struct error *err);
+int fixture_rename_bucket(struct store *store, const char *from, const char *to, const char *account, struct error *err);
 int fixture_edit_bucket(struct store *store, const char *name, const struct bucket_edit *edit, struct error *err);
 /* Puts; `params` may be NULL (only bucket and key are set then). `out_etag` may be NULL. */
 int fixture_put_with(struct store *store, struct object_put_params *params, struct span bytes, char *out_etag, struct error *err);

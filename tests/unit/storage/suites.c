@@ -6,6 +6,8 @@ Suite *test_part_suite(void);
 Suite *test_committer_suite(void);
 Suite *test_account_suite(void);
 Suite *test_bucket_suite(void);
+Suite *test_bucket_totals_suite(void);
+Suite *test_bucket_drop_suite(void);
 Suite *test_lifecycle_suite(void);
 Suite *test_lifecycle_worker_suite(void);
 Suite *test_object_list_suite(void);
@@ -74,6 +76,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_committer_suite,
 	test_account_suite,
 	test_bucket_suite,
+	test_bucket_totals_suite,
+	test_bucket_drop_suite,
 	test_lifecycle_suite,
 	test_lifecycle_worker_suite,
 	test_object_list_suite,
