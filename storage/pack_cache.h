@@ -60,6 +60,11 @@ void pack_cache_unpin(struct pack_cache *cache, struct pack *pack);
 struct backend_file *pack_file(const struct pack *pack);
 /* Up to `capacity` entries from chunk `first` on; 0 when there is no such chunk. */
 size_t pack_cache_copy_entries(struct pack_cache *cache, const struct pack *pack, uint32_t first, struct pack_entry *out, size_t capacity);
+/* The xorb of a chunk, as it was written; false when there is none. */
+bool pack_cache_find_xorb(struct pack_cache *cache, const struct pack *pack, uint32_t chunk, struct pack_xorb *out);
+/* Up to `capacity` entries of those chunks from *from to `end` that are there; *from is moved behind the last. 0: there are no more. */
+size_t pack_cache_copy_present(struct pack_cache *cache, const struct pack *pack, uint32_t *from, uint32_t end, struct pack_entry *out,
+	size_t capacity);
 /* The index of a pinned pack, until unpinned; NULL while the pack grows. */
 const struct pack_index *pack_cache_sealed_index(struct pack_cache *cache, const struct pack *pack);
 

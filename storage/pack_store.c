@@ -165,8 +165,7 @@ void pack_store_drop_later(struct pack_store *const store, const struct pack_id 
 	helpers_submit(store->helpers, &store->drop_lane, &drop->job);
 }
 
-/* Says which record it was, and counts it when its bytes are to blame. */
-static int read_failed(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk, struct error *const err)
+int pack_store_read_failed(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk, struct error *const err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
@@ -220,7 +219,7 @@ int pack_store_read_chunk(struct pack_store *const store, const struct pack_id *
 {
 	struct pack *const pinned = pack_cache_pin(store->cache, pack, true, err);
 	if (pinned == NULL)
-		return read_failed(store, pack, chunk, err);
+		return pack_store_read_failed(store, pack, chunk, err);
 	struct pack_scratch *const scratch = pack_store_take_scratch(store);
 	struct pack_entry entry;
 	const bool found = pack_cache_copy_entries(store->cache, pinned, chunk, &entry, 1) == 1;
@@ -229,7 +228,7 @@ int pack_store_read_chunk(struct pack_store *const store, const struct pack_id *
 	pack_store_give_scratch(store, scratch);
 	pack_cache_unpin(store->cache, pinned);
 	if (result != 0)
-		return read_failed(store, pack, chunk, err);
+		return pack_store_read_failed(store, pack, chunk, err);
 	*out_len = entry.size;
 	return 0;
 }
@@ -285,7 +284,7 @@ int pack_store_read_run(struct pack_store *const store, const struct pack_run *c
 	*out_len = 0;
 	struct pack *const pinned = pack_cache_pin(store->cache, &run->pack, true, err);
 	if (pinned == NULL)
-		return read_failed(store, &run->pack, run->first, err);
+		return pack_store_read_failed(store, &run->pack, run->first, err);
 	struct pack_entry entries[PACK_RUN_CHUNKS];
 	const size_t wanted = run->chunks < PACK_RUN_CHUNKS ? run->chunks : PACK_RUN_CHUNKS;
 	const size_t found = pack_cache_copy_entries(store->cache, pinned, run->first, entries, wanted);
@@ -294,7 +293,7 @@ int pack_store_read_run(struct pack_store *const store, const struct pack_run *c
 	if (count > 0)
 		result = run_read(pack_file(pinned), entries, count, into, out_chunks, out_len, err);
 	pack_cache_unpin(store->cache, pinned);
-	return result == 0 ? 0 : read_failed(store, &run->pack, run->first + *out_chunks, err);
+	return result == 0 ? 0 : pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
 }
 
 int pack_store_chunk_entries(struct pack_store *const store, const struct pack_run *const run, struct chunk_entry *const out,
@@ -303,7 +302,7 @@ int pack_store_chunk_entries(struct pack_store *const store, const struct pack_r
 	ASSERT(capacity >= 1 && run->chunks >= 1);
 	struct pack *const pinned = pack_cache_pin(store->cache, &run->pack, false, err);
 	if (pinned == NULL)
-		return read_failed(store, &run->pack, run->first, err);
+		return pack_store_read_failed(store, &run->pack, run->first, err);
 	struct pack_entry entries[PACK_RUN_CHUNKS];
 	size_t wanted = run->chunks < capacity ? run->chunks : capacity;
 	wanted = wanted < PACK_RUN_CHUNKS ? wanted : PACK_RUN_CHUNKS;
@@ -315,7 +314,7 @@ int pack_store_chunk_entries(struct pack_store *const store, const struct pack_r
 	if (found > 0)
 		return 0;
 	no_such_chunk(err);
-	return read_failed(store, &run->pack, run->first, err);
+	return pack_store_read_failed(store, &run->pack, run->first, err);
 }
 
 int pack_store_chunk_entry(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk, struct chunk_entry *const out,

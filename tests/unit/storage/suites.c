@@ -58,6 +58,9 @@ Suite *test_chunk_index_suite(void);
 Suite *test_pack_store_suite(void);
 Suite *test_assemble_suite(void);
 Suite *test_ingest_suite(void);
+Suite *test_xorb_source_suite(void);
+Suite *test_reconstruction_plan_suite(void);
+Suite *test_reconstruction_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_helpers_suite, test_md5_pool_suite,
@@ -70,6 +73,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_pack_store_suite,
 	test_assemble_suite,
 	test_ingest_suite,
+	test_xorb_source_suite, test_reconstruction_plan_suite,
 	test_db_suite,
 	test_catalog_suite,
 	test_part_suite,
@@ -113,6 +117,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_derive_kill_suite,
 	test_file_hash_suite,
 	test_part_map_suite,
+	test_reconstruction_suite,
 	test_upload_suite,
 	test_upload_kill_suite,
 	test_version_suite,

@@ -1,0 +1,102 @@
+#include "storage/xet_content.h"
+
+#include <string.h>
+
+#include "storage/version_internal.h"
+#include "storage/xet_file.h"
+
+/* The length is what the index versions_file asks for. */
+static const char SQL_CONTENT_VERSIONS[] =
+	"SELECT " VERSION_COLUMNS " FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0";
+enum { COLUMN_KEY = 3 };
+
+static int content_not_found(const struct chunk_id *const file, struct error *const err)
+{
+	char text[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(file, text);
+	return error_set(err, ERROR_NOT_FOUND, "The file %s does not exist.", text);
+}
+
+static void content_of_version(const struct version *const version, struct xet_content *const out)
+{
+	out->size = version->size;
+	out->contents = version->contents;
+	out->version = version->sequence;
+	out->part_set = version->part_set;
+	out->kind = version->kind == VERSION_INLINE ? XET_CONTENT_INLINE
+		: version->kind == VERSION_DERIVED ? XET_CONTENT_DERIVED : XET_CONTENT_SEGMENTS;
+	if (version->size == 0)
+		out->kind = XET_CONTENT_EMPTY;
+}
+
+static void content_of_file(const struct xet_file *const file, struct xet_content *const out)
+{
+	out->kind = XET_CONTENT_SEGMENTS;
+	out->size = file->size;
+	out->part_set = file->part_set;
+	out->contents = file->contents;
+}
+
+/* The version that a stepped statement stands at: 1 when the caller may read its key and it has bytes of its own, which end the search. */
+static int judge_version(struct db *const db, struct db_statement *const statement, const struct xet_reach *const reach,
+	struct xet_content *const out, bool *const out_found, struct error *const err)
+{
+	struct version version;
+	if (version_read_row(db, statement, NULL, &version, err) != 0)
+		return -1;
+	if (version.is_marker || (reach->may_read != NULL && !reach->may_read(reach->owner, db_column_blob(statement, COLUMN_KEY))))
+		return 0;
+	*out_found = true;
+	content_of_version(&version, out);
+	return out->kind != XET_CONTENT_DERIVED;
+}
+
+static int find_version(struct db *const db, const struct xet_reach *const reach, const struct chunk_id *const file, struct xet_content *const out,
+	bool *const out_found, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_CONTENT_VERSIONS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(file->bytes, CHUNK_ID_BYTES));
+	db_bind_i64(statement, 2, reach->bucket);
+	int got = 0;
+	int judged = 0;
+	while (judged == 0 && (got = db_step(statement, err)) == 1)
+		judged = judge_version(db, statement, reach, out, out_found, err);
+	db_reset(statement);
+	return judged < 0 || got < 0 ? -1 : 0;
+}
+
+/* Whether the caller has registered the file for this bucket. What was made of a derived version is reached through versions alone. */
+static int is_granted(struct db *const db, const struct xet_reach *const reach, const struct xet_file *const file, bool *const out,
+	struct error *const err)
+{
+	*out = false;
+	if (file->is_made || reach->account.len == 0)
+		return 0;
+	return xet_grant_row_valid(db, &file->hash, reach->bucket, reach->account, reach->now_ms, out, err);
+}
+
+int xet_content_find(struct db *const db, const struct xet_reach *const reach, const struct chunk_id *const file, struct xet_content *const out,
+	struct error *const err)
+{
+	static const struct chunk_id empty = {{0}};
+	*out = (struct xet_content){.file = *file, .kind = XET_CONTENT_EMPTY};
+	if (chunk_id_equal(file, &empty))
+		return 0;
+	struct xet_file registered;
+	const int got = xet_file_row_find(db, file, &registered, err);
+	bool granted = false;
+	if (got < 0 || (got == 1 && is_granted(db, reach, &registered, &granted, err) != 0))
+		return -1;
+	if (granted) {
+		content_of_file(&registered, out);
+		return 0;
+	}
+	bool found = false;
+	if (find_version(db, reach, file, out, &found, err) != 0)
+		return -1;
+	if (found && out->kind == XET_CONTENT_DERIVED && got == 1)
+		content_of_file(&registered, out);
+	return found ? 0 : content_not_found(file, err);
+}

@@ -1,0 +1,32 @@
+/* What holds a file of this Xet hash that the caller may reach: registered by himself for this bucket, or the bytes of a version of the bucket whose
+ * key he may read. Who may reach none is told that there is none. docs/FORMAT.md, "Xet files". */
+#ifndef STORAGE_XET_CONTENT_H
+#define STORAGE_XET_CONTENT_H
+
+#include "chunker/chunk.h"
+#include "storage/db.h"
+
+struct xet_reach {
+	int64_t bucket;
+	struct span account;      /* empty: anonymous, who has registered nothing */
+	int64_t now_ms;
+	bool (*may_read)(void *owner, struct span key); /* a key of the bucket; NULL: all of them */
+	void *owner;
+};
+struct xet_content {
+	struct chunk_id file;
+	uint64_t size;
+	enum {
+		XET_CONTENT_EMPTY,    /* no bytes: 32 zeros as hash, which everybody may reach */
+		XET_CONTENT_SEGMENTS, /* part_set, contents: of a version, a registered file, or what a derived version was made into */
+		XET_CONTENT_INLINE,   /* version, contents */
+		XET_CONTENT_DERIVED   /* version: its records have not been made */
+	} kind;
+	int64_t part_set;
+	uint64_t contents;
+	int64_t version;          /* row; 0: a registered file */
+};
+/* not_found. Inside changes and readers; what was found holds as long as their snapshot. */
+int xet_content_find(struct db *db, const struct xet_reach *reach, const struct chunk_id *file, struct xet_content *out, struct error *err);
+
+#endif
