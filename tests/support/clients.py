@@ -137,13 +137,17 @@ class ClientCase(unittest.TestCase):
         print(f'\n{cls.__module__}.{cls.__name__}: {len(calls)} requests by {", ".join(agents)}: {routes}', file=sys.stderr)
 
     def setUp(self):
-        # Lines of requests before this test must not count as its own: they stand in front of that of a request made now.
+        # Lines of requests before this test must not count as its own.
+        self.settle()
+        self.seen = os.path.getsize(self.daemon.log_path)
+
+    def settle(self):
+        """Returns once the log holds every request that was answered by now: their lines stand in front of that of a request made now."""
         marker = self.daemon.request('GET', '/-/health', token=None).headers['x-amz-request-id'].encode()
         limit = time.monotonic() + LOG_SECONDS
         while marker not in read(self.daemon.log_path) and time.monotonic() < limit:
             self.daemon.process.send_signal(signal.SIGUSR1)
             time.sleep(0.005)
-        self.seen = os.path.getsize(self.daemon.log_path)
 
     def tearDown(self):
         self.assertTrue(self.called(), f'no request of {self.agent or "its key"} reached the server during this test')

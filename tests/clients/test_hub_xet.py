@@ -1,0 +1,290 @@
+"""hf_xet's transfers: what is sent and what is not, its settings for codecs and API versions, a server that dies, several clients at once."""
+import os
+import random
+import threading
+import time
+import unittest
+
+from tests.support.clients import both_schemes, content, tree, write
+from tests.support.hub import MIDDLE, MISSING, NEWEST, OLDEST, HubCase, ready
+
+MIB = 1 << 20
+
+
+def weights_like(size, seed):
+    """Bytes as BF16 weights have them: every other one of a few values, so that codec bg4-lz4 has something to do."""
+    chance = random.Random(seed)
+    found = bytearray(size)
+    found[::2] = chance.randbytes((size + 1) // 2)
+    found[1::2] = chance.randbytes(size // 2).translate(bytes(range(60, 64)) * 64)
+    return bytes(found)
+
+
+def text_like(size, seed):
+    words = random.Random(seed).choices([b'anchor ', b'delta ', b'bucket ', b'step ', b'weights '], k=size // 5)
+    return b''.join(words)[:size]
+
+
+class XetCase(HubCase):
+    def sent(self, pattern='/xorbs/'):
+        """Body bytes of this client's POSTs since the test began."""
+        return sum(call['received'] for call in self.requests(pattern, 'POST'))
+
+    def s3(self, method, path, body=None, **options):
+        reply = self.daemon.request(method, path, body, **options)
+        self.assertLess(reply.status, 300, reply.body)
+        return reply
+
+
+@unittest.skipUnless(ready(NEWEST), MISSING)
+@both_schemes
+class HubXet(XetCase):
+    version = NEWEST
+
+    def test_codecs(self):
+        bucket = self.new_bucket('codecs')
+        sizes = {}
+        for number, policy in enumerate(('none', 'lz4', 'bg4-lz4', 'auto')):
+            files = {f'{policy}/weights': weights_like(1_500_001, number), f'{policy}/text': text_like(500_003, number), f'{policy}/noise': content(300_000, number)}
+            driver = self.fresh_driver(policy, HF_XET_XORB_COMPRESSION_POLICY=policy)
+            before = self.sent()
+            driver.api.batch_bucket_files(bucket, add=[(data, name) for name, data in files.items()])
+            sizes[policy] = self.sent() - before
+            for name, data in files.items():
+                self.assertSame(self.own.read_ahead(bucket, name), data)
+                self.assertSame(self.s3('GET', f'/codecs/{name}').body, data)
+        self.assertGreater(sizes['none'], sizes['lz4'])
+        self.assertGreater(sizes['lz4'], sizes['bg4-lz4'])
+
+    def test_versions_of_the_api(self):
+        for version, other in (('1', '2'), ('2', '1')):
+            bucket = self.new_bucket(f'api-{version}')
+            driver = self.fresh_driver(f'api-{version}', HF_XET_CLIENT_RECONSTRUCTION_API_VERSION=version, HF_XET_CLIENT_SHARD_API_VERSION=version)
+            self.setUp()
+            data = content(2_000_000, int(version))
+            driver.api.batch_bucket_files(bucket, add=[(data, 'file'), (b'', 'empty')])
+            self.assertSame(driver.own.read_ahead(bucket, 'file'), data)
+            for what in ('reconstructions', 'shards'):
+                self.assertTrue(self.requests(f'/v{version}/{what}'))
+                self.assertFalse(self.requests(f'/v{other}/{what}'))
+
+    def test_many_ranges_in_one_request(self):
+        bucket = self.new_bucket('ranges')
+        base = content(14 * MIB)
+        self.hub.batch_bucket_files(bucket, add=[(base, 'base')])
+        pieces = b''.join(base[at * MIB:(at + 2) * MIB] for at in (0, 4, 8, 12))
+        self.hub.batch_bucket_files(bucket, add=[(pieces, 'pieces')])
+        for name, value in (('one', '0'), ('many', '1')):
+            reader = self.fresh_driver(f'ranges-{name}', HF_XET_CLIENT_ENABLE_MULTIRANGE_FETCHING=value)
+            self.assertSame(reader.own.read_ahead(bucket, 'pieces'), pieces)
+            self.assertSame(reader.own.read_ahead(bucket, 'base'), base)
+
+    def test_several_xorbs(self):
+        bucket = self.new_bucket('large')
+        path, data = self.file('large', 140 * MIB)
+        self.hub.batch_bucket_files(bucket, add=[(path, 'large')])
+        self.assertGreaterEqual(len(self.requests('/xorbs/', 'POST')), 3)
+        self.hub.download_bucket_files(bucket, files=[('large', self.path('large-back'))])
+        with open(self.path('large-back'), 'rb') as back:
+            self.assertSame(back.read(), data)
+        os.remove(self.path('large-back'))
+        start = 99 * MIB + 17
+        self.assertSame(self.own.fs_read(f'buckets/{bucket}/large', start, 70_000), data[start:start + 70_000])
+        reply = self.s3('GET', '/large/large', headers={'Range': f'bytes={start}-{start + 69_999}'})
+        self.assertSame(reply.body, data[start:start + 70_000])
+
+    def test_telemetry_does_not_delay(self):
+        bucket = self.new_bucket('telemetry')
+        self.hub.batch_bucket_files(bucket, add=[(b'warm', 'warm')])
+        begun = time.monotonic()
+        self.hub.batch_bucket_files(bucket, add=[(b'counted', 'counted')])
+        self.assertLess(time.monotonic() - begun, 1.9)
+        reports = self.requests('/v1/telemetry', 'POST')
+        self.assertTrue(reports)
+        self.assertEqual({report['status'] for report in reports}, {200})
+        quiet = self.new_driver(HF_HUB_DISABLE_TELEMETRY='1')
+        self.setUp()
+        quiet.api.batch_bucket_files(bucket, add=[(b'not counted', 'quiet')])
+        self.assertEqual(self.requests('/v1/telemetry'), [])
+
+    def test_a_key_that_is_revoked(self):
+        key = self.daemon.add_key()
+        bucket = self.new_bucket('revoked')
+        driver = self.fresh_driver('revoked', HF_TOKEN=key['token'])
+        driver.api.batch_bucket_files(bucket, add=[(b'before', 'before')])
+        self.daemon.admin('keys', 'revoke', key['key_id'])
+        with self.fails('Exception'):
+            driver.api.batch_bucket_files(bucket, add=[(b'after', 'after')])
+        with self.fails('HfHubHTTPError', 401):
+            driver.api.bucket_info(bucket)
+        self.assertFiles(bucket, {'before': b'before'})
+
+
+@unittest.skipUnless(ready(NEWEST), MISSING)
+class HubDedup(XetCase):
+    """What the store has already is not sent, whichever way it came."""
+    version = NEWEST
+
+    def test_content_that_came_through_s3(self):
+        bucket, data = self.new_bucket('dedup-s3'), content(9_000_000, 1)
+        self.s3('PUT', '/dedup-s3/whole', data)
+        driver = self.fresh_driver('dedup-s3')
+        driver.api.batch_bucket_files(bucket, add=[(data, 'again')])
+        self.assertLess(self.sent(), 150_000)
+        self.assertFiles(bucket, {'whole': data, 'again': data})
+
+    def test_content_of_another_bucket(self):
+        first, second, data = self.new_bucket('dedup-a'), self.new_bucket('dedup-b'), content(4_000_000, 2)
+        self.hub.batch_bucket_files(first, add=[(data, 'file')])
+        before = self.sent()
+        self.fresh_driver('dedup-b').api.batch_bucket_files(second, add=[(data, 'file')])
+        self.assertLess(self.sent() - before, 150_000)
+        self.assertFiles(second, {'file': data})
+
+    def test_a_changed_part(self):
+        bucket, data = self.new_bucket('dedup-part'), content(40_000_000, 3)
+        self.hub.batch_bucket_files(bucket, add=[(data, 'file')])
+        before = self.sent()
+        changed = data[:20_000_000] + content(400_000, 4) + data[20_400_000:]
+        self.fresh_driver('dedup-part').api.batch_bucket_files(bucket, add=[(changed, 'file')])
+        self.assertLess(self.sent() - before, 1_200_000)
+        self.assertFiles(bucket, {'file': changed})
+
+    def test_an_inserted_part(self):
+        bucket, data = self.new_bucket('dedup-insert'), content(40_000_000, 5)
+        self.hub.batch_bucket_files(bucket, add=[(data, 'file')])
+        before = self.sent()
+        longer = data[:17_000_001] + content(MIB, 6) + data[17_000_001:]
+        self.fresh_driver('dedup-insert').api.batch_bucket_files(bucket, add=[(longer, 'file')])
+        self.assertLess(self.sent() - before, 1_800_000)
+        self.assertFiles(bucket, {'file': longer})
+
+    def test_the_same_client_again(self):
+        bucket, data = self.new_bucket('dedup-same'), content(5_000_000, 7)
+        self.hub.batch_bucket_files(bucket, add=[(data, 'file')])
+        before = self.sent()
+        self.hub.batch_bucket_files(bucket, add=[(data, 'copy')])
+        self.assertEqual(self.sent() - before, 0)
+        self.assertFiles(bucket, {'file': data, 'copy': data})
+
+    def test_a_cache_of_deleted_files(self):
+        """The client's cache of chunks outlives the bucket's files: what it names is still there."""
+        bucket, data = self.new_bucket('dedup-gone'), content(6_000_000, 8)
+        self.hub.batch_bucket_files(bucket, add=[(data, 'file')])
+        self.hub.batch_bucket_files(bucket, delete=['file'])
+        self.daemon.admin('gc')
+        self.hub.batch_bucket_files(bucket, add=[(data[:3_000_000], 'half')])
+        self.assertFiles(bucket, {'half': data[:3_000_000]})
+
+
+@unittest.skipUnless(ready(NEWEST) and ready(MIDDLE) and ready(OLDEST), MISSING)
+@both_schemes
+class HubTogether(XetCase):
+    """Clients of all ages on one server."""
+    version = NEWEST
+
+    def test_each_reads_what_the_others_wrote(self):
+        bucket = self.new_bucket('ages')
+        drivers = {version: self.fresh_driver(f'age-{version}', version) for version in (NEWEST, MIDDLE, OLDEST)}
+        files = {version: weights_like(700_000, number) for number, version in enumerate(drivers)}
+        for version, driver in drivers.items():
+            driver.api.batch_bucket_files(bucket, add=[(files[version], version), (b'', f'{version}-empty')])
+        for driver in drivers.values():
+            for version, data in files.items():
+                self.assertSame(driver.own.read_ahead(bucket, version), data)
+
+    def test_syncs_at_once(self):
+        bucket = self.new_bucket('at-once')
+        shared = {f'common/{index}': content(90_000, index) for index in range(12)}
+        drivers = [self.fresh_driver(f'sync-{index}', version) for index, version in enumerate((NEWEST, MIDDLE, OLDEST))]
+        folders = []
+        for index in range(len(drivers)):
+            folder = self.path(f'at-once-{index}')
+            for name, data in (*shared.items(), (f'own/{index}', content(200_000 + index, index))):
+                write(os.path.join(folder, name), data)
+            folders.append(folder)
+        failures = []
+
+        def run(driver, folder):
+            try:
+                driver.own.sync(folder, f'hf://buckets/{bucket}')
+            except Exception as failure:
+                failures.append(failure)
+
+        threads = [threading.Thread(target=run, args=pair) for pair in zip(drivers, folders)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        down = self.path('at-once-down')
+        self.own.sync(f'hf://buckets/{bucket}', down)
+        everything = {name: digest for folder in folders for name, digest in tree(folder).items()}
+        self.assertEqual(tree(down), everything)
+
+
+@unittest.skipUnless(ready(NEWEST), MISSING)
+class HubKilled(XetCase):
+    """kill -9 of the server while a client sends: the client goes on when it is back, and nothing half-done is seen."""
+    version = NEWEST
+
+    def start_upload(self, driver, bucket, path, name):
+        outcome = []
+
+        def run():
+            try:
+                driver.api.batch_bucket_files(bucket, add=[(path, name)])
+                outcome.append(None)
+            except Exception as failure:
+                outcome.append(failure)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread, outcome
+
+    def kill_after(self, condition, seconds=20):
+        limit = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), limit, 'the upload did not get that far')
+            time.sleep(0.005)
+        self.daemon.kill()
+
+    def test_killed_and_back(self):
+        bucket = self.new_bucket('killed')
+        path, data = self.file('killed', 150 * MIB, 1)
+        packs = os.path.join(self.daemon.folder, 'packs')
+
+        def bytes_on_disk():
+            return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(packs) for name in names)
+
+        thread, outcome = self.start_upload(self.fresh_driver('killed'), bucket, path, 'file')
+        self.kill_after(lambda: bytes_on_disk() > 20 * MIB)
+        time.sleep(0.3)
+        self.daemon.start()
+        thread.join()
+        if outcome[0] is not None:
+            # It gave up: the user says it again. What had arrived is not sent again.
+            self.fresh_driver('killed').api.batch_bucket_files(bucket, add=[(path, 'file')])
+        self.hub.download_bucket_files(bucket, files=[('file', self.path('killed-back'))])
+        with open(self.path('killed-back'), 'rb') as back:
+            self.assertSame(back.read(), data)
+        self.assertEqual([file['path'] for file in self.hub.list_bucket_tree(bucket)], ['file'])
+
+    def test_killed_between_the_batches(self):
+        bucket = self.new_bucket('half-synced')
+        local = self.path('half')
+        for index in range(60):
+            write(os.path.join(local, f'{index:03d}'), content(40_000, index))
+        self.own.sync(local, f'hf://buckets/{bucket}', include=['*0'])
+        self.daemon.kill()
+        self.daemon.start()
+        self.assertEqual(len(self.hub.list_bucket_tree(bucket)), 6)
+        done = self.own.sync(local, f'hf://buckets/{bucket}')
+        self.assertEqual(sum(action == 'upload' for action, _ in done), 54)
+        down = self.path('half-down')
+        self.own.sync(f'hf://buckets/{bucket}', down)
+        self.assertEqual(tree(down), tree(local))
+
+
+if __name__ == '__main__':
+    unittest.main()
