@@ -42,6 +42,11 @@ static void take_location(struct http_response *const response, const struct spa
 	keep_text(response->location, sizeof response->location, value);
 }
 
+static void take_link(struct http_response *const response, const struct span value)
+{
+	keep_text(response->link, sizeof response->link, value);
+}
+
 static void take_retry_after(struct http_response *const response, const struct span value)
 {
 	enum { LONGEST_S = 24 * 60 * 60 };
@@ -62,6 +67,7 @@ static void take_header(struct http_response *const response, const struct span 
 		{"x-request-id", take_request_id},
 		{"Content-Length", take_length},
 		{"Location", take_location},
+		{"Link", take_link},
 		{"Retry-After", take_retry_after},
 	};
 	for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
@@ -76,6 +82,7 @@ static void forget_headers(struct http_response *const response)
 	response->request_id[0] = '\0';
 	response->digest[0] = '\0';
 	response->location[0] = '\0';
+	response->link[0] = '\0';
 	response->content_length = UINT64_MAX;
 	response->retry_after_s = -1;
 }
@@ -115,7 +122,8 @@ static int keep_body(struct http_transfer *const transfer, const struct span byt
 static int keep_error_body(struct http_transfer *const transfer, const struct span bytes)
 {
 	struct buffer *const body = &transfer->response->body;
-	const size_t room = HTTP_ERROR_BODY_MAX_BYTES - body->len;
+	const size_t most = transfer->request->whole_errors ? HTTP_BODY_MAX_BYTES : HTTP_ERROR_BODY_MAX_BYTES;
+	const size_t room = most - body->len;
 	buffer_add_span(body, span_slice(bytes, 0, room));
 	transfer->cut = bytes.len > room;
 	return transfer->cut ? -1 : 0;

@@ -181,6 +181,17 @@ static int add_header(struct curl_slist **const list, const char *const line)
 	return 0;
 }
 
+static int add_bearer(struct curl_slist **const list, const char *const token)
+{
+	if (token[0] == '\0')
+		return 0;
+	char *const header = make_authorization(token);
+	const int result = add_header(list, header);
+	explicit_bzero(header, strlen(header));
+	free(header);
+	return result;
+}
+
 /* "Name:" with nothing behind it is how libcurl is told to leave out a header of its own. */
 static int make_headers(const struct http_client *const client, const struct http_request *const request, struct curl_slist **const out,
 	struct error *const err)
@@ -188,7 +199,9 @@ static int make_headers(const struct http_client *const client, const struct htt
 	int result = add_header(out, "Expect:");
 	if (!has_header(request, "Content-Type"))
 		result |= add_header(out, "Content-Type:");
-	if (client->authorization != NULL)
+	if (request->bearer != NULL)
+		result |= add_bearer(out, request->bearer);
+	else if (client->authorization != NULL)
 		result |= add_header(out, client->authorization);
 	for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
 		result |= add_header(out, *header);

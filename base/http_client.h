@@ -22,6 +22,8 @@ struct http_request {
 	const char *method;            /* "GET", "PUT", ... */
 	const char *target;            /* "/v1/...", percent-encoded by the caller; invalid without the leading slash */
 	const char *const *headers;    /* "Name: value", NULL-ended; NULL: none */
+	const char *bearer;            /* token of this request in place of the client's; "": none; NULL: the client's. Borrowed */
+	bool whole_errors;             /* an error's body may be as large as another's */
 	struct span body;              /* used when source is NULL; empty: no body */
 	struct body_source *source;    /* streamed body; borrowed */
 	uint64_t source_size;
@@ -37,6 +39,7 @@ struct http_response {
 	char digest[48];               /* x-deltabucket-digest, in its text form; "" when absent */
 	uint64_t content_length;       /* of a HEAD or GET; UINT64_MAX when unknown */
 	char location[512];
+	char link[2048];               /* Link; "" when absent */
 	int retry_after_s;             /* -1 when absent */
 };
 

@@ -1,0 +1,211 @@
+#include "client/chunk_map.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "chunker/chunk_hash.h"
+#include "chunker/merkle.h"
+
+enum { RECORD_BYTES = 48, JOURNAL_MAX_BYTES = 1 << 30 };
+
+static const char MAGIC[8] = "dbchunk1";
+
+/* Header and records have one size: magic, size, hash; offset, size, zeros, id. */
+static void put_record(struct buffer *const out, const struct map_chunk *const chunk)
+{
+	const uint32_t zero = 0;
+	buffer_add(out, &chunk->offset, sizeof chunk->offset);
+	buffer_add(out, &chunk->size, sizeof chunk->size);
+	buffer_add(out, &zero, sizeof zero);
+	buffer_add(out, chunk->id.bytes, sizeof chunk->id.bytes);
+}
+
+static struct map_chunk get_record(const uint8_t *const bytes)
+{
+	struct map_chunk chunk;
+	memcpy(&chunk.offset, bytes, sizeof chunk.offset);
+	memcpy(&chunk.size, bytes + 8, sizeof chunk.size);
+	memcpy(chunk.id.bytes, bytes + 16, sizeof chunk.id.bytes);
+	return chunk;
+}
+
+static void put_header(struct buffer *const out, const struct chunk_map *const map)
+{
+	buffer_add(out, MAGIC, sizeof MAGIC);
+	buffer_add(out, &map->size, sizeof map->size);
+	buffer_add(out, map->hash.bytes, sizeof map->hash.bytes);
+}
+
+static void keep(struct chunk_map *const map, const struct map_chunk *const chunk)
+{
+	if (map->count == map->capacity) {
+		map->capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
+		map->chunks = memory_grow(map->chunks, map->capacity, sizeof *map->chunks);
+	}
+	map->chunks[map->count++] = *chunk;
+	map->settled = false;
+}
+
+static bool is_in_place(const struct chunk_map *const map, const struct map_chunk *const chunk, const int fd, uint8_t *const scratch)
+{
+	struct error ignored = {0};
+	if (chunk->size == 0 || chunk->size > CHUNK_MAX_BYTES || chunk->offset > map->size || map->size - chunk->offset < chunk->size)
+		return false;
+	if (file_read_at(file_system(), fd, scratch, chunk->size, (off_t)chunk->offset, "the part file", &ignored) != 0)
+		return false;
+	const struct chunk_id id = chunk_hash(span_of(scratch, chunk->size));
+	return chunk_id_equal(&id, &chunk->id);
+}
+
+static void take_over(struct chunk_map *const map, const struct span records, const int fd)
+{
+	uint8_t *const scratch = memory_new(CHUNK_MAX_BYTES);
+	for (size_t at = 0; at + RECORD_BYTES <= records.len; at += RECORD_BYTES) {
+		const struct map_chunk chunk = get_record(records.data + at);
+		if (is_in_place(map, &chunk, fd, scratch))
+			keep(map, &chunk);
+	}
+	free(scratch);
+}
+
+/* Half a record at the end, from a kill, would shift all that follow: it is cut off. */
+static int open_journal(struct chunk_map *const map, const char *const path, const int fd, struct error *const err)
+{
+	struct buffer bytes;
+	struct buffer header;
+	map->journal_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (map->journal_fd < 0)
+		return error_set_errno(err, "opening %s", path);
+	buffer_init(&bytes, JOURNAL_MAX_BYTES);
+	buffer_init(&header, RECORD_BYTES);
+	put_header(&header, map);
+	struct error ignored = {0};
+	const bool ours = file_read_all(path, &bytes, &ignored) == 0 && span_starts(buffer_span(&bytes), buffer_span(&header));
+	off_t len = 0;
+	if (ours) {
+		take_over(map, span_slice(buffer_span(&bytes), RECORD_BYTES, bytes.len), fd);
+		len = (off_t)(bytes.len - bytes.len % RECORD_BYTES);
+	}
+	int result = ftruncate(map->journal_fd, len);
+	if (result == 0 && !ours)
+		result = write(map->journal_fd, header.data, header.len) == RECORD_BYTES ? 0 : -1;
+	if (result != 0)
+		error_set_errno(err, "writing %s", path);
+	buffer_release(&header);
+	buffer_release(&bytes);
+	return result;
+}
+
+int chunk_map_open(struct chunk_map *const map, const uint64_t size, const struct chunk_id *const hash, const char *const journal_path, const int fd,
+	struct error *const err)
+{
+	*map = (struct chunk_map){.size = size, .hash = *hash, .journal_fd = -1, .settled = true};
+	if (journal_path == NULL || open_journal(map, journal_path, fd, err) == 0)
+		return 0;
+	chunk_map_close(map);
+	return -1;
+}
+
+void chunk_map_close(struct chunk_map *const map)
+{
+	if (map->journal_fd >= 0)
+		close(map->journal_fd);
+	free(map->chunks);
+	*map = (struct chunk_map){.journal_fd = -1};
+}
+
+int chunk_map_add(struct chunk_map *const map, const struct map_chunk *const chunks, const size_t count, struct error *const err)
+{
+	struct buffer records;
+	buffer_init(&records, count * RECORD_BYTES);
+	for (size_t i = 0; i < count; i++) {
+		keep(map, &chunks[i]);
+		put_record(&records, &chunks[i]);
+	}
+	int result = 0;
+	if (map->journal_fd >= 0 && count > 0 && write(map->journal_fd, records.data, records.len) != (ssize_t)records.len)
+		result = error_set_errno(err, "writing the journal of a download");
+	buffer_release(&records);
+	return result;
+}
+
+void chunk_map_restart(struct chunk_map *const map)
+{
+	map->count = 0;
+	map->settled = true;
+	if (map->journal_fd >= 0 && ftruncate(map->journal_fd, RECORD_BYTES) != 0)
+		map->settled = true; /* its records are checked before they are believed */
+}
+
+static int by_offset(const void *const left, const void *const right)
+{
+	const struct map_chunk *const a = left;
+	const struct map_chunk *const b = right;
+	return a->offset < b->offset ? -1 : a->offset > b->offset ? 1 : 0;
+}
+
+/* Sorted; of chunks that overlap the first stays. */
+static void settle(struct chunk_map *const map)
+{
+	if (map->settled)
+		return;
+	map->settled = true;
+	qsort(map->chunks, map->count, sizeof *map->chunks, by_offset);
+	size_t kept = 0;
+	uint64_t end = 0;
+	for (size_t i = 0; i < map->count; i++) {
+		if (map->chunks[i].offset < end)
+			continue;
+		end = map->chunks[i].offset + map->chunks[i].size;
+		map->chunks[kept++] = map->chunks[i];
+	}
+	map->count = kept;
+}
+
+bool chunk_map_gap(struct chunk_map *const map, const uint64_t from, struct map_gap *const out)
+{
+	settle(map);
+	size_t low = 0;
+	size_t high = map->count;
+	while (low < high) { /* the first chunk that ends behind `from` */
+		const size_t middle = (low + high) / 2;
+		if (map->chunks[middle].offset + map->chunks[middle].size <= from)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	uint64_t at = from;
+	for (; low < map->count && map->chunks[low].offset <= at; low++)
+		at = map->chunks[low].offset + map->chunks[low].size;
+	*out = (struct map_gap){.from = at, .to = low < map->count ? map->chunks[low].offset : map->size};
+	return at < map->size;
+}
+
+uint64_t chunk_map_bytes(struct chunk_map *const map)
+{
+	uint64_t bytes = 0;
+	settle(map);
+	for (size_t i = 0; i < map->count; i++)
+		bytes += map->chunks[i].size;
+	return bytes;
+}
+
+bool chunk_map_is_whole(struct chunk_map *const map)
+{
+	struct map_gap gap;
+	if (chunk_map_gap(map, 0, &gap))
+		return false;
+	struct merkle *const merkle = memory_new(sizeof *merkle);
+	merkle_init(merkle);
+	for (size_t i = 0; i < map->count; i++) {
+		const struct chunk_entry entry = {.id = map->chunks[i].id, .size = map->chunks[i].size};
+		merkle_add(merkle, &entry);
+	}
+	const struct chunk_id hash = merkle_file(merkle);
+	free(merkle);
+	return chunk_id_equal(&hash, &map->hash);
+}

@@ -1,0 +1,139 @@
+#include "client/reconstruction.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_node.h"
+#include "base/memory.h"
+
+enum { URL_MAX_BYTES = 8192 };
+
+const char *reconstruction_target(const char *const url)
+{
+	const char *const host = strstr(url, "://");
+	return host == NULL ? NULL : strchr(host + 3, '/');
+}
+
+static bool read_pair(const struct json_node *const node, uint64_t *const out_start, uint64_t *const out_end)
+{
+	return json_node_u64(json_node_member(node, "start"), out_start) && json_node_u64(json_node_member(node, "end"), out_end);
+}
+
+static bool read_chunks(const struct json_node *const node, uint32_t *const out_first, uint32_t *const out_end)
+{
+	uint64_t first;
+	uint64_t end;
+	if (!read_pair(node, &first, &end) || first >= end || end > UINT32_MAX)
+		return false;
+	*out_first = (uint32_t)first;
+	*out_end = (uint32_t)end;
+	return true;
+}
+
+static bool read_term(const struct json_node *const node, struct reconstruction_term *const out)
+{
+	struct span hash;
+	return json_node_text(json_node_member(node, "hash"), &hash) && chunk_id_parse(hash, &out->xorb) &&
+		json_node_u64(json_node_member(node, "unpacked_length"), &out->bytes) &&
+		read_chunks(json_node_member(node, "range"), &out->first, &out->end);
+}
+
+static char *read_target(const struct json_node *const node)
+{
+	struct span url;
+	if (!json_node_text(node, &url) || url.len > URL_MAX_BYTES || span_find(url, 0) >= 0)
+		return NULL;
+	char *const text = memory_new(url.len + 1);
+	memcpy(text, url.data, url.len);
+	const char *const target = reconstruction_target(text);
+	char *const copy = target == NULL ? NULL : memory_copy_text(target);
+	free(text);
+	return copy;
+}
+
+static bool read_fetch(struct reconstruction *const out, const struct chunk_id *const xorb, const struct json_node *const url,
+	const struct json_node *const range)
+{
+	struct reconstruction_fetch fetch = {.xorb = *xorb};
+	if (!read_chunks(json_node_member(range, "chunks"), &fetch.first, &fetch.end) ||
+		!read_pair(json_node_member(range, "bytes"), &fetch.from, &fetch.to) || fetch.from > fetch.to)
+		return false;
+	fetch.target = read_target(url);
+	if (fetch.target == NULL)
+		return false;
+	out->fetches = memory_grow(out->fetches, out->fetch_count + 1, sizeof *out->fetches);
+	out->fetches[out->fetch_count++] = fetch;
+	return true;
+}
+
+static bool read_xorb(struct reconstruction *const out, const struct span name, const struct json_node *const entries)
+{
+	struct chunk_id xorb;
+	if (!chunk_id_parse(name, &xorb))
+		return false;
+	for (size_t i = 0; i < json_node_count(entries); i++) {
+		const struct json_node *const entry = json_node_at(entries, i);
+		const struct json_node *const ranges = json_node_member(entry, "ranges");
+		for (size_t k = 0; k < json_node_count(ranges); k++)
+			if (!read_fetch(out, &xorb, json_node_member(entry, "url"), json_node_at(ranges, k)))
+				return false;
+	}
+	return true;
+}
+
+static bool is_covered(const struct reconstruction *const reconstruction, const struct reconstruction_term *const term)
+{
+	for (size_t i = 0; i < reconstruction->fetch_count; i++) {
+		const struct reconstruction_fetch *const fetch = &reconstruction->fetches[i];
+		if (fetch->first <= term->first && term->end <= fetch->end && chunk_id_equal(&fetch->xorb, &term->xorb))
+			return true;
+	}
+	return false;
+}
+
+static bool read_all(struct reconstruction *const out, const struct json_node *const root)
+{
+	const struct json_node *const terms = json_node_member(root, "terms");
+	const struct json_node *const xorbs = json_node_member(root, "xorbs");
+	struct span name;
+	const struct json_node *entries;
+	void *cursor = NULL;
+	if (!json_node_u64(json_node_member(root, "offset_into_first_range"), &out->skip) || !json_node_is_array(terms) || !json_node_is_object(xorbs))
+		return false;
+	out->terms = memory_new_array(json_node_count(terms) + 1, sizeof *out->terms);
+	for (; out->term_count < json_node_count(terms); out->term_count++)
+		if (!read_term(json_node_at(terms, out->term_count), &out->terms[out->term_count]))
+			return false;
+	while (json_node_each(xorbs, &cursor, &name, &entries))
+		if (!read_xorb(out, name, entries))
+			return false;
+	for (size_t i = 0; i < out->term_count; i++)
+		if (!is_covered(out, &out->terms[i]))
+			return false;
+	return true;
+}
+
+int reconstruction_parse(const struct span answer, struct reconstruction *const out, struct error *const err)
+{
+	struct json_node *const root = json_node_parse(answer, "the server's reconstruction", err);
+	*out = (struct reconstruction){0};
+	if (root == NULL) {
+		err->kind = ERROR_UPSTREAM;
+		return -1;
+	}
+	const bool good = read_all(out, root);
+	json_node_free(root);
+	if (good)
+		return 0;
+	reconstruction_release(out);
+	return error_set(err, ERROR_UPSTREAM, "the server's reconstruction of a file is malformed");
+}
+
+void reconstruction_release(struct reconstruction *const reconstruction)
+{
+	for (size_t i = 0; i < reconstruction->fetch_count; i++)
+		free(reconstruction->fetches[i].target);
+	free(reconstruction->fetches);
+	free(reconstruction->terms);
+	*reconstruction = (struct reconstruction){0};
+}
