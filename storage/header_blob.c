@@ -54,3 +54,13 @@ int header_blob_read(const struct span blob, struct arena *const arena, const st
 	*out_count = count;
 	return 0;
 }
+
+struct span header_blob_find(const struct span blob, const char *const name)
+{
+	struct object_header header;
+	struct span rest = blob;
+	while (take_text(&rest, &header.name) && take_text(&rest, &header.value))
+		if (span_equal_text(header.name, name))
+			return header.value;
+	return (struct span){NULL, 0};
+}
