@@ -1,6 +1,4 @@
-/* start --[another checksum: a helper reads the source]--> change queued --apply: source and conditions judged, rows written--> done
- *
- * Segments are shared, inline bytes and recipes copied. The source is held before the copy is pushed: a copy onto itself may remove it. */
+/* start --[another checksum: a helper reads the source]--> change queued --apply: source and conditions judged, rows written--> done */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +6,14 @@
 #include "base/random.h"
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
-#include "storage/derived_row.h"
 #include "storage/header_blob.h"
 #include "storage/object_internal.h"
-#include "storage/part.h"
 #include "storage/server_key.h"
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
+#include "storage/version_copy.h"
 
-enum { COPY_ARENA_BYTES = 256 * 1024, HELD_DERIVATION = 0 /* no version's number */ };
+enum { COPY_ARENA_BYTES = 256 * 1024 };
 
 struct object_copy {
 	struct change change;  /* first */
@@ -72,38 +69,6 @@ static void fill_version(struct object_copy *const copy, const struct version *c
 	random_bytes(version->id, VERSION_ID_BYTES);
 }
 
-static int load_inline(struct object_copy *const copy, struct db *const db, const struct version *const source, struct span *const out,
-	struct error *const err)
-{
-	struct db_statement *statement = NULL;
-	struct span bytes;
-	if (part_inline_load(db, source->sequence, source->contents, &bytes, &statement, err) != 0)
-		return -1;
-	*out = arena_copy(copy->arena, bytes);
-	db_reset(statement);
-	return arena_overflowed(copy->arena) ? error_set(err, ERROR_TOO_LARGE, "The source's headers and tags are too large.") : 0;
-}
-
-static int push_copy(struct object_copy *const copy, struct db *const db, const struct bucket *const bucket,
-	const struct version *const source, const struct version *const current, struct error *const err)
-{
-	const bool is_inline = source->kind == VERSION_INLINE;
-	const bool is_derived = source->kind == VERSION_DERIVED;
-	struct span bytes = {0};
-	if (is_inline && load_inline(copy, db, source, &bytes, err) != 0)
-		return -1;
-	if (is_derived && derived_row_share(db, source->sequence, HELD_DERIVATION, err) != 0)
-		return -1;
-	if (!is_inline && !is_derived && part_set_share(db, source->part_set, err) != 0)
-		return -1;
-	fill_version(copy, source, bucket->id);
-	if (version_push(db, bucket->versioning, current, &copy->version, err) != 0)
-		return -1;
-	if (is_derived)
-		return derived_row_move(db, HELD_DERIVATION, copy->version.sequence, err);
-	return is_inline ? part_inline_add(db, copy->version.sequence, bytes, err) : 0;
-}
-
 static int apply(struct change *const change, struct db *const db, struct error *const err)
 {
 	struct object_copy *const copy = (struct object_copy *)change;
@@ -121,7 +86,8 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	const struct version *const under = found == 1 ? &current : NULL;
 	if (found < 0 || object_conditions_check_current(&copy->conditions, under, err) != 0)
 		return -1;
-	return push_copy(copy, db, &bucket, &source, under, err);
+	fill_version(copy, &source, bucket.id);
+	return version_copy_push(db, bucket.versioning, &source, under, &copy->version, copy->arena, err);
 }
 
 static void committed(struct change *const change)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/bucket_row.h"
+#include "storage/bucket_totals.h"
 #include "storage/tree_entry.h"
 #include "storage/tree_path.h"
 
@@ -66,14 +67,14 @@ static void seek(struct walk *const walk, const struct span text, const uint8_t 
 static int newest_below(struct walk *const walk, const struct tree_below *const below, const size_t looked, int64_t *const out_ms,
 	struct error *const err)
 {
-	int64_t changed = 0;
+	struct bucket_totals totals;
 	*out_ms = below->newest_ms;
 	if (below->files < looked)
 		return 0;
-	if (tree_entry_changed(walk->db, walk->bucket, &changed, err) != 0)
+	if (bucket_totals_read(walk->db, walk->bucket, &totals, err) != 0)
 		return -1;
-	if (changed > *out_ms)
-		*out_ms = changed;
+	if (totals.updated_ms > *out_ms)
+		*out_ms = totals.updated_ms;
 	return 0;
 }
 
@@ -137,7 +138,7 @@ static int take_name(struct walk *const walk, struct db_statement *const scan, b
 	const ptrdiff_t slash = span_find(rest, '/');
 	*out_seek = slash >= 0;
 	const struct span path = arena_copy(walk->arena, slash < 0 ? key : span_slice(key, 0, walk->base.len + (size_t)slash));
-	if (path.len == 0)
+	if (arena_overflowed(walk->arena))
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing files.");
 	if (*out_seek)
 		seek(walk, path, '/' + 1);

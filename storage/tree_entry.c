@@ -13,7 +13,6 @@ static const char SQL_TREE_SEEK[] = ENTRY_ROWS " AND key = ?2";
 static const char SQL_TREE_BELOW[] =
 	"SELECT COUNT(*), MAX(modified_ms) FROM (SELECT modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND key < ?3 AND state = 1"
 	" AND is_marker = 0 LIMIT ?4) AS below";
-static const char SQL_TREE_CHANGED[] = "SELECT updated_ms FROM bucket_totals WHERE bucket = ?1";
 
 enum { DIRECTORY_MAX_BYTES = OBJECT_KEY_MAX_BYTES + 1 };
 
@@ -88,17 +87,5 @@ int tree_entry_below(struct db *const db, const int64_t bucket, const struct spa
 	db_reset(statement);
 	buffer_release(&from);
 	buffer_release(&to);
-	return got < 0 ? -1 : 0;
-}
-
-int tree_entry_changed(struct db *const db, const int64_t bucket, int64_t *const out_ms, struct error *const err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_TREE_CHANGED, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, bucket);
-	const int got = db_step(statement, err);
-	*out_ms = got == 1 ? db_column_i64(statement, 0) : 0;
-	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }

@@ -18,7 +18,5 @@ struct tree_below {
 	int64_t newest_ms;
 };
 int tree_entry_below(struct db *db, int64_t bucket, struct span directory, size_t limit, struct tree_below *out, struct error *err);
-/* When the bucket last changed. */
-int tree_entry_changed(struct db *db, int64_t bucket, int64_t *out_ms, struct error *err);
 
 #endif

@@ -11,6 +11,9 @@ Suite *test_bucket_drop_suite(void);
 Suite *test_lifecycle_suite(void);
 Suite *test_lifecycle_worker_suite(void);
 Suite *test_object_list_suite(void);
+Suite *test_tree_path_suite(void);
+Suite *test_tree_suite(void);
+Suite *test_batch_suite(void);
 Suite *test_run_suite(void);
 Suite *test_fleet_suite(void);
 Suite *test_step_part_suite(void);
@@ -85,6 +88,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_lifecycle_suite,
 	test_lifecycle_worker_suite,
 	test_object_list_suite,
+	test_tree_path_suite, test_tree_suite, test_batch_suite,
 	test_run_suite,
 	test_fleet_suite,
 	test_step_part_suite,

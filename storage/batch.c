@@ -1,0 +1,220 @@
+/* start --change queued--> apply: line by line, each judged before its rows are written --COMMIT--> done
+ *
+ * What a line is refused for is found before anything of it is written, so no line needs a savepoint; a failure behind that is the whole change's. */
+#include "storage/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/encode.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "storage/batch_source.h"
+#include "storage/bucket_row.h"
+#include "storage/committer.h"
+#include "storage/derive_series.h"
+#include "storage/file_time.h"
+#include "storage/header_blob.h"
+#include "storage/server_key.h"
+#include "storage/step_worker.h"
+#include "storage/version_copy.h"
+
+enum { LINE_ARENA_BYTES = 1024 * 1024, LINE_HEADERS_MAX_BYTES = 8 * 1024, ETAG_HASH_BYTES = 16 };
+
+struct batch {
+	struct change change; /* first */
+	struct store *store;
+	struct batch_params params;
+	bool completes_publish;
+};
+
+/* One line under way. */
+struct line_work {
+	struct batch *batch;
+	struct db *db;
+	const struct bucket *bucket;
+	struct batch_line *line;
+	struct arena *arena;
+	int64_t now_ms;
+	struct version current;
+	const struct version *under; /* NULL: no version */
+};
+
+static int push_marker(const struct line_work *const work, struct error *const err)
+{
+	struct version marker = {.bucket = work->bucket->id, .key = work->line->path, .is_marker = true, .kind = VERSION_INLINE,
+		.modified_ms = work->now_ms};
+	random_bytes(marker.id, VERSION_ID_BYTES);
+	return version_push(work->db, work->bucket->versioning, work->under, &marker, err);
+}
+
+static int delete_file(const struct line_work *const work, struct error *const err)
+{
+	if (work->under == NULL || work->under->is_marker)
+		return 0;
+	return work->bucket->versioning != BUCKET_UNVERSIONED ? push_marker(work, err)
+		: version_remove(work->db, work->under, work->now_ms, err);
+}
+
+/* When the file was changed, as far as anybody has said. */
+static bool find_time(const struct batch_line *const line, const struct version *const source, int64_t *const out_ms)
+{
+	*out_ms = line->mtime_ms;
+	if (line->has_mtime)
+		return true;
+	if (line->kind != BATCH_COPY || source->sequence == 0)
+		return false;
+	if (!file_time_parse(header_blob_find(source->headers, FILE_TIME_HEADER), out_ms))
+		*out_ms = source->modified_ms;
+	return true;
+}
+
+static struct span make_headers(const struct line_work *const work, const struct version *const source)
+{
+	const struct batch_line *const line = work->line;
+	struct object_header headers[2];
+	size_t count = 0;
+	char time[FILE_TIME_TEXT_BYTES];
+	int64_t ms = 0;
+	struct buffer blob;
+	const struct span type = line->content_type.len > 0 || line->kind != BATCH_COPY ? line->content_type
+		: header_blob_find(source->headers, "content-type");
+	if (type.len > 0)
+		headers[count++] = (struct object_header){span_text("content-type"), type};
+	if (find_time(line, source, &ms)) {
+		file_time_print(ms, time);
+		headers[count++] = (struct object_header){span_text(FILE_TIME_HEADER), span_text(time)};
+	}
+	buffer_init(&blob, LINE_HEADERS_MAX_BYTES);
+	header_blob_write(headers, count, &blob);
+	const struct span copy = buffer_failed(&blob) ? (struct span){NULL, 0} : arena_copy(work->arena, buffer_span(&blob));
+	buffer_release(&blob);
+	return copy;
+}
+
+/* The bytes are the source's; what is said of them besides is new. A checksum of parts means nothing without them. */
+static void fill_version(const struct line_work *const work, const struct version *const source, struct version *const out)
+{
+	*out = *source;
+	out->bucket = work->bucket->id;
+	out->key = work->line->path;
+	out->is_marker = false;
+	out->has_file_hash = true;
+	out->file_hash = work->line->file;
+	out->part_count = 0;
+	if (source->checksum.type == CHECKSUM_COMPOSITE)
+		out->checksum = (struct checksum){.algorithm = CHECKSUM_NONE};
+	out->storage_class = STORAGE_STANDARD;
+	out->is_public = false;
+	out->modified_ms = work->now_ms;
+	out->headers = make_headers(work, source);
+	out->tags = (struct span){NULL, 0};
+	random_bytes(out->id, VERSION_ID_BYTES);
+	encode_hex(span_of(work->line->file.bytes, ETAG_HASH_BYTES), out->etag);
+	memcpy(out->etag + 2 * ETAG_HASH_BYTES, "-1", sizeof("-1"));
+}
+
+static int push_file(const struct line_work *const work, const struct version *const source, struct error *const err)
+{
+	struct version version;
+	fill_version(work, source, &version);
+	if (arena_overflowed(work->arena))
+		return error_set(err, ERROR_NO_MEMORY, "The memory for a line of a batch ran out.");
+	if (version_copy_push(work->db, work->bucket->versioning, source, work->under, &version, work->arena, err) != 0)
+		return -1;
+	work->batch->completes_publish |= version.completes_publish;
+	if (work->line->kind != BATCH_ADD || version.kind == VERSION_DERIVED)
+		return 0;
+	return derive_waiting_note(work->batch->store, work->db, version.sequence, version.key, version.size, err);
+}
+
+static int find_source(const struct line_work *const work, struct version *const out, struct error *const err)
+{
+	const struct batch_line *const line = work->line;
+	if (line->kind == BATCH_DELETE)
+		return 0;
+	if (batch_source_find(work->db, &work->batch->params, work->bucket->id, work->now_ms, line, work->arena, out, err) != 0)
+		return -1;
+	if (line->has_size && line->size != out->size)
+		return error_set(err, ERROR_INVALID, "The file has %llu bytes, not %llu.", (unsigned long long)out->size,
+			(unsigned long long)line->size);
+	return 0;
+}
+
+static int judge(struct line_work *const work, struct version *const out_source, struct error *const err)
+{
+	const struct span path = work->line->path;
+	if (server_key_guard(work->db, work->bucket->id, path, err) != 0 || find_source(work, out_source, err) != 0)
+		return -1;
+	const int found = version_find_current(work->db, work->bucket->id, path, NULL, &work->current, err);
+	work->under = found == 1 ? &work->current : NULL;
+	return found < 0 ? -1 : 0;
+}
+
+/* Whether the failure is the line's own, and not the store's. */
+static bool is_of_line(const struct error *const err)
+{
+	return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED || err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT;
+}
+
+static int apply_line(struct line_work *const work, struct error *const err)
+{
+	struct version source = {0};
+	if (judge(work, &source, err) != 0) {
+		work->line->error = *err;
+		return is_of_line(err) ? 0 : -1;
+	}
+	return work->line->kind == BATCH_DELETE ? delete_file(work, err) : push_file(work, &source, err);
+}
+
+static int apply(struct change *const change, struct db *const db, struct error *const err)
+{
+	struct batch *const batch = (struct batch *)change;
+	const struct clock_source *const clock = store_clock(batch->store);
+	struct bucket bucket;
+	int result = bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, err);
+	for (size_t i = 0; result == 0 && i < batch->params.count; i++) {
+		struct line_work work = {.batch = batch, .db = db, .bucket = &bucket, .line = &batch->params.lines[i],
+			.now_ms = clock->wall_ms(clock)};
+		if (work.line->is_refused)
+			continue;
+		work.line->error = (struct error){.kind = ERROR_NONE};
+		work.arena = arena_new(LINE_ARENA_BYTES);
+		result = apply_line(&work, err);
+		arena_free(work.arena);
+	}
+	return result;
+}
+
+static void committed(struct change *const change)
+{
+	struct batch *const batch = (struct batch *)change;
+	if (!change->failed && batch->completes_publish)
+		step_worker_kick(store_step_worker(batch->store));
+	batch->params.done(batch->params.owner);
+}
+
+struct batch *batch_start(struct store *const store, const struct batch_params *const params)
+{
+	ASSERT(params->count <= BATCH_LINES_MAX);
+	struct batch *const batch = memory_new(sizeof(*batch));
+	batch->store = store;
+	batch->params = *params;
+	batch->change.apply = apply;
+	batch->change.done = committed;
+	committer_submit(store_committer(store), &batch->change);
+	return batch;
+}
+
+int batch_outcome(const struct batch *const batch, struct error *const err)
+{
+	if (!batch->change.failed)
+		return 0;
+	*err = batch->change.error;
+	return -1;
+}
+
+void batch_free(struct batch *const batch)
+{
+	free(batch);
+}
