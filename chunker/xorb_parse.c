@@ -227,3 +227,16 @@ int xorb_parse_end(struct xorb_parse *const parse, struct chunk_id *const out_ha
 	*out_hash = xorb_hash(parse);
 	return 0;
 }
+
+int xorb_parse_end_as(struct xorb_parse *const parse, const struct chunk_id *const hash, struct error *const err)
+{
+	struct chunk_id actual;
+	char expected_text[CHUNK_ID_TEXT_BYTES], actual_text[CHUNK_ID_TEXT_BYTES];
+	if (xorb_parse_end(parse, &actual, err) != 0)
+		return -1;
+	if (chunk_id_equal(&actual, hash))
+		return 0;
+	chunk_id_format(hash, expected_text);
+	chunk_id_format(&actual, actual_text);
+	return error_set(err, ERROR_INVALID, "The bytes are the xorb %s, not %s.", actual_text, expected_text);
+}

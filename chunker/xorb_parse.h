@@ -26,5 +26,7 @@ void xorb_parse_free(struct xorb_parse *parse); /* NULL is fine */
 int xorb_parse_push(struct xorb_parse *parse, struct span bytes, struct error *err);
 /* The bytes are whole. invalid when they are not a xorb. */
 int xorb_parse_end(struct xorb_parse *parse, struct chunk_id *out_hash, struct error *err);
+/* The same; invalid too when the hash is another one. */
+int xorb_parse_end_as(struct xorb_parse *parse, const struct chunk_id *hash, struct error *err);
 
 #endif

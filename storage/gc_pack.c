@@ -3,10 +3,11 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "storage/committer.h"
+#include "storage/gc_change.h"
 #include "storage/pack_row.h"
 #include "storage/pack_table.h"
 #include "storage/store_internal.h"
+#include "storage/xorb_row.h"
 
 enum { GC_ROW_BYTES = 64, GC_WORTH_BYTES = 4096, GC_OPEN_PERCENT = 50, GC_OPEN_SHARE = 4 };
 
@@ -36,11 +37,14 @@ static uint32_t count_bits(const uint8_t *const bits, const uint32_t count)
 	return set;
 }
 
-static int read_rows(struct gc_pack *const pack, struct db *const db, size_t *const out_rows, struct error *const err)
+static int read_rows(const struct gc_work *const work, struct gc_pack *const pack, struct db *const db, size_t *const out_rows,
+	struct error *const err)
 {
 	const int found = pack_row_find(db, pack->number, &pack->record, err);
 	if (found != 1)
 		return found;
+	if (xorb_row_is_promised(db, pack->number, gc_now_ms(work), &pack->is_promised, err) != 0)
+		return -1;
 	free(pack->live);
 	pack->live = memory_new(pack->record.chunks / 8 + 1);
 	return pack_row_mark(db, pack->number, pack->record.chunks, pack->live, out_rows, err) == 0 ? 1 : -1;
@@ -55,7 +59,7 @@ static int take_view(const struct gc_work *const work, struct gc_pack *const pac
 	size_t rows = 0;
 	int found = db_snapshot_begin(db, err);
 	if (found == 0) {
-		found = read_rows(pack, db, &rows, err);
+		found = read_rows(work, pack, db, &rows, err);
 		db_snapshot_end(db);
 	}
 	store_reader_give(work->store, db);
@@ -65,87 +69,6 @@ static int take_view(const struct gc_work *const work, struct gc_pack *const pac
 	if (!work->pace.spend(work->pace.owner, rows * GC_ROW_BYTES))
 		return error_set(err, ERROR_BUSY, "the store is closing");
 	return 1;
-}
-
-/* A change is one of these, on one pack. */
-enum gc_act { GC_CONDEMN, GC_SPARE, GC_REMOVE, GC_MOVE, GC_SEAL };
-struct gc_change {
-	struct change change; /* first */
-	const struct gc_work *work;
-	struct gc_pack *pack;
-	enum gc_act act;
-	const struct pack_index *moved_to; /* of GC_MOVE */
-	bool is_named;                     /* out: something leads to it after all, or may yet */
-};
-
-static int apply_condemn(struct gc_change *const change, struct db *const db, struct error *const err)
-{
-	const struct clock_source *const clock = store_clock(change->work->store);
-	if (pack_row_is_named(db, change->pack->number, &change->is_named, err) != 0)
-		return -1;
-	return change->is_named ? 0 : pack_row_condemn(db, change->pack->number, clock->wall_ms(clock), err);
-}
-
-static int apply_spare(struct gc_change *const change, struct db *const db, struct error *const err)
-{
-	return pack_row_spare(db, change->pack->number, err);
-}
-
-/* Rows may have come and gone again since the view was taken, and somebody may have seen them and be about to copy them. */
-static bool is_referred(const struct gc_change *const change)
-{
-	return pack_cache_is_referred(cache_of(change->work), &change->pack->record.id);
-}
-
-static int apply_remove(struct gc_change *const change, struct db *const db, struct error *const err)
-{
-	if (pack_row_is_named(db, change->pack->number, &change->is_named, err) != 0)
-		return -1;
-	change->is_named = change->is_named || is_referred(change);
-	return change->is_named ? pack_row_spare(db, change->pack->number, err) : pack_row_remove(db, change->pack->number, err);
-}
-
-/* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is. */
-static int apply_move(struct gc_change *const change, struct db *const db, struct error *const err)
-{
-	const struct gc_pack *const pack = change->pack;
-	size_t rows = 0;
-	uint8_t *const live = memory_new(pack->record.chunks / 8 + 1);
-	change->is_named = is_referred(change);
-	int result = pack_row_mark(db, pack->number, pack->record.chunks, live, &rows, err);
-	for (uint32_t i = 0; result == 0 && i <= pack->record.chunks / 8; i++)
-		change->is_named |= (live[i] & ~pack->live[i]) != 0;
-	free(live);
-	if (result == 0 && !change->is_named)
-		result = pack_row_move(db, pack->number, &change->moved_to->file, change->moved_to->length, err);
-	return result;
-}
-
-static int apply(struct change *const base, struct db *const db, struct error *const err)
-{
-	static int (*const acts[])(struct gc_change *change, struct db *db, struct error *err) = {
-		[GC_CONDEMN] = apply_condemn, [GC_SPARE] = apply_spare, [GC_REMOVE] = apply_remove, [GC_MOVE] = apply_move,
-	};
-	struct gc_change *const change = (struct gc_change *)base;
-	return change->act == GC_SEAL ? 0 : acts[change->act](change, db, err);
-}
-
-static int place_seal(struct change *const base, struct error *const err)
-{
-	(void)err;
-	pack_store_shared_seal(packs_of(((struct gc_change *)base)->work));
-	return 0;
-}
-
-/* Through the committer, waiting for it. *out_named: nothing was done because something leads to the pack. */
-static int commit(const struct gc_work *const work, struct gc_pack *const pack, const enum gc_act act, bool *const out_named, struct error *const err)
-{
-	struct gc_change change = {.change = {.apply = apply}, .work = work, .pack = pack, .act = act};
-	if (act == GC_SEAL)
-		change.change.place = place_seal;
-	const int result = committer_run(store_committer(work->store), &change.change, err);
-	*out_named = change.is_named;
-	return result;
 }
 
 /* The open shared pack is let go of when much of it is dead; then it is a pack like any other. 1: it was. */
@@ -162,7 +85,7 @@ static int seal_open(const struct gc_work *const work, struct gc_pack *const pac
 		work->report->packs_compacted++;
 		return 0;
 	}
-	if (commit(work, pack, GC_SEAL, &ignored, err) != 0)
+	if (gc_change_run(work, pack, GC_SEAL, &ignored, err) != 0)
 		return -1;
 	const int found = take_view(work, pack, err); /* it may have grown meanwhile */
 	return found == 1 && pack->record.state == PACK_OPEN ? 0 : found;
@@ -203,10 +126,12 @@ static int judge(const struct gc_work *const work, struct gc_pack *const pack, s
 	return !work->dry_run;
 }
 
-static bool is_promised(const struct gc_work *const work, const struct gc_pack *const pack)
+/* A condemned pack goes its way, which ends with being spared. */
+static bool is_left_alone(const struct gc_work *const work, const struct gc_pack *const pack)
 {
-	const struct clock_source *const clock = store_clock(work->store);
-	return work->promise_ms > 0 && pack->record.created_ms + work->promise_ms > clock->wall_ms(clock);
+	if (pack->is_promised && pack->record.state != PACK_CONDEMNED)
+		return true;
+	return work->promise_ms > 0 && pack->record.created_ms + work->promise_ms > gc_now_ms(work);
 }
 
 static int look(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
@@ -225,7 +150,7 @@ static int look(const struct gc_work *const work, struct gc_pack *const pack, st
 	work->report->bytes += pack->record.length;
 	if (!work->dry_run) /* else nothing comes of it, and what was lost is still to be seen to */
 		pack_touches_looked(touches, pack->number, pack->live_count);
-	if (is_promised(work, pack))
+	if (is_left_alone(work, pack))
 		return 0;
 	if (pack->record.state == PACK_OPEN)
 		result = seal_open(work, pack, err);
@@ -281,7 +206,7 @@ static void spare(const struct gc_work *const work, struct gc_pack *const pack)
 {
 	struct error err = {0};
 	bool ignored;
-	if (pack->is_condemned && commit(work, pack, GC_SPARE, &ignored, &err) != 0) {
+	if (pack->is_condemned && gc_change_run(work, pack, GC_SPARE, &ignored, &err) != 0) {
 		finish_failed(work, pack, &err);
 		return;
 	}
@@ -300,7 +225,7 @@ static bool advance_begin(const struct gc_work *const work, struct gc_pack *cons
 	pack->stage = GC_REFERENCES;
 	if (!pack->deletes || pack->is_condemned)
 		return true;
-	if (commit(work, pack, GC_CONDEMN, &is_named, &err) != 0)
+	if (gc_change_run(work, pack, GC_CONDEMN, &is_named, &err) != 0)
 		finish_failed(work, pack, &err);
 	else if (is_named)
 		finish_untouched(work, pack);
@@ -327,7 +252,7 @@ static bool advance_view(const struct gc_work *const work, struct gc_pack *const
 		result = is_worth_it(work, pack, &worth, &gain, &err);
 	if (result != 0) {
 		finish_failed(work, pack, &err);
-	} else if (pack->deletes && pack->live_count > 0) {
+	} else if (pack->is_promised || (pack->deletes && pack->live_count > 0)) {
 		spare(work, pack);
 	} else if (!pack->deletes && pack->live_count == 0) {
 		pack->deletes = true;
@@ -377,7 +302,7 @@ static void act_delete(const struct gc_work *const work, struct gc_pack *const p
 	struct error err = {0};
 	bool is_named = false;
 	forget_chunks(work, pack);
-	if (commit(work, pack, GC_REMOVE, &is_named, &err) != 0) {
+	if (gc_change_run(work, pack, GC_REMOVE, &is_named, &err) != 0) {
 		finish_failed(work, pack, &err);
 		return;
 	}
@@ -422,14 +347,14 @@ static void act_compact(const struct gc_work *const work, struct gc_pack *const 
 		finish_failed(work, pack, &err);
 		return;
 	}
-	struct gc_change change = {.change = {.apply = apply}, .work = work, .pack = pack, .act = GC_MOVE, .moved_to = index};
-	const int result = index->count == pack->live_count ? committer_run(store_committer(work->store), &change.change, &err)
+	struct gc_move move = {.to = index};
+	const int result = index->count == pack->live_count ? gc_change_move(work, pack, &move, &err)
 		: error_set(&err, ERROR_CORRUPT, "the pack lacks chunks that objects name");
-	if (result == 0 && !change.is_named) {
+	if (result == 0 && !move.is_named) {
 		take_over(work, pack, index);
 		return;
 	}
-	if (result == 0 || !change.change.in_doubt) /* else the catalog may yet come to name it: the next start judges */
+	if (result == 0 || !move.in_doubt) /* else the catalog may yet come to name it: the next start judges */
 		pack_store_remove_files(packs_of(work), &index->file);
 	pack_index_free(index);
 	if (result != 0)

@@ -1,6 +1,6 @@
 /* The way of one pack through gc. Nothing here waits: what must be waited for is looked at again when gc_pack_advance is called again.
  *
- *   look: which chunks do rows of `segments` lead to?  none: delete   few: compact   else: nothing to do
+ *   look: is a xorb of it promised (xorb_row.h)? Then nothing. Which chunks do rows of `segments` lead to?  none: delete   few: compact   else: nothing
  *   begin       retiring: dedup finds nothing in it any more. To be deleted: condemned, committed
  *   references  every ingest that found chunks in it before is through, and its rows are in the catalog or never will be.
  *               From here on the living chunks only become fewer
@@ -8,8 +8,9 @@
  *   readers     connections that were out before the snapshot are back: whoever saw more chunks live holds the pack by now. If one that
  *               copies rows does, back to references
  *   reads       those holds are gone
- *   act         delete: the row goes (looked at once more, in the same change), then the files
- *               compact: the new file is written and synced, the row names it, the cache takes it, then the old files go
+ *   act         looked at once more, for names and promises, in the same change. delete: the row goes, and those of its xorbs, then the files
+ *               compact: the new file is written and synced, the row names it and xorbs that lack chunks are forgotten, the cache takes it, then
+ *               the old files go
  *
  * A crash before the row changed leaves the new file to recovery, one after it the old. gc's thread alone. Internal to storage. */
 #ifndef STORAGE_GC_PACK_H
@@ -38,6 +39,7 @@ struct gc_pack {
 	enum gc_stage stage;
 	bool deletes;            /* else compacts */
 	bool is_condemned;       /* in the catalog */
+	bool is_promised;        /* a xorb of it is, when it was looked at */
 	uint8_t *live;           /* pack_table.h */
 	uint32_t live_count;
 	uint64_t readers_mark;

@@ -16,7 +16,10 @@ struct ingest *ingest_open(const struct ingest_options *const options, struct er
 	ingest->store = options->packs;
 	ingest->references = 1;
 	lock_init(&ingest->lock, LOCK_INGEST);
-	ingest->chunks = chunk_stream_new(ingest_take_chunk, ingest);
+	if (options->xorb != NULL)
+		ingest_records_init(ingest, options->xorb);
+	else
+		ingest->chunks = chunk_stream_new(ingest_take_chunk, ingest);
 	part_builder_init(&ingest->part_builder);
 	dedup_init(&ingest->dedup, ingest->store);
 	xorb_builder_init(&ingest->xorb);
@@ -32,6 +35,7 @@ static void ingest_destroy(struct ingest *const ingest)
 	part_builder_release(&ingest->part_builder);
 	xorb_builder_release(&ingest->xorb);
 	chunk_stream_free(ingest->chunks);
+	xorb_parse_free(ingest->serialized);
 	ingest_digest_release(ingest);
 	lock_release(&ingest->lock);
 	free(ingest);
@@ -118,6 +122,8 @@ void ingest_offer_room(struct ingest *const ingest)
 
 static int ingest_push(struct ingest *const ingest, const struct span bytes, struct error *const err)
 {
+	if (ingest->serialized != NULL)
+		return xorb_parse_push(ingest->serialized, bytes, err);
 	ingest->scratch = pack_store_take_scratch(ingest->store);
 	const int result = chunk_stream_push(ingest->chunks, bytes, err);
 	pack_store_give_scratch(ingest->store, ingest->scratch);
@@ -136,7 +142,8 @@ enum sink_result ingest_write(struct ingest *const ingest, const struct span byt
 	if (ingest->size + bytes.len <= INLINE_MAX_BYTES && bytes.len > 0)
 		memcpy(ingest->inline_bytes + ingest->size, bytes.data, bytes.len);
 	ingest->size += bytes.len;
-	ingest_digest_add(ingest, bytes);
+	if (ingest->serialized == NULL)
+		ingest_digest_add(ingest, bytes);
 	if (ingest_push(ingest, bytes, err) == 0)
 		return SINK_TAKEN;
 	ingest_fail(ingest, err);
@@ -145,6 +152,8 @@ enum sink_result ingest_write(struct ingest *const ingest, const struct span byt
 
 static int ingest_end(struct ingest *const ingest, struct error *const err)
 {
+	if (ingest->serialized != NULL)
+		return ingest_records_end(ingest, err);
 	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES && !ingest->options.never_inline;
 	ingest->scratch = pack_store_take_scratch(ingest->store);
 	int result = chunk_stream_end(ingest->chunks, err);
@@ -171,7 +180,8 @@ void ingest_finish(struct ingest *const ingest)
 	ingest->part.is_inline = ingest->is_inline;
 	if (ingest->is_inline)
 		ingest->part.inline_bytes = span_of(ingest->inline_bytes, (size_t)ingest->size);
-	ingest_digest_end(ingest);
+	if (ingest->serialized == NULL)
+		ingest_digest_end(ingest);
 	metrics_add(ingest->store->metrics, METRIC_BYTES_INGESTED, (int64_t)ingest->size);
 	ingest_job_ends(ingest);
 }

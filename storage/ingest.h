@@ -1,4 +1,5 @@
-/* One stream of bytes on its way into packs: chunked, identified, deduplicated, encoded, written. Streams that leave up to
+/* One stream of bytes on its way into packs: chunked, identified, deduplicated, encoded, written. Or a serialized xorb, whose records are
+ * verified and kept as they lie, all of them in one run. Streams that leave up to
  * INGEST_SMALL_BYTES to store stay in memory until the committer places them in the shared pack; others fill packs of their own, which
  * helpers write and sync. Digests of long streams run on helpers too: the writer's thread never waits for the disk. Nothing here is
  * visible until a change commits what ingest_part says.
@@ -19,12 +20,20 @@ enum { INGEST_SMALL_BYTES = 256 * 1024 };
 
 struct ingest;
 
+/* The bytes are a serialized xorb (chunker/xorb_parse.h) of this hash. Else the outcome is invalid, and nothing of it is kept. */
+struct ingest_xorb {
+	struct chunk_id hash;
+	bool private_codecs;
+};
 struct ingest_options {
 	struct pack_store *packs;
 	bool want_md5;
 	enum checksum_algorithm checksum; /* computed beside the digests; CHECKSUM_NONE: none */
 	enum checksum_algorithm declared; /* another one, because the client sends its value; CHECKSUM_NONE: none */
 	bool never_inline;                /* the smallest stream goes into a pack too: parts */
+	/* NULL: content. Else there are no digests, no file hash, nothing inline, and the part's one segment is the xorb; its size is that of the
+	 * bytes. Copied. */
+	const struct ingest_xorb *xorb;
 	/* Called (from a helper, under a lock: only wake the writer) when an ingest_write that answered SINK_WAIT may be tried again.
 	 * Never after ingest_free returned. */
 	void (*room)(void *owner);

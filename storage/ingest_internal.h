@@ -1,5 +1,5 @@
 /* The inside of an ingest: ingest.c (face, threads, lifetime), ingest_chunks.c (chunks into xorbs), ingest_pack.c (xorbs to disk, on
- * helpers), ingest_digest.c (digests, on a helper). */
+ * helpers), ingest_digest.c (digests, on a helper), ingest_records.c (serialized xorbs instead of content). */
 #ifndef STORAGE_INGEST_INTERNAL_H
 #define STORAGE_INGEST_INTERNAL_H
 
@@ -7,6 +7,7 @@
 
 #include "base/digest.h"
 #include "chunker/chunk_stream.h"
+#include "chunker/xorb_parse.h"
 #include "storage/dedup.h"
 #include "storage/ingest.h"
 #include "storage/ingest_spares.h"
@@ -53,7 +54,9 @@ struct ingest {
 	struct pack_store *store;
 
 	/* the writer's thread alone */
-	struct chunk_stream *chunks;
+	struct chunk_stream *chunks;        /* of content */
+	struct xorb_parse *serialized;      /* of a serialized xorb; the other one is NULL */
+	struct ingest_xorb declared_xorb;
 	struct pack_scratch *scratch;       /* during a call */
 	struct part_builder part_builder;   /* from finish on: the concluding job's, then everybody's to read */
 	struct dedup dedup;
@@ -110,6 +113,9 @@ void ingest_offer_room(struct ingest *ingest);
 
 /* chunk_take_fn */
 int ingest_take_chunk(void *taker, const struct chunk_id *id, struct span content, struct error *err);
+/* Serialized xorbs. */
+void ingest_records_init(struct ingest *ingest, const struct ingest_xorb *xorb);
+int ingest_records_end(struct ingest *ingest, struct error *err);
 /* After the last chunk: the rest of the xorb is staged for the shared pack or sealed in an own one. */
 int ingest_end_chunks(struct ingest *ingest, struct error *err);
 

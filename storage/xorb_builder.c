@@ -82,6 +82,17 @@ static uint8_t *builder_reserve(struct buffer *const bytes, const size_t len)
 	return buffer_reserve(bytes, len);
 }
 
+/* The payload lies behind `at`, the entry is whole. */
+static void builder_end_record(struct xorb_builder *const builder, const struct pack_entry *const entry, uint8_t *const at)
+{
+	const size_t record = PACK_RECORD_HEADER_BYTES + entry->stored;
+	pack_format_put_record_header(entry, at);
+	buffer_commit(&builder->bytes, record);
+	builder->count++;
+	builder->record_bytes += record;
+	builder->content_bytes += entry->size;
+}
+
 int xorb_builder_add(struct xorb_builder *const builder, struct codec_context *const codec, const struct chunk_id *const id,
 	const struct span content, struct error *const err)
 {
@@ -96,13 +107,27 @@ int xorb_builder_add(struct xorb_builder *const builder, struct codec_context *c
 	entry->offset = 0;
 	entry->size = (uint32_t)content.len;
 	builder_put_payload(codec, wanted, content, at + PACK_RECORD_HEADER_BYTES, entry);
-	pack_format_put_record_header(entry, at);
 	entry->checksum = xxh3_64(span_of(at + PACK_RECORD_HEADER_BYTES, entry->stored));
-	const size_t record = PACK_RECORD_HEADER_BYTES + entry->stored;
-	buffer_commit(&builder->bytes, record);
-	builder->count++;
-	builder->record_bytes += record;
-	builder->content_bytes += content.len;
+	builder_end_record(builder, entry, at);
+	return 0;
+}
+
+int xorb_builder_add_record(struct xorb_builder *const builder, const struct xorb_record *const record, struct error *const err)
+{
+	ASSERT(record->payload.len <= PACK_STORED_MAX_BYTES && builder->count < XORB_MAX_CHUNKS);
+	uint8_t *const at = builder_reserve(&builder->bytes, PACK_RECORD_HEADER_BYTES + record->payload.len);
+	if (at == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "a record of %zu bytes does not fit into the write buffer", record->payload.len);
+	struct pack_entry *const entry = builder_next_entry(builder);
+	*entry = (struct pack_entry){
+		.id = record->id,
+		.checksum = xxh3_64(record->payload),
+		.stored = (uint32_t)record->payload.len,
+		.size = (uint32_t)record->content.len,
+		.codec = record->codec,
+	};
+	memcpy(at + PACK_RECORD_HEADER_BYTES, record->payload.data, record->payload.len);
+	builder_end_record(builder, entry, at);
 	return 0;
 }
 

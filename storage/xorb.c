@@ -1,0 +1,58 @@
+#include "storage/xorb.h"
+
+#include "storage/pack_store_internal.h"
+#include "storage/xorb_row.h"
+
+int xorb_find(struct store *const store, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+{
+	char text[CHUNK_ID_TEXT_BYTES];
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int found = xorb_row_find(db, hash, out, err);
+	store_reader_give(store, db);
+	if (found == 1)
+		return 0;
+	chunk_id_format(hash, text);
+	return found < 0 ? -1 : error_set(err, ERROR_NOT_FOUND, "The xorb %s is not stored here.", text);
+}
+
+enum { MEASURE_ENTRIES = 32 };
+
+static void measure(struct pack_cache *const cache, const struct pack *const pinned, const struct xorb_place *const place, bool *const out_whole,
+	uint64_t *const out_bytes)
+{
+	struct pack_entry entries[MEASURE_ENTRIES];
+	uint32_t seen = 0;
+	*out_bytes = 0;
+	while (seen < place->count) {
+		const size_t wanted = place->count - seen < MEASURE_ENTRIES ? place->count - seen : MEASURE_ENTRIES;
+		const size_t found = pack_cache_copy_entries(cache, pinned, place->first + seen, entries, wanted);
+		if (found == 0)
+			break;
+		for (size_t i = 0; i < found; i++)
+			*out_bytes += PACK_RECORD_HEADER_BYTES + (uint64_t)entries[i].stored;
+		seen += (uint32_t)found;
+	}
+	*out_whole = seen == place->count;
+}
+
+int xorb_place_measure(struct pack_store *const packs, const struct xorb_place *const place, bool *const out_whole, uint64_t *const out_bytes,
+	struct error *const err)
+{
+	struct pack *const pinned = pack_cache_pin(packs->cache, &place->pack, false, err);
+	if (pinned == NULL)
+		return -1;
+	measure(packs->cache, pinned, place, out_whole, out_bytes);
+	pack_cache_unpin(packs->cache, pinned);
+	return 0;
+}
+
+int xorb_length(struct store *const store, const struct xorb *const xorb, uint64_t *const out, struct error *const err)
+{
+	const struct xorb_place place = {.hash = xorb->hash, .pack = xorb->pack, .first = xorb->first, .count = xorb->count};
+	bool is_whole;
+	if (xorb_place_measure(store_packs(store), &place, &is_whole, out, err) != 0)
+		return -1;
+	return is_whole ? 0 : error_set(err, ERROR_NOT_FOUND, "Chunks of the xorb are gone.");
+}

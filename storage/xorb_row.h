@@ -1,0 +1,21 @@
+/* The table `xorbs`: where the xorbs lie that clients may name, and how long they are promised. Inside changes; find and is_promised with readers
+ * too. docs/FORMAT.md, "Catalog". Internal to storage. */
+#ifndef STORAGE_XORB_ROW_H
+#define STORAGE_XORB_ROW_H
+
+#include "storage/db.h"
+#include "storage/xorb.h"
+
+/* 1, 0, -1. */
+int xorb_row_find(struct db *db, const struct chunk_id *hash, struct xorb *out, struct error *err);
+/* Adds the xorb, whose `pack` must have a row and no gc about to remove it (else not_found); pack_number is of no matter. When the hash has a row
+ * already, that one stays where it leads, and its promise is raised: never lowered. */
+int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err);
+/* Whether a xorb of the pack is promised for longer than now: then the pack stays as it is. */
+int xorb_row_is_promised(struct db *db, int64_t pack_number, int64_t now_ms, bool *out, struct error *err);
+/* The pack goes. */
+int xorb_row_drop_of_pack(struct db *db, int64_t pack_number, struct error *err);
+/* The pack goes on with those of its `chunks` chunks alone whose bit in `live` is set (pack_table.h): xorbs that lack any are forgotten. */
+int xorb_row_drop_broken(struct db *db, int64_t pack_number, uint32_t chunks, const uint8_t *live, struct error *err);
+
+#endif

@@ -1,0 +1,29 @@
+/* Serialized xorbs of known content, sent to a store and read back. */
+#ifndef TESTS_UNIT_STORAGE_XORB_FIXTURE_H
+#define TESTS_UNIT_STORAGE_XORB_FIXTURE_H
+
+#include "base/buffer.h"
+#include "chunker/codec.h"
+#include "storage/xorb.h"
+#include "storage/xorb_put.h"
+
+struct xorb_sample {
+	uint64_t seed;
+	unsigned chunks;
+	size_t chunk_bytes;
+	enum codec codec; /* CODEC_RAW: noise; else of something that it makes smaller */
+};
+/* The content of chunk `number`; free(). */
+uint8_t *xorb_sample_chunk(const struct xorb_sample *sample, unsigned number);
+/* The serialized xorb and its hash; the caller releases `out`. */
+struct chunk_id xorb_sample_write(const struct xorb_sample *sample, struct buffer *out);
+struct chunk_id xorb_sample_hash(const struct xorb_sample *sample);
+
+/* Sends `body` as `hash`, waiting where told to. */
+int xorb_fixture_put(struct store *store, const struct chunk_id *hash, struct span body, bool private_codecs, bool *out_inserted,
+	struct error *err);
+int xorb_sample_put(struct store *store, const struct xorb_sample *sample, bool *out_inserted, struct error *err);
+/* Whether it is found, and each chunk reads as it was sent. */
+bool xorb_sample_is_there(struct store *store, const struct xorb_sample *sample);
+
+#endif
