@@ -97,6 +97,46 @@ bool decode_base64(const struct span text, uint8_t *const out, const size_t capa
 	return true;
 }
 
+/* The two digits in which the URL form differs. */
+static uint8_t swap_digit(const uint8_t digit, const char from[2], const char to[2])
+{
+	return digit == (uint8_t)from[0] ? (uint8_t)to[0] : digit == (uint8_t)from[1] ? (uint8_t)to[1] : digit;
+}
+
+void encode_base64_url(const struct span bytes, struct buffer *const out)
+{
+	const size_t before = out->len;
+	encode_base64(bytes, out);
+	if (buffer_failed(out))
+		return;
+	while (out->len > before && out->data[out->len - 1] == '=')
+		out->data[--out->len] = '\0';
+	for (size_t i = before; i < out->len; i++)
+		out->data[i] = swap_digit(out->data[i], "+/", "-_");
+}
+
+bool decode_base64_url(const struct span text, uint8_t *const out, const size_t capacity, size_t *const out_len)
+{
+	size_t len = 0;
+	for (size_t at = 0; at < text.len; at += 4) {
+		uint8_t digits[4] = {'=', '=', '=', '='};
+		uint8_t bytes[3];
+		const struct span group = span_slice(text, at, 4);
+		for (size_t i = 0; i < group.len; i++) {
+			if (group.data[i] == '+' || group.data[i] == '/' || group.data[i] == '=')
+				return false;
+			digits[i] = swap_digit(group.data[i], "-_", "+/");
+		}
+		const size_t count = group.len > 1 ? decode_base64_group(digits, true, bytes) : 0;
+		if (count == 0 || count > capacity - len)
+			return false;
+		memcpy(out + len, bytes, count);
+		len += count;
+	}
+	*out_len = len;
+	return true;
+}
+
 static bool is_plain(const uint8_t byte, const bool keep_slash)
 {
 	const uint8_t lower = byte | 0x20;

@@ -9,6 +9,9 @@ bool decode_hex(struct span text, uint8_t *out, size_t out_len); /* exactly 2*ou
 void encode_base64(struct span bytes, struct buffer *out);
 /* Strict: padded, no white space. False when malformed or longer than `capacity`. */
 bool decode_base64(struct span text, uint8_t *out, size_t capacity, size_t *out_len);
+/* The form for URLs: '-' and '_' in place of '+' and '/', no padding. The inverse is as strict. */
+void encode_base64_url(struct span bytes, struct buffer *out);
+bool decode_base64_url(struct span text, uint8_t *out, size_t capacity, size_t *out_len);
 /* Percent-encodes all but A-Za-z0-9-._~ (and '/' when keep_slash); hex in upper case. */
 void encode_percent(struct span bytes, bool keep_slash, struct buffer *out);
 /* The same of a text that may be encoded already, in whole or in part: what decode_percent makes of it, encoded. False on a malformed escape,

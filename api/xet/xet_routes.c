@@ -1,6 +1,33 @@
 /* The content-addressed half that Hub clients use: its URL (casUrl) is the server's with /xet behind it. Telemetry comes to the root. */
 #include "api/router.h"
+#include "api/xet/fetch_records.h"
+#include "api/xet/get_reconstruction.h"
+#include "api/xet/telemetry.h"
 
 const struct route xet_routes[] = {
+	/* what a file is made of; old clients leave the version out */
+	{METHOD_GET, "/xet/v2/reconstructions/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstructionV2",
+		get_reconstruction_v2_begin, NULL, NULL},
+	{METHOD_GET, "/xet/v1/reconstructions/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstruction",
+		get_reconstruction_v1_begin, NULL, NULL},
+	{METHOD_GET, "/xet/reconstructions/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstruction",
+		get_reconstruction_v1_begin, NULL, NULL},
+	{METHOD_GET, "/xet/v1/reconstructions", "file_id", ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstructions",
+		get_reconstruction_batch_begin, NULL, NULL},
+	{METHOD_HEAD, "/xet/v1/files/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadFile",
+		get_reconstruction_file_begin, NULL, NULL},
+	{METHOD_GET, "/xet/v2/file-chunk-hashes/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetFileChunkHashes",
+		telemetry_absent_begin, NULL, NULL},
+	/* the URL is the permission */
+	{METHOD_GET, "/xet/v1/fetch/{token}", NULL, ACCESS_ANYONE, BODY_NONE, &face_xet, "FetchRecords",
+		fetch_records_begin, NULL, NULL},
+	/* clients wait for the answer */
+	{METHOD_POST, "/v1/telemetry", NULL, ACCESS_ANYONE, BODY_SMALL, &face_xet, "PostTelemetry",
+		telemetry_begin, telemetry_finish, NULL},
+	{METHOD_POST, "/xet/v1/telemetry", NULL, ACCESS_ANYONE, BODY_SMALL, &face_xet, "PostTelemetry",
+		telemetry_begin, telemetry_finish, NULL},
+	{METHOD_GET | METHOD_HEAD, "/xet/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_xet, "Health",
+		telemetry_health_begin, NULL, NULL},
+
 	{.pattern = NULL},
 };

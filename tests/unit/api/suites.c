@@ -38,6 +38,7 @@ Suite *test_delete_list_suite(void);
 Suite *test_s3_object_requests_suite(void);
 Suite *test_hub_name_suite(void);
 Suite *test_xet_token_suite(void);
+Suite *test_fetch_token_suite(void);
 Suite *test_steps_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
@@ -79,6 +80,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_s3_object_requests_suite,
 	test_hub_name_suite,
 	test_xet_token_suite,
+	test_fetch_token_suite,
 	test_steps_suite,
 	NULL,
 };

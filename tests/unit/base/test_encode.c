@@ -87,6 +87,44 @@ START_TEST(base64_keeps_to_the_capacity)
 }
 END_TEST
 
+static const struct {
+	struct span plain;
+	const char *text; /* for URLs; NULL: see `bad` */
+	const char *bad;
+} url_base64_rows[] = {
+	{LITERAL(""), "", NULL},
+	{LITERAL("f"), "Zg", NULL},
+	{LITERAL("fo"), "Zm8", NULL},
+	{LITERAL("foo"), "Zm9v", NULL},
+	{LITERAL("\xfb\xff\xfe\xfb"), "-__--w", NULL},
+	{LITERAL(""), NULL, "Z"},
+	{LITERAL(""), NULL, "Zg=="},
+	{LITERAL(""), NULL, "Zh"},
+	{LITERAL(""), NULL, "+__-"},
+	{LITERAL(""), NULL, "-/_-"},
+	{LITERAL(""), NULL, "Zm9vZ"},
+	{LITERAL(""), NULL, "Zm9vYmFyZm9vYmFyZm9vYmFy"},
+};
+
+START_TEST(base64_for_urls_goes_there_and_back)
+{
+	struct buffer text;
+	uint8_t plain[16];
+	size_t len = 99;
+	buffer_init(&text, 100);
+	if (url_base64_rows[_i].text != NULL) {
+		encode_base64_url(url_base64_rows[_i].plain, &text);
+		ck_assert_str_eq(buffer_text(&text), url_base64_rows[_i].text);
+		ck_assert(decode_base64_url(buffer_span(&text), plain, sizeof plain, &len));
+		ck_assert(span_equal(span_of(plain, len), url_base64_rows[_i].plain));
+	} else {
+		ck_assert(!decode_base64_url(span_text(url_base64_rows[_i].bad), plain, sizeof plain, &len));
+		ck_assert_uint_eq(len, 99);
+	}
+	buffer_release(&text);
+}
+END_TEST
+
 START_TEST(percent_escapes_all_but_unreserved)
 {
 	struct buffer out;
@@ -183,6 +221,7 @@ Suite *test_encode_suite(void)
 	tcase_add_loop_test(tc, base64_goes_there_and_back, 0, sizeof base64_rows / sizeof base64_rows[0]);
 	tcase_add_loop_test(tc, bad_base64_is_refused, 0, sizeof bad_base64_rows / sizeof bad_base64_rows[0]);
 	tcase_add_test(tc, base64_keeps_to_the_capacity);
+	tcase_add_loop_test(tc, base64_for_urls_goes_there_and_back, 0, sizeof url_base64_rows / sizeof url_base64_rows[0]);
 	tcase_add_test(tc, percent_escapes_all_but_unreserved);
 	tcase_add_loop_test(tc, percent_is_made_canonical, 0, sizeof recode_rows / sizeof recode_rows[0]);
 	tcase_add_test(tc, percent_holds_no_nul);

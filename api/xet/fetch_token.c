@@ -1,0 +1,134 @@
+#include "api/xet/fetch_token.h"
+
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/encode.h"
+#include "base/little_endian.h"
+
+/* u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, then the spans to the end: u8 1 and the pack's id, or 0 for that of the span before; u32 first,
+ * count, offset, length. For inline bytes u64 version and u32 length instead. */
+enum { VERSION = 1, FLAG_AS_STORED = 1, FLAG_INLINE = 2, HEAD_BYTES = 22, INLINE_BYTES = HEAD_BYTES + 12, SPAN_NUMBERS = 4 };
+
+/* What is signed begins with this, so that no other token of the server is one of these. */
+static const char purpose[] = "deltabucket fetch";
+
+static void sign(const struct span bytes, const uint8_t key[FETCH_KEY_BYTES], uint8_t out[SHA256_BYTES])
+{
+	uint8_t message[sizeof(purpose) + FETCH_TOKEN_MAX_BYTES];
+	ASSERT(bytes.len <= FETCH_TOKEN_MAX_BYTES);
+	memcpy(message, purpose, sizeof(purpose));
+	memcpy(message + sizeof(purpose), bytes.data, bytes.len);
+	hmac_sha256(span_of(key, FETCH_KEY_BYTES), span_of(message, sizeof(purpose) + bytes.len), out);
+}
+
+static size_t put_number(uint8_t *const bytes, const size_t at, const uint64_t value, const unsigned size)
+{
+	little_endian_put(bytes + at, value, size);
+	return at + size;
+}
+
+static size_t put_span(uint8_t *const bytes, size_t at, const struct fetch_span *const span, const struct fetch_span *const before)
+{
+	const bool same = before != NULL && memcmp(&before->pack, &span->pack, sizeof(span->pack)) == 0;
+	bytes[at++] = !same;
+	if (!same) {
+		memcpy(bytes + at, span->pack.bytes, PACK_ID_BYTES);
+		at += PACK_ID_BYTES;
+	}
+	at = put_number(bytes, at, span->first, 4);
+	at = put_number(bytes, at, span->count, 4);
+	at = put_number(bytes, at, span->offset, 4);
+	return put_number(bytes, at, span->length, 4);
+}
+
+void fetch_token_print(const struct fetch_token *const token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *const out)
+{
+	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
+	ASSERT(token->span_count >= 1 && token->span_count <= FETCH_SPANS_MAX);
+	bytes[0] = VERSION;
+	bytes[1] = (uint8_t)((token->as_stored ? FLAG_AS_STORED : 0) | (token->version != 0 ? FLAG_INLINE : 0));
+	size_t at = put_number(bytes, 2, (uint64_t)token->expires_s, 8);
+	at = put_number(bytes, at, (uint64_t)token->bucket, 8);
+	at = put_number(bytes, at, token->total, 4);
+	if (token->version != 0) {
+		at = put_number(bytes, at, (uint64_t)token->version, 8);
+		at = put_number(bytes, at, token->spans[0].length, 4);
+	}
+	for (size_t i = 0; i < token->span_count && token->version == 0; i++)
+		at = put_span(bytes, at, &token->spans[i], i > 0 ? &token->spans[i - 1] : NULL);
+	sign(span_of(bytes, at), key, bytes + at);
+	encode_base64_url(span_of(bytes, at + SHA256_BYTES), out);
+}
+
+/* Takes the next span off the front. */
+static bool take_span(struct span *const rest, struct fetch_token *const out)
+{
+	struct fetch_span *const span = &out->spans[out->span_count];
+	const bool has_pack = rest->len > 0 && rest->data[0] == 1;
+	const size_t size = 1 + (has_pack ? PACK_ID_BYTES : 0) + 4 * SPAN_NUMBERS;
+	if (rest->len < size || rest->data[0] > 1 || (!has_pack && out->span_count == 0))
+		return false;
+	const uint8_t *at = rest->data + 1;
+	if (has_pack)
+		memcpy(span->pack.bytes, at, PACK_ID_BYTES);
+	else
+		span->pack = out->spans[out->span_count - 1].pack;
+	at += has_pack ? PACK_ID_BYTES : 0;
+	span->first = (uint32_t)little_endian_get(at, 4);
+	span->count = (uint32_t)little_endian_get(at + 4, 4);
+	span->offset = (uint32_t)little_endian_get(at + 8, 4);
+	span->length = (uint32_t)little_endian_get(at + 12, 4);
+	*rest = span_slice(*rest, size, rest->len);
+	out->span_count++;
+	return true;
+}
+
+/* Spans rise, and lie in the xorb. */
+static bool is_sound(const struct fetch_token *const token)
+{
+	uint64_t end = 0;
+	for (size_t i = 0; i < token->span_count; i++) {
+		const struct fetch_span *const span = &token->spans[i];
+		if (span->offset < end || span->length == 0 || (token->version == 0 && span->count == 0))
+			return false;
+		end = (uint64_t)span->offset + span->length;
+	}
+	return token->span_count > 0 && end <= token->total;
+}
+
+bool fetch_token_decode(const struct span bytes, struct fetch_token *const out)
+{
+	memset(out, 0, sizeof(*out));
+	if (bytes.len < HEAD_BYTES || bytes.data[0] != VERSION || bytes.data[1] > (FLAG_AS_STORED | FLAG_INLINE))
+		return false;
+	out->as_stored = (bytes.data[1] & FLAG_AS_STORED) != 0;
+	out->expires_s = (int64_t)little_endian_get(bytes.data + 2, 8);
+	out->bucket = (int64_t)little_endian_get(bytes.data + 10, 8);
+	out->total = (uint32_t)little_endian_get(bytes.data + 18, 4);
+	if ((bytes.data[1] & FLAG_INLINE) != 0) {
+		if (bytes.len != INLINE_BYTES)
+			return false;
+		out->version = (int64_t)little_endian_get(bytes.data + HEAD_BYTES, 8);
+		out->spans[0].length = (uint32_t)little_endian_get(bytes.data + HEAD_BYTES + 8, 4);
+		out->span_count = 1;
+		return out->version != 0 && is_sound(out);
+	}
+	struct span rest = span_slice(bytes, HEAD_BYTES, bytes.len);
+	while (rest.len > 0)
+		if (out->span_count == FETCH_SPANS_MAX || !take_span(&rest, out))
+			return false;
+	return is_sound(out);
+}
+
+bool fetch_token_parse(const struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *const out)
+{
+	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
+	uint8_t expected[SHA256_BYTES];
+	size_t len;
+	if (!decode_base64_url(text, bytes, sizeof(bytes), &len) || len <= SHA256_BYTES)
+		return false;
+	len -= SHA256_BYTES;
+	sign(span_of(bytes, len), key, expected);
+	return span_equal_secret(span_of(expected, SHA256_BYTES), span_of(bytes + len, SHA256_BYTES)) && fetch_token_decode(span_of(bytes, len), out);
+}

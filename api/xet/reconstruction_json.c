@@ -1,0 +1,145 @@
+#include "api/xet/reconstruction_json.h"
+
+#include <string.h>
+
+#include "api/xet/fetch_token.h"
+#include "api/xet_token.h"
+
+void reconstruction_json_terms(const struct reconstruction_json *const reply, const char *const name, const size_t from, const size_t to)
+{
+	struct json_writer *const json = reply->json;
+	json_writer_array(json, name);
+	for (size_t i = from; i < to; i++) {
+		const struct reconstruction_term *const term = &reply->plan->terms[i];
+		char hash[CHUNK_ID_TEXT_BYTES];
+		chunk_id_format(&term->xorb, hash);
+		json_writer_object(json, NULL);
+		json_writer_text(json, "hash", span_text(hash));
+		json_writer_u64(json, "unpacked_length", term->bytes);
+		json_writer_object(json, "range");
+		json_writer_u64(json, "start", term->first);
+		json_writer_u64(json, "end", term->end);
+		json_writer_end(json, '}');
+		json_writer_end(json, '}');
+	}
+	json_writer_end(json, ']');
+}
+
+/* The URL of ranges [from, to) of the plan, which are of one xorb and have no more pieces than a token can name. */
+static void write_url(const struct reconstruction_json *const reply, const size_t from, const size_t to)
+{
+	const struct api_context *const context = reply->exchange->context;
+	const struct reconstruction *const plan = reply->plan;
+	struct fetch_token token = {
+		.expires_s = context->clock->wall_ms(context->clock) / 1000 + FETCH_TOKEN_SECONDS,
+		.bucket = reply->exchange->transfer->bucket_id,
+		.as_stored = reply->as_stored,
+		.total = (uint32_t)plan->ranges[from].total,
+		.version = plan->pieces[plan->ranges[from].piece].place.version,
+	};
+	for (size_t i = plan->ranges[from].piece; i < plan->ranges[to - 1].piece + plan->ranges[to - 1].piece_count; i++) {
+		const struct reconstruction_piece *const piece = &plan->pieces[i];
+		token.spans[token.span_count++] = (struct fetch_span){.pack = piece->place.pack, .first = piece->place.base + piece->first,
+			.count = piece->end - piece->first, .offset = (uint32_t)piece->offset, .length = (uint32_t)piece->length};
+	}
+	struct buffer url;
+	buffer_init(&url, 8 * FETCH_TOKEN_MAX_BYTES);
+	buffer_add_text(&url, reply->base);
+	buffer_add_text(&url, "/xet/v1/fetch/");
+	fetch_token_print(&token, context->token_key, &url);
+	json_writer_text(reply->json, "url", buffer_span(&url));
+	buffer_release(&url);
+}
+
+static void write_bounds(struct json_writer *const json, const char *const name, const uint64_t start, const uint64_t end)
+{
+	json_writer_object(json, name);
+	json_writer_u64(json, "start", start);
+	json_writer_u64(json, "end", end);
+	json_writer_end(json, '}');
+}
+
+/* Chunks, and the bytes that hold them (inclusive). */
+static void write_range(const struct reconstruction_json *const reply, const size_t index, const char *const chunks, const char *const bytes)
+{
+	const struct reconstruction_range *const range = &reply->plan->ranges[index];
+	const struct reconstruction_piece *const first = &reply->plan->pieces[range->piece];
+	const struct reconstruction_piece *const last = first + range->piece_count - 1;
+	write_bounds(reply->json, chunks, range->first, range->end);
+	write_bounds(reply->json, bytes, first->offset, last->offset + last->length - 1);
+}
+
+static void write_plain_entry(const struct reconstruction_json *const reply, const size_t index)
+{
+	json_writer_object(reply->json, NULL);
+	write_url(reply, index, index + 1);
+	write_range(reply, index, "range", "url_range");
+	json_writer_end(reply->json, '}');
+}
+
+static void write_grouped_entry(const struct reconstruction_json *const reply, const size_t from, const size_t to)
+{
+	json_writer_object(reply->json, NULL);
+	write_url(reply, from, to);
+	json_writer_array(reply->json, "ranges");
+	for (size_t i = from; i < to; i++) {
+		json_writer_object(reply->json, NULL);
+		write_range(reply, i, "chunks", "bytes");
+		json_writer_end(reply->json, '}');
+	}
+	json_writer_end(reply->json, ']');
+	json_writer_end(reply->json, '}');
+}
+
+/* Where the ranges end that may share a URL with the first: of one place, so that their offsets rise. */
+static size_t entry_end(const struct reconstruction_json *const reply, const size_t from, const size_t xorb_end)
+{
+	const struct reconstruction *const plan = reply->plan;
+	const struct reconstruction_range *const first = &plan->ranges[from];
+	size_t to = from + 1;
+	if (!reply->grouped || first->piece_count > 1)
+		return to;
+	const struct reconstruction_place *const place = &plan->pieces[first->piece].place;
+	while (to < xorb_end && to - from < FETCH_SPANS_MAX && plan->ranges[to].piece_count == 1) {
+		const struct reconstruction_place *const other = &plan->pieces[plan->ranges[to].piece].place;
+		if (other->base != place->base || memcmp(&other->pack, &place->pack, sizeof(place->pack)) != 0)
+			break;
+		to++;
+	}
+	return to;
+}
+
+/* The entries of ranges [from, to), which are those of one xorb. */
+static void write_xorb(const struct reconstruction_json *const reply, const size_t from, const size_t to)
+{
+	char hash[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(&reply->plan->ranges[from].xorb, hash);
+	json_writer_array(reply->json, hash);
+	for (size_t i = from; i < to;) {
+		const size_t end = entry_end(reply, i, to);
+		if (reply->grouped)
+			write_grouped_entry(reply, i, end);
+		else
+			write_plain_entry(reply, i);
+		i = end;
+	}
+	json_writer_end(reply->json, ']');
+}
+
+int reconstruction_json_ranges(const struct reconstruction_json *const reply, struct error *const err)
+{
+	const struct reconstruction *const plan = reply->plan;
+	for (size_t i = 0; i < plan->range_count; i++)
+		if (plan->ranges[i].piece_count > FETCH_SPANS_MAX || plan->ranges[i].total > UINT32_MAX)
+			return error_set(err, ERROR_TOO_LARGE, "A xorb of the file lies in too many places.");
+	json_writer_object(reply->json, reply->grouped ? "xorbs" : "fetch_info");
+	for (size_t i = 0; i < plan->range_count;) {
+		size_t end = i + 1;
+		while (end < plan->range_count && chunk_id_equal(&plan->ranges[end].xorb, &plan->ranges[i].xorb))
+			end++;
+		write_xorb(reply, i, end);
+		i = end;
+	}
+	json_writer_end(reply->json, '}');
+	return 0;
+}

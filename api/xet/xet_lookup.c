@@ -1,0 +1,31 @@
+#include "api/xet/xet_lookup.h"
+
+#include "api/authorise.h"
+#include "api/xet_token.h"
+#include "storage/account.h"
+
+int xet_lookup_parse(const struct span text, struct chunk_id *const out, struct error *const err)
+{
+	return chunk_id_parse(text, out) ? 0 : error_set(err, ERROR_INVALID, "a hash has 64 hexadecimal digits in lower case");
+}
+
+static bool may_read(void *const owner, const struct span key)
+{
+	struct exchange *const exchange = owner;
+	struct error refused = {0};
+	return authorise_key(exchange, exchange->transfer->bucket, key, PERMISSION_READ, &refused) == 0;
+}
+
+int xet_lookup_find(struct exchange *const exchange, struct xet_view *const view, const struct chunk_id *const file, struct xet_content *const out,
+	struct error *const err)
+{
+	const struct api_context *const context = exchange->context;
+	const struct xet_reach reach = {
+		.bucket = exchange->transfer->bucket_id,
+		.account = exchange->transfer->account,
+		.now_ms = context->clock->wall_ms(context->clock),
+		.may_read = may_read,
+		.owner = exchange,
+	};
+	return xet_view_find(view, &reach, file, out, err);
+}
