@@ -1,0 +1,34 @@
+/* A shard that a client uploads: it registers files by their hash, made of xorbs that are stored here. The whole shard is verified (shard_check.h) before
+ * any of it counts; then its files are registered for the bucket and account (xet_file.h), some hundred a change, and the xorbs that it names are
+ * promised anew. What it names is held from being found until the last change is through. A file that is known already keeps its row. After a crash in
+ * between some of the files are registered, which harms nobody: the client sends the shard again. */
+#ifndef STORAGE_SHARD_PUT_H
+#define STORAGE_SHARD_PUT_H
+
+#include "base/stream.h"
+#include "storage/store.h"
+
+struct shard_put;
+struct shard_put_params {
+	int64_t bucket_id;
+	struct span account;       /* copied */
+	void (*room)(void *owner); /* a write that answered SINK_WAIT may be tried again; from a helper */
+	void (*done)(void *owner); /* the outcome is known; from a helper or the committer */
+	void *owner;
+};
+struct shard_put *shard_put_open(struct store *store, const struct shard_put_params *params);
+/* too_large over 65 MiB. */
+enum sink_result shard_put_write(struct shard_put *put, struct span bytes, struct error *err);
+void shard_put_finish(struct shard_put *put); /* then done comes once, possibly before this returns */
+
+struct shard_report {
+	size_t files;     /* without empty ones */
+	size_t new_files; /* of these, that were not known before */
+	size_t xorbs;     /* that the shard names */
+};
+/* invalid: the shard is no shard, names what is not stored here, or does not prove what it says; nothing was registered. busy: try again. */
+int shard_put_outcome(const struct shard_put *put, struct shard_report *out, struct error *err);
+/* Before finish: aborts. After finish: only after done. NULL is fine. */
+void shard_put_free(struct shard_put *put);
+
+#endif
