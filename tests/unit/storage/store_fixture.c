@@ -54,6 +54,7 @@ static void open_store(struct store_fixture *const fixture)
 		.files = fixture->files,
 		.clock = &fixture->clock.source,
 		.pack_max_bytes = 1024 * 1024,
+		.xet = {.upload_promise_ms = fixture->promise_ms, .answer_promise_ms = fixture->promise_ms},
 		.derive = {.enabled = fixture->derives, .min_bytes = 64 * 1024, .interval_ms = 10},
 	};
 	fixture->store = store_open(&options, &err);

@@ -15,6 +15,7 @@ struct store_fixture {
 	struct arena *arena;
 	const struct file_ops *files; /* NULL: the real ones */
 	bool derives;                 /* the derive worker runs */
+	int64_t promise_ms;           /* of uploaded xorbs and of answers about chunks */
 };
 void store_fixture_open(struct store_fixture *fixture);
 void store_fixture_reopen(struct store_fixture *fixture);

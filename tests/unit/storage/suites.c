@@ -50,6 +50,8 @@ Suite *test_upload_suite(void);
 Suite *test_upload_kill_suite(void);
 Suite *test_version_suite(void);
 Suite *test_xet_file_suite(void);
+Suite *test_shard_put_suite(void);
+Suite *test_chunk_answer_suite(void);
 Suite *test_xorb_put_suite(void);
 Suite *test_gc_xorb_suite(void);
 Suite *test_xorb_kill_suite(void);
@@ -129,6 +131,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_upload_kill_suite,
 	test_version_suite,
 	test_xet_file_suite,
+	test_shard_put_suite,
+	test_chunk_answer_suite,
 	test_xorb_put_suite,
 	test_gc_xorb_suite,
 	test_xorb_kill_suite,

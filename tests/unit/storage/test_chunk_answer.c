@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "chunker/chunk_hash.h"
 #include "chunker/chunk_stream.h"
