@@ -7,7 +7,6 @@ goes to stderr. `api` is HfApi, `fs` an HfFileSystem that is made anew for each 
 import base64
 import dataclasses
 import datetime
-import io
 import json
 import os
 import pathlib
@@ -112,10 +111,11 @@ OWN = {function.__name__: function for function in (fs_write, fs_read, fs_lines,
 
 
 def main():
-    replies = io.TextIOWrapper(os.fdopen(os.dup(1), 'wb'), encoding='utf-8', write_through=True)
+    replies = os.fdopen(os.dup(1), 'w', encoding='utf-8')
     os.dup2(2, 1)
     for line in sys.stdin:
         replies.write(json.dumps(answer(json.loads(line))) + '\n')
+        replies.flush()
 
 
 if __name__ == '__main__':

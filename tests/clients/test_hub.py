@@ -12,6 +12,7 @@ ODD_NAMES = ('plain.txt', 'with space.txt', 'percent%20sign', 'per%cent', 'hash#
 
 class Library:
     """What all three do alike."""
+    batch_lines = 1000
 
     def test_buckets(self):
         created = self.hub.create_bucket('main/made')
@@ -85,7 +86,7 @@ class Library:
         self.own.add_numbered(bucket, 'many', 1000)
         found = self.hub.list_bucket_tree(bucket, recursive=True)
         self.assertEqual([file['path'] for file in found], [f'many/{index:05d}' for index in range(1000)])
-        self.assertEqual(len(self.requests('/batch', 'POST')), 1)
+        self.assertEqual(len(self.requests('/batch', 'POST')), 1000 // self.batch_lines)
         self.hub.batch_bucket_files(bucket, delete=[f'many/{index:05d}' for index in range(999)])
         self.assertFiles(bucket, {'many/00999': f'{999:020d}'.encode()})
 
@@ -115,7 +116,8 @@ class Library:
         level = self.hub.list_bucket_tree(bucket, recursive=False)
         self.assertEqual([(entry['type'], entry['path']) for entry in level],
                          [('directory', 'logs'), ('file', 'logs.json'), ('directory', 'logs_backup'), ('file', 'top')])
-        self.assertTrue(all(entry['uploaded_at'] for entry in level))
+        if self.version != OLDEST:
+            self.assertTrue(all(entry['uploaded_at'] for entry in level))
         self.assertEqual([entry['path'] for entry in self.hub.list_bucket_tree(bucket, recursive=True)], sorted(names))
         self.assertEqual([entry['path'] for entry in self.hub.list_bucket_tree(bucket, 'logs', recursive=True)], ['logs/a', 'logs/deep/b'])
         self.assertEqual([entry['path'] for entry in self.hub.list_bucket_tree(bucket, 'logs', recursive=False)], ['logs/a', 'logs/deep'])
@@ -129,7 +131,8 @@ class Library:
         self.hub.batch_bucket_files(bucket, add=[(path, 'timed')])
         file, = self.hub.list_bucket_tree(bucket)
         self.assertEqual(file['mtime'], '2023-11-14T22:13:20.123000+00:00')
-        self.assertTrue(file['uploaded_at'] > '2024')
+        if self.version != OLDEST:
+            self.assertGreater(file['uploaded_at'], '2024')
 
     def test_missing(self):
         bucket = self.new_bucket('missing')
@@ -137,8 +140,9 @@ class Library:
         for call in (lambda: self.hub.list_bucket_tree('main/absent'), lambda: self.hub.get_bucket_paths_info('main/absent', ['x'])):
             with self.fails('BucketNotFoundError', 404):
                 call()
-        with self.fails('HfHubHTTPError'):
-            self.hub.batch_bucket_files('main/absent', add=[(b'x', 'x')])
+        with self.fails('Exception', text='404'):
+            # hf_xet 1.6 never uploads again in a process that failed once.
+            self.new_driver().api.batch_bucket_files('main/absent', add=[(b'x', 'x')])
         with self.fails('EntryNotFoundError'):
             self.hub.get_bucket_file_metadata(bucket, 'absent')
         with self.fails('EntryNotFoundError'):
@@ -299,6 +303,7 @@ class HubMiddle(Access, Library, Copies, HubCase):
 @both_schemes
 class HubOldest(Access, Library, HubCase):
     version = OLDEST
+    batch_lines = 100
 
 
 if __name__ == '__main__':
