@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "storage/committer.h"
+#include "storage/store_internal.h"
 #include "storage/xorb_row.h"
 
 struct xorb_promise {
@@ -86,6 +87,17 @@ struct xorb_promise *xorb_promise_start(struct store *const store, const struct 
 	promise->change.done = committed;
 	committer_submit(store_committer(store), &promise->change); /* may be gone when this returns */
 	return promise;
+}
+
+struct xorb_promise *xorb_promise_renew(struct store *const store, const struct chunk_id *const hash, void (*const done)(void *owner),
+	void *const owner, struct error *const err)
+{
+	const struct clock_source *const clock = store_clock(store);
+	struct xorb xorb;
+	if (xorb_find(store, hash, &xorb, err) != 0)
+		return NULL;
+	const struct xorb_place place = {.hash = *hash, .pack = xorb.pack, .first = xorb.first, .count = xorb.count};
+	return xorb_promise_start(store, &place, 1, clock->wall_ms(clock) + store_xet_options(store)->upload_promise_ms, done, owner);
 }
 
 int xorb_promise_outcome(const struct xorb_promise *const promise, struct error *const err)

@@ -1,7 +1,11 @@
 /* The content-addressed half that Hub clients use: its URL (casUrl) is the server's with /xet behind it. Telemetry comes to the root. */
 #include "api/router.h"
+
 #include "api/xet/fetch_records.h"
 #include "api/xet/get_reconstruction.h"
+#include "api/xet/head_xorb.h"
+#include "api/xet/post_grant.h"
+#include "api/xet/post_xorb.h"
 #include "api/xet/telemetry.h"
 
 const struct route xet_routes[] = {
@@ -29,5 +33,13 @@ const struct route xet_routes[] = {
 	{METHOD_GET | METHOD_HEAD, "/xet/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_xet, "Health",
 		telemetry_health_begin, NULL, NULL},
 
+	{METHOD_POST, "/xet/v1/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostXorb", post_xorb_begin, post_xorb_finish,
+		post_xorb_resume},
+	{METHOD_POST, "/xet/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostXorb", post_xorb_begin, post_xorb_finish,
+		post_xorb_resume},
+	{METHOD_HEAD, "/xet/v1/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadXorb", head_xorb_begin, NULL, NULL},
+	{METHOD_HEAD, "/xet/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadXorb", head_xorb_begin, NULL, NULL},
+	{METHOD_POST, "/xet/v1/xorb-grants/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_SMALL, &face_xet, "PostGrant", post_grant_begin,
+		post_grant_finish, post_grant_resume},
 	{.pattern = NULL},
 };

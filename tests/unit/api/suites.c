@@ -39,6 +39,7 @@ Suite *test_s3_object_requests_suite(void);
 Suite *test_hub_name_suite(void);
 Suite *test_xet_token_suite(void);
 Suite *test_fetch_token_suite(void);
+Suite *test_xet_xorbs_suite(void);
 Suite *test_steps_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
@@ -81,6 +82,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_hub_name_suite,
 	test_xet_token_suite,
 	test_fetch_token_suite,
+	test_xet_xorbs_suite,
 	test_steps_suite,
 	NULL,
 };
