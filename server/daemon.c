@@ -21,6 +21,7 @@
 #include "storage/derive_worker.h"
 #include "storage/file_hash_worker.h"
 #include "storage/step_worker.h"
+#include "storage/xet_make.h"
 
 enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1024, WATCH_SECONDS = 1, SWEEP_ROUNDS = 10 };
 
@@ -270,6 +271,7 @@ static void drain(struct daemon *daemon)
 	step_watch_wake_all(store_step_watch(daemon->store));
 	derive_worker_quiesce(store_derive_worker(daemon->store));
 	file_hash_worker_quiesce(store_file_hash_worker(daemon->store));
+	xet_makes_quiesce(store_xet_makes(daemon->store));
 	gc_quiesce(store_gc(daemon->store));
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);

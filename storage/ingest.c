@@ -21,6 +21,7 @@ struct ingest *ingest_open(const struct ingest_options *const options, struct er
 	else
 		ingest->chunks = chunk_stream_new(ingest_take_chunk, ingest);
 	part_builder_init(&ingest->part_builder);
+	ingest->part_builder.has_few_segments = options->few_segments;
 	dedup_init(&ingest->dedup, ingest->store);
 	xorb_builder_init(&ingest->xorb);
 	random_bytes(ingest->pack.bytes, sizeof ingest->pack.bytes);
@@ -150,15 +151,32 @@ enum sink_result ingest_write(struct ingest *const ingest, const struct span byt
 	return SINK_FAILED;
 }
 
+static int ingest_end_chunk(struct ingest *const ingest, struct error *const err)
+{
+	ingest->scratch = pack_store_take_scratch(ingest->store);
+	const int result = chunk_stream_end(ingest->chunks, err);
+	pack_store_give_scratch(ingest->store, ingest->scratch);
+	ingest->scratch = NULL;
+	return result;
+}
+
+int ingest_cut(struct ingest *const ingest, struct error *const err)
+{
+	ASSERT(ingest->options.never_inline);
+	if (ingest_has_failed(ingest))
+		return ingest_outcome(ingest, err);
+	if (ingest_end_chunk(ingest, err) == 0)
+		return 0;
+	ingest_fail(ingest, err);
+	return -1;
+}
+
 static int ingest_end(struct ingest *const ingest, struct error *const err)
 {
 	if (ingest->serialized != NULL)
 		return ingest_records_end(ingest, err);
 	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES && !ingest->options.never_inline;
-	ingest->scratch = pack_store_take_scratch(ingest->store);
-	int result = chunk_stream_end(ingest->chunks, err);
-	pack_store_give_scratch(ingest->store, ingest->scratch);
-	ingest->scratch = NULL;
+	int result = ingest_end_chunk(ingest, err);
 	if (result == 0)
 		result = ingest_end_chunks(ingest, err);
 	return result;

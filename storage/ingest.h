@@ -31,6 +31,7 @@ struct ingest_options {
 	enum checksum_algorithm checksum; /* computed beside the digests; CHECKSUM_NONE: none */
 	enum checksum_algorithm declared; /* another one, because the client sends its value; CHECKSUM_NONE: none */
 	bool never_inline;                /* the smallest stream goes into a pack too: parts */
+	bool few_segments;                /* repeats are stored again sooner: for very long streams whose rows shall fit into one change */
 	/* NULL: content. Else there are no digests, no file hash, nothing inline, and the part's one segment is the xorb; its size is that of the
 	 * bytes. Copied. */
 	const struct ingest_xorb *xorb;
@@ -44,6 +45,8 @@ struct ingest_options {
 struct ingest *ingest_open(const struct ingest_options *options, struct error *err);
 /* SINK_WAIT: nothing was taken, `room` comes. */
 enum sink_result ingest_write(struct ingest *ingest, struct span bytes, struct error *err);
+/* The chunk under way ends here, as it does at the end of a part: the next byte begins another. */
+int ingest_cut(struct ingest *ingest, struct error *err);
 void ingest_finish(struct ingest *ingest);
 /* After done: 0, or -1 with what went wrong (no_space, io...). */
 int ingest_outcome(struct ingest *ingest, struct error *err);

@@ -7,7 +7,7 @@
 #include "storage/pack_format.h"
 
 /* A segment is a row of the catalog and a seek for the reader. */
-enum { PART_FREE_SEGMENTS = 512, PART_CHUNKS_PER_SEGMENT = 64 };
+enum { PART_FREE_SEGMENTS = 512, PART_CHUNKS_PER_SEGMENT = 64, PART_CHUNKS_PER_FEW = 1024 };
 
 void part_builder_init(struct part_builder *const builder)
 {
@@ -81,7 +81,8 @@ bool part_builder_find(const struct part_builder *const builder, const struct ch
 
 bool part_builder_accepts(const struct part_builder *const builder, const struct chunk_place *const place)
 {
-	return part_extends(builder, place) || builder->segment_count < PART_FREE_SEGMENTS + builder->count / PART_CHUNKS_PER_SEGMENT;
+	const size_t chunks = builder->has_few_segments ? PART_CHUNKS_PER_FEW : PART_CHUNKS_PER_SEGMENT;
+	return part_extends(builder, place) || builder->segment_count < PART_FREE_SEGMENTS + builder->count / chunks;
 }
 
 void part_builder_move(struct part_builder *const builder, const struct pack_id *const from, const struct chunk_place *const to)

@@ -15,6 +15,7 @@ struct part_builder {
 	struct segment *segments;
 	size_t segment_count;
 	size_t segment_capacity;
+	bool has_few_segments; /* fewer than are good for readers */
 };
 
 void part_builder_init(struct part_builder *builder);

@@ -25,6 +25,7 @@
 #include "storage/store_internal.h"
 #include "storage/sweeper.h"
 #include "storage/webhook_worker.h"
+#include "storage/xet_make.h"
 
 enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000 };
 
@@ -60,6 +61,7 @@ struct store {
 	struct derive_options derive;
 	struct derive_worker *derive_worker;
 	struct file_hash_worker *file_hash_worker;
+	struct xet_makes *xet_makes;
 	struct webhook_options webhooks;
 	struct xet_options xet;
 	struct webhook_worker *webhook_worker;
@@ -187,6 +189,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->opened = (struct store_opened){store->clock->wall_ms(store->clock), store->clock->monotonic_ms(store->clock)};
 	store->replicas = replica_table_new(store->clock);
 	store->path_holds = path_hold_new(store->clock);
+	store->xet_makes = xet_makes_new();
 	store->metrics = options->metrics;
 	store->log = options->log;
 	store->fast_etags = options->fast_etags;
@@ -220,6 +223,7 @@ void store_close(struct store *const store)
 {
 	if (store == NULL)
 		return;
+	xet_makes_quiesce(store->xet_makes);
 	file_hash_worker_stop(store->file_hash_worker);
 	webhook_worker_stop(store->webhook_worker);
 	fleet_worker_stop(store->fleet_worker);
@@ -242,6 +246,7 @@ void store_close(struct store *const store)
 	lifecycle_cache_free(store->lifecycle_cache);
 	replica_table_free(store->replicas);
 	path_hold_free(store->path_holds);
+	xet_makes_free(store->xet_makes);
 	pack_touches_free(store->touches);
 	ASSERT(store->readers_out_count == 0);
 	free(store->readers_out);
@@ -274,6 +279,11 @@ struct gc *store_gc(struct store *const store)
 struct derive_worker *store_derive_worker(struct store *const store)
 {
 	return store->derive_worker;
+}
+
+struct xet_makes *store_xet_makes(struct store *const store)
+{
+	return store->xet_makes;
 }
 
 struct file_hash_worker *store_file_hash_worker(struct store *const store)

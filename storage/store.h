@@ -62,6 +62,7 @@ struct gc *store_gc(struct store *store);
 struct step_worker *store_step_worker(struct store *store);
 struct derive_worker *store_derive_worker(struct store *store);
 struct file_hash_worker *store_file_hash_worker(struct store *store);
+struct xet_makes *store_xet_makes(struct store *store);
 const struct clock_source *store_clock(const struct store *store);
 bool store_fast_etags(const struct store *store);
 struct lifecycle_cache *store_lifecycle_cache(struct store *store);

@@ -17,6 +17,8 @@ static const char SQL_FILE_TOUCH[] =
 	" expires_ms = CASE WHEN expires_ms < ?3 THEN ?3 ELSE expires_ms END WHERE hash = ?1";
 static const char SQL_FILE_REMOVE[] = "DELETE FROM xet_files WHERE hash = ?1";
 static const char SQL_FILE_EXPIRED[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT 1";
+static const char SQL_FILE_MADE_BYTES[] = "SELECT sum(size) FROM xet_files WHERE is_made = 1";
+static const char SQL_FILE_MADE_OLDEST[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE is_made = 1 ORDER BY expires_ms LIMIT 1";
 static const char SQL_GRANT_PUT[] =
 	"INSERT INTO xet_grants (file, bucket, account, expires_ms) VALUES (?1, ?2, ?3, ?4)"
 	" ON CONFLICT (file, bucket, account) DO UPDATE SET expires_ms = excluded.expires_ms WHERE xet_grants.expires_ms < excluded.expires_ms";
@@ -100,6 +102,23 @@ int xet_file_row_touch(struct db *const db, const struct chunk_id *const hash, c
 	db_bind_i64(statement, 2, is_made);
 	db_bind_i64(statement, 3, expires_ms);
 	return db_execute(statement, err);
+}
+
+int xet_file_made_bytes(struct db *const db, uint64_t *const out_bytes, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_FILE_MADE_BYTES, err);
+	if (statement == NULL)
+		return -1;
+	const int got = db_step(statement, err);
+	*out_bytes = got == 1 ? (uint64_t)db_column_i64(statement, 0) : 0;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int xet_file_made_oldest(struct db *const db, struct xet_file *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_FILE_MADE_OLDEST, err);
+	return statement == NULL ? -1 : read_one(db, statement, out, err);
 }
 
 int xet_file_row_remove(struct db *const db, const struct xet_file *const file, struct error *const err)

@@ -25,6 +25,10 @@ int xet_file_row_find(struct db *db, const struct chunk_id *hash, struct xet_fil
 int xet_file_row_add(struct db *db, const struct xet_file *file, struct error *err);
 /* The row stays until expires_ms at least. With is_made false a row that was made becomes a registered one. */
 int xet_file_row_touch(struct db *db, const struct chunk_id *hash, bool is_made, int64_t expires_ms, struct error *err);
+/* Bytes of all files that were made. */
+int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
+/* The made file that was used longest ago: 1 found, 0 there is none, -1. */
+int xet_file_made_oldest(struct db *db, struct xet_file *out, struct error *err);
 /* The row goes, and its hold of the set. */
 int xet_file_row_remove(struct db *db, const struct xet_file *file, struct error *err);
 

@@ -53,8 +53,13 @@ static void open_store(struct store_fixture *const fixture)
 		.folder = fixture->folder,
 		.files = fixture->files,
 		.clock = &fixture->clock.source,
+		.metrics = fixture->metrics,
 		.pack_max_bytes = 1024 * 1024,
-		.xet = {.upload_promise_ms = fixture->promise_ms, .answer_promise_ms = fixture->promise_ms},
+		.xet = {
+			.upload_promise_ms = fixture->promise_ms,
+			.answer_promise_ms = fixture->promise_ms,
+			.made_max_bytes = fixture->made_max_bytes != 0 ? fixture->made_max_bytes : 1024 * 1024 * 1024,
+		},
 		.derive = {.enabled = fixture->derives, .min_bytes = 64 * 1024, .interval_ms = 10},
 	};
 	fixture->store = store_open(&options, &err);

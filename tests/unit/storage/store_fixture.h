@@ -16,6 +16,8 @@ struct store_fixture {
 	const struct file_ops *files; /* NULL: the real ones */
 	bool derives;                 /* the derive worker runs */
 	int64_t promise_ms;           /* of uploaded xorbs and of answers about chunks */
+	uint64_t made_max_bytes;      /* of derived objects kept as records; 0: 1 GiB */
+	struct metrics *metrics;      /* borrowed, may be NULL */
 };
 void store_fixture_open(struct store_fixture *fixture);
 void store_fixture_reopen(struct store_fixture *fixture);

@@ -45,6 +45,7 @@ Suite *test_derive_series_suite(void);
 Suite *test_derive_worker_suite(void);
 Suite *test_derive_kill_suite(void);
 Suite *test_file_hash_suite(void);
+Suite *test_xet_make_suite(void);
 Suite *test_part_map_suite(void);
 Suite *test_upload_suite(void);
 Suite *test_upload_kill_suite(void);
@@ -125,6 +126,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_derive_worker_suite,
 	test_derive_kill_suite,
 	test_file_hash_suite,
+	test_xet_make_suite,
 	test_part_map_suite,
 	test_reconstruction_suite,
 	test_upload_suite,
