@@ -86,6 +86,11 @@ def fs_lines(path):
         return file.read().split('\n')
 
 
+def fs_follow(path):
+    """ls of a file system that asks to be told of changes."""
+    return HfFileSystem(skip_instance_cache=True, live_follow=True).ls(path, detail=False)
+
+
 def add_numbered(bucket, prefix, count, size=20):
     """`count` small files of differing bytes, in one call."""
     HfApi().batch_bucket_files(bucket, add=[(f'{index:0{size}d}'.encode(), f'{prefix}/{index:05d}') for index in range(count)])
@@ -97,8 +102,8 @@ def sync(source, dest, **options):
     return [[operation.action, operation.path] for operation in plan.operations]
 
 
-def read_ahead(bucket, name):
-    """Downloads into a new file beside nothing else; gives its bytes."""
+def download(bucket, name):
+    """The bytes of one file, by way of a file of this machine."""
     path = pathlib.Path(os.environ['TMPDIR']) / f'read-{os.getpid()}'
     try:
         HfApi().download_bucket_files(bucket, files=[(name, path)], raise_on_missing_files=True)
@@ -107,7 +112,7 @@ def read_ahead(bucket, name):
         path.unlink(missing_ok=True)
 
 
-OWN = {function.__name__: function for function in (fs_write, fs_read, fs_lines, add_numbered, sync, read_ahead)}
+OWN = {function.__name__: function for function in (fs_write, fs_read, fs_lines, fs_follow, add_numbered, sync, download)}
 
 
 def main():

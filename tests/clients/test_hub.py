@@ -292,6 +292,24 @@ class Copies:
 class HubNewest(Access, Library, Copies, HubCase):
     version = NEWEST
 
+    def test_another_name_of_the_server(self):
+        """Addresses in answers begin with what the client called the server."""
+        endpoint = self.endpoint.replace('127.0.0.1', 'localhost')
+        driver = self.fresh_driver('localhost', HF_ENDPOINT=endpoint)
+        self.assertEqual(driver.api.create_bucket('main/by-name')['url'], f'{endpoint}/buckets/main/by-name')
+        driver.api.batch_bucket_files('main/by-name', add=[(b'by name', 'file')])
+        self.assertEqual(driver.own.download('main/by-name', 'file'), b'by name')
+
+
+@unittest.skipUnless(ready(NEWEST), MISSING)
+class HubPublicByDefault(HubCase):
+    arguments = ('--hub-default-visibility', 'public')
+
+    def test_new_buckets(self):
+        for name, options, private in (('left-open', {}, False), ('said-private', {'private': True}, True), ('said-public', {'private': False}, False)):
+            self.hub.create_bucket(f'main/{name}', **options)
+            self.assertEqual(self.hub.bucket_info(f'main/{name}')['private'], private)
+
 
 @unittest.skipUnless(ready(MIDDLE), MISSING)
 @both_schemes

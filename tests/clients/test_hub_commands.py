@@ -66,6 +66,17 @@ class Commands:
         self.assertNotEqual(done.returncode, 0)
 
 
+    def test_sync_by_plan(self):
+        self.new_bucket('plan')
+        local, plan = self.path('plan-up'), self.path('plan.jsonl')
+        for name in ('keep.bin', 'keep/too.bin', 'skip.txt'):
+            write(os.path.join(local, name), name.encode())
+        self.hf('buckets', 'sync', local, 'hf://buckets/main/plan', '--include', '*.bin', '--plan', plan)
+        self.assertEqual(self.hub.list_bucket_tree('main/plan'), [])
+        self.hf('buckets', 'sync', '--apply', plan)
+        self.assertEqual([file['path'] for file in self.hub.list_bucket_tree('main/plan', recursive=True)], ['keep.bin', 'keep/too.bin'])
+
+
 class LaterCommands:
     def test_short_forms(self):
         self.new_bucket('short')

@@ -100,6 +100,11 @@ class HubFilesNewest(Files, HubCase):
         self.assertEqual((self.fs.cat_file(f'{root}/copied'), self.fs.cat_file(f'buckets/{other}/from-there')), (b'two', b'two'))
         self.assertEqual((self.fs.cat_file(f'{root}/moved.txt'), self.fs.exists(f'{root}/one.txt')), (b'one', False))
 
+    def test_following(self):
+        """live_follow asks for a stream of events; a server without one is asked once, and listings work."""
+        root = self.root('fs-follow')
+        self.assertEqual(sorted(self.own.fs_follow(root)), [f'{root}/dir', f'{root}/one.txt'])
+
     def test_without_xet(self):
         """HF_HUB_DISABLE_XET: reads are one plain GET."""
         root, data = self.root('fs-plain'), content(700_000)

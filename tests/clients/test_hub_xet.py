@@ -51,7 +51,7 @@ class HubXet(XetCase):
             driver.api.batch_bucket_files(bucket, add=[(data, name) for name, data in files.items()])
             sizes[policy] = self.sent() - before
             for name, data in files.items():
-                self.assertSame(self.own.read_ahead(bucket, name), data)
+                self.assertSame(self.own.download(bucket, name), data)
                 self.assertSame(self.s3('GET', f'/codecs/{name}').body, data)
         self.assertGreater(sizes['none'], sizes['lz4'])
         self.assertGreater(sizes['lz4'], sizes['bg4-lz4'])
@@ -63,7 +63,7 @@ class HubXet(XetCase):
             self.setUp()
             data = content(2_000_000, int(version))
             driver.api.batch_bucket_files(bucket, add=[(data, 'file'), (b'', 'empty')])
-            self.assertSame(driver.own.read_ahead(bucket, 'file'), data)
+            self.assertSame(driver.own.download(bucket, 'file'), data)
             for what in ('reconstructions', 'shards'):
                 self.assertTrue(self.requests(f'/v{version}/{what}'))
                 self.assertFalse(self.requests(f'/v{other}/{what}'))
@@ -76,8 +76,8 @@ class HubXet(XetCase):
         self.hub.batch_bucket_files(bucket, add=[(pieces, 'pieces')])
         for name, value in (('one', '0'), ('many', '1')):
             reader = self.fresh_driver(f'ranges-{name}', HF_XET_CLIENT_ENABLE_MULTIRANGE_FETCHING=value)
-            self.assertSame(reader.own.read_ahead(bucket, 'pieces'), pieces)
-            self.assertSame(reader.own.read_ahead(bucket, 'base'), base)
+            self.assertSame(reader.own.download(bucket, 'pieces'), pieces)
+            self.assertSame(reader.own.download(bucket, 'base'), base)
 
     def test_several_xorbs(self):
         bucket = self.new_bucket('large')
@@ -191,7 +191,7 @@ class HubTogether(XetCase):
             driver.api.batch_bucket_files(bucket, add=[(files[version], version), (b'', f'{version}-empty')])
         for driver in drivers.values():
             for version, data in files.items():
-                self.assertSame(driver.own.read_ahead(bucket, version), data)
+                self.assertSame(driver.own.download(bucket, version), data)
 
     def test_syncs_at_once(self):
         bucket = self.new_bucket('at-once')

@@ -156,7 +156,7 @@ class HubCase(ClientCase):
         found = {file['path']: file['size'] for file in self.hub.list_bucket_tree(bucket, recursive=True)}
         self.assertEqual(found, {name: len(data) for name, data in wanted.items()})
         for name, data in wanted.items():
-            self.assertSame(self.own.read_ahead(bucket, name), data)
+            self.assertSame(self.own.download(bucket, name), data)
 
 
 class _Fails:
