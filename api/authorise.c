@@ -180,6 +180,14 @@ int authorise_owned_key(struct exchange *exchange, struct span name, struct span
 	return judge(exchange, &question, &id, err);
 }
 
+bool authorise_knows(struct exchange *exchange, struct span name)
+{
+	const struct question question = {.bucket = name, .anywhere = true, .shared = true};
+	struct error ignored = {0};
+	int64_t id;
+	return judge(exchange, &question, &id, &ignored) == 0;
+}
+
 static bool may_create(const struct principal *principal, struct span bucket)
 {
 	static const struct span nothing = {NULL, 0};

@@ -15,4 +15,7 @@ int authorise_key(struct exchange *exchange, struct span bucket, struct span key
 /* The same without what the bucket grants: for what is a matter of its owner and of keys that were given for it. */
 int authorise_owned_key(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err);
 
+/* May the caller know of this bucket: anything at all in it? False too when nobody has it. Replies that list buckets ask this of each. */
+bool authorise_knows(struct exchange *exchange, struct span bucket);
+
 #endif

@@ -35,3 +35,8 @@ const char *json_reply_header_text(struct exchange *const exchange, const char *
 			*at = '?';
 	return copy;
 }
+
+void json_reply_prepare(struct exchange *const exchange)
+{
+	exchange_add_header(exchange, "X-Request-Id", exchange->request_id);
+}

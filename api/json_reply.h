@@ -11,4 +11,7 @@ void json_reply_error(struct exchange *exchange, struct span text);
 /* The text as a header may hold it: printable ASCII alone. Arena. */
 const char *json_reply_header_text(struct exchange *exchange, const char *text);
 
+/* For faces: X-Request-Id on every reply, which the clients show with what went wrong. */
+void json_reply_prepare(struct exchange *exchange);
+
 #endif

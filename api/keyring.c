@@ -258,12 +258,14 @@ static bool is_printable(const char *text)
 	return len > 0 && len <= TEXT_MAX_BYTES;
 }
 
-static bool is_namespace(const char *text)
+bool keyring_is_namespace(struct span text)
 {
-	const size_t len = strlen(text);
-	if (len == 0 || len > 63 || text[0] == '-' || text[len - 1] == '-' || strstr(text, "--") != NULL)
+	if (text.len == 0 || text.len > 63 || text.data[0] == '-' || text.data[text.len - 1] == '-' || memmem(text.data, text.len, "--", 2) != NULL)
 		return false;
-	return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-._") == len;
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] == '\0' || strchr("abcdefghijklmnopqrstuvwxyz0123456789-._", text.data[i]) == NULL)
+			return false;
+	return true;
 }
 
 static int make_texts(const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out, struct error *err)
@@ -282,7 +284,7 @@ static int make_texts(const struct keyring_new_key *params, struct arena *arena,
 		return error_set(err, ERROR_INVALID, "a key id is 1 to %d printable characters without space, comma and slash", TEXT_MAX_BYTES);
 	if (!is_printable(out->secret) || !is_printable(out->token))
 		return error_set(err, ERROR_INVALID, "secret and token are 1 to %d printable characters without space", TEXT_MAX_BYTES);
-	if (!is_namespace(out->namespace))
+	if (!keyring_is_namespace(span_text(out->namespace)))
 		return error_set(err, ERROR_INVALID,
 			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -", out->namespace);
 	return 0;

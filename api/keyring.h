@@ -50,6 +50,9 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 	struct error *err);
 int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *err);
 
+/* What a namespace may be called: 1 to 63 of a-z 0-9 . _ -, no "--", and '-' neither first nor last. */
+bool keyring_is_namespace(struct span text);
+
 /* Key changes block; the admin face runs them on this lane of the store's helpers, one at a time. Lives as long as the keyring. */
 struct helper_lane *keyring_lane(struct keyring *keyring);
 

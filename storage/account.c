@@ -239,6 +239,18 @@ int account_revoke_key(struct store *const store, const struct span id, struct e
 	return committer_run(store_committer(store), &change.change, err);
 }
 
+int account_exists(struct store *const store, const struct span namespace, bool *const out_exists, struct error *const err)
+{
+	int64_t id;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int found = account_row_find(db, namespace, &id, err);
+	store_reader_give(store, db);
+	*out_exists = found == 1;
+	return found < 0 ? -1 : 0;
+}
+
 int account_get_setting(struct store *const store, const char *const name, struct buffer *const out, struct error *const err)
 {
 	struct db *const db = store_reader_take(store, err);

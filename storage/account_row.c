@@ -3,8 +3,7 @@
 static const char SQL_ACCOUNT_FIND[] = "SELECT id FROM accounts WHERE namespace = ?1";
 static const char SQL_ACCOUNT_ADD[] = "INSERT INTO accounts (namespace, created_ms) VALUES (?1, ?2)";
 
-int account_row_ensure(struct db *const db, const struct span namespace, const int64_t now_ms, int64_t *const out_id,
-	struct error *const err)
+int account_row_find(struct db *const db, const struct span namespace, int64_t *const out_id, struct error *const err)
 {
 	struct db_statement *const find = db_prepare(db, SQL_ACCOUNT_FIND, err);
 	if (find == NULL)
@@ -14,8 +13,15 @@ int account_row_ensure(struct db *const db, const struct span namespace, const i
 	if (got == 1)
 		*out_id = db_column_i64(find, 0);
 	db_reset(find);
-	if (got != 0)
-		return got == 1 ? 0 : -1;
+	return got;
+}
+
+int account_row_ensure(struct db *const db, const struct span namespace, const int64_t now_ms, int64_t *const out_id,
+	struct error *const err)
+{
+	const int found = account_row_find(db, namespace, out_id, err);
+	if (found != 0)
+		return found == 1 ? 0 : -1;
 	struct db_statement *const add = db_prepare(db, SQL_ACCOUNT_ADD, err);
 	if (add == NULL)
 		return -1;

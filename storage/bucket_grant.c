@@ -14,6 +14,11 @@ static const char SQL_GRANT_ADD[] =
 static const char SQL_GRANTS_DROP[] = "DELETE FROM bucket_grants WHERE bucket = ?1 AND source = ?2";
 static const char SQL_GRANTS_DROP_ALL[] = "DELETE FROM bucket_grants WHERE bucket = ?1";
 
+struct bucket_grant bucket_grant_public_read(void)
+{
+	return (struct bucket_grant){.permissions = PERMISSION_READ | PERMISSION_LIST};
+}
+
 static bool covers(const struct bucket_question *const question, struct db_statement *const row)
 {
 	const unsigned permissions = (unsigned)db_column_i64(row, 3);

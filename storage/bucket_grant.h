@@ -34,6 +34,8 @@ struct bucket_question {
 	unsigned permissions;
 	bool anywhere;       /* any permission on any key: may the caller know of the bucket? */
 };
+/* What makes a bucket public: everyone may list it and read all of it. */
+struct bucket_grant bucket_grant_public_read(void);
 /* One statement over two indexed tables: the grants, and whether public ones are in force. */
 int bucket_grant_allows(struct store *store, const struct bucket_question *question, bool *out_allows, struct error *err);
 /* Whether the bucket's owner lets objects be public by their own ACL. */

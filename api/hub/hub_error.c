@@ -18,4 +18,4 @@ static void write_error(struct exchange *const exchange, const struct error *con
 	json_reply_error(exchange, span_text(text));
 }
 
-const struct face face_hub = {.name = "hub", .hides = true, .write_error = write_error};
+const struct face face_hub = {.name = "hub", .hides = true, .write_error = write_error, .prepare = json_reply_prepare};

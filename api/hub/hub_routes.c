@@ -1,7 +1,38 @@
 /* What huggingface_hub and its relatives ask of the Hub. {namespace}/{bucket} names a bucket: handlers find its name in the catalog as parameter 0,
- * and what the pattern names behind it from 1 on. */
+ * and what the pattern names behind it from 1 on. (Creating names its bucket otherwise: the name must be judged as it was sent.) */
+#include "api/hub/hub_body.h"
+#include "api/hub/hub_change.h"
+#include "api/hub/hub_create.h"
+#include "api/hub/hub_info.h"
+#include "api/hub/hub_list.h"
+#include "api/hub/hub_move.h"
+#include "api/hub/hub_token.h"
+#include "api/hub/hub_whoami.h"
 #include "api/router.h"
 
+#define BUCKET "/api/buckets/{namespace}/{bucket}"
+
 const struct route hub_routes[] = {
+	{METHOD_GET, "/api/whoami-v2", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_hub, "WhoAmI", hub_whoami_begin, NULL, NULL},
+	{METHOD_GET, "/api/agent-harnesses", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "AgentHarnesses", hub_harnesses_begin, NULL, NULL},
+	{METHOD_GET, "/api/models/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoModel", hub_no_repository_begin, NULL, NULL},
+	{METHOD_GET, "/api/datasets/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoDataset", hub_no_repository_begin, NULL, NULL},
+	{METHOD_GET, "/api/spaces/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoSpace", hub_no_repository_begin, NULL, NULL},
+	{METHOD_POST, "/api/repos/move", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_hub, "MoveHubBucket", hub_body_begin, hub_move_finish,
+		hub_change_resume},
+	{METHOD_GET, "/api/buckets/{owner}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "ListHubBuckets", hub_list_begin, NULL, NULL},
+	{METHOD_DELETE, "/api/buckets/{owner}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoBucket", hub_no_repository_begin, NULL, NULL},
+	{METHOD_POST, "/api/buckets/{owner}/{name}", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_hub, "CreateHubBucket", hub_create_begin,
+		hub_create_finish, hub_create_resume},
+	{METHOD_GET, BUCKET, NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "HubBucketInfo", hub_info_begin, NULL, NULL},
+	{METHOD_DELETE, BUCKET, NULL, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_hub, "DeleteHubBucket", hub_delete_begin, NULL, hub_change_resume},
+	{METHOD_PUT, BUCKET "/settings", NULL, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_hub, "HubBucketSettings", hub_body_begin, hub_settings_finish,
+		hub_settings_resume},
+	{METHOD_GET, BUCKET "/xet-read-token", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "XetReadToken", hub_token_read_begin, NULL, NULL},
+	{METHOD_GET, BUCKET "/xet-read-token/{revision*}", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "XetReadTokenOf", hub_token_read_begin, NULL,
+		NULL},
+	{METHOD_GET, BUCKET "/xet-write-token", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "XetWriteToken", hub_token_write_begin, NULL, NULL},
+	{METHOD_GET, BUCKET "/xet-write-token/{revision*}", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "XetWriteTokenOf", hub_token_write_begin,
+		NULL, NULL},
 	{.pattern = NULL},
 };

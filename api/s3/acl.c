@@ -133,6 +133,6 @@ enum next acl_fail(struct exchange *const exchange, const struct error *const er
 
 size_t acl_bucket_grants(const bool is_public, struct bucket_grant out[1])
 {
-	out[0] = (struct bucket_grant){.permissions = PERMISSION_READ | PERMISSION_LIST};
+	out[0] = bucket_grant_public_read();
 	return is_public ? 1 : 0;
 }

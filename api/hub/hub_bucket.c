@@ -1,0 +1,71 @@
+#include "api/hub/hub_bucket.h"
+
+#include "api/authorise.h"
+#include "api/hub/hub_visibility.h"
+#include "api/hub_name.h"
+#include "api/keyring.h"
+
+int hub_bucket_describe(struct exchange *const exchange, const struct bucket *const bucket, struct hub_bucket *const out, struct error *const err)
+{
+	static const struct span whole = {NULL, 0};
+	struct error ignored = {0};
+	*out = (struct hub_bucket){.bucket = *bucket};
+	if (bucket_totals_find(exchange->context->store, bucket, 1, &out->totals, err) != 0
+		|| hub_visibility_find(exchange, bucket->id, &out->is_public, err) != 0)
+		return -1;
+	if (authorise_key(exchange, bucket->name, whole, PERMISSION_LIST, &ignored) != 0)
+		out->totals = (struct bucket_totals){.updated_ms = out->totals.updated_ms};
+	return 0;
+}
+
+const char *hub_bucket_id(struct exchange *const exchange, const struct span bucket)
+{
+	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket);
+	return arena_format(exchange->arena, "%.*s/%.*s", (int)name.namespace.len, (const char *)name.namespace.data, (int)name.name.len,
+		(const char *)name.name.data);
+}
+
+static void print_time(struct json_writer *const json, const char *const name, const int64_t time_ms)
+{
+	char text[CLOCK_TEXT_BYTES];
+	clock_format_iso(time_ms, text);
+	json_writer_text(json, name, span_text(text));
+}
+
+void hub_bucket_print(struct exchange *const exchange, const struct hub_bucket *const bucket, struct json_writer *const json)
+{
+	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket->bucket.name);
+	const int64_t created_ms = bucket->bucket.created_ms;
+	const struct span id = span_text(hub_bucket_id(exchange, bucket->bucket.name));
+	json_writer_object(json, NULL);
+	json_writer_text(json, "id", id);
+	json_writer_text(json, "name", id);
+	json_writer_text(json, "author", name.namespace);
+	json_writer_bool(json, "private", !bucket->is_public);
+	json_writer_text(json, "visibility", span_text(bucket->is_public ? "public" : "private"));
+	print_time(json, "createdAt", created_ms);
+	print_time(json, "updatedAt", bucket->totals.updated_ms > created_ms ? bucket->totals.updated_ms : created_ms);
+	json_writer_i64(json, "size", bucket->totals.bytes);
+	json_writer_i64(json, "totalFiles", bucket->totals.files);
+	json_writer_end(json, '}');
+}
+
+int hub_bucket_claim(struct exchange *const exchange, const struct span namespace, const struct span name, struct hub_claim *const out,
+	struct error *const err)
+{
+	static const struct span nothing = {NULL, 0};
+	const struct principal *const principal = exchange->principal;
+	const char *const default_namespace = exchange->context->default_namespace;
+	const struct span account = span_equal_text(namespace, "me") ? principal->namespace : namespace;
+	if (!principal->is_root && !span_equal(account, principal->namespace))
+		return error_set(err, ERROR_DENIED, "You cannot have buckets in the namespace %.*s.", (int)span_slice(account, 0, 64).len,
+			(const char *)account.data);
+	if (!keyring_is_namespace(account))
+		return error_set(err, ERROR_BAD_NAME, "'%.*s' is no namespace.", (int)span_slice(account, 0, 64).len, (const char *)account.data);
+	if (hub_name_check(default_namespace, (struct hub_name){account, name}, err) != 0)
+		return -1;
+	*out = (struct hub_claim){.bucket = hub_name_bucket(exchange->arena, default_namespace, account, name), .account = account};
+	if (!principal_allows(principal, out->bucket, nothing, nothing, PERMISSION_ADMIN))
+		return error_set(err, ERROR_DENIED, "The grants of this key do not let it make this bucket.");
+	return 0;
+}

@@ -1,0 +1,81 @@
+#include "api/hub/hub_create.h"
+
+#include "api/base_url.h"
+#include "api/hub/hub_body.h"
+#include "api/hub/hub_bucket.h"
+#include "api/hub/hub_change.h"
+#include "api/hub/hub_visibility.h"
+#include "api/json_reply.h"
+
+enum { REPLY_MAX_BYTES = 16 * 1024 };
+
+static int read_claim(struct exchange *const exchange, struct hub_claim *const out, struct error *const err)
+{
+	return hub_bucket_claim(exchange, exchange->parameters[0], exchange->parameters[1], out, err);
+}
+
+enum next hub_create_begin(struct exchange *const exchange)
+{
+	struct hub_claim claim;
+	struct error err = {0};
+	return read_claim(exchange, &claim, &err) != 0 ? exchange_fail(exchange, &err) : hub_body_begin(exchange);
+}
+
+static int read_request(struct exchange *const exchange, bool *const out_public, struct error *const err)
+{
+	struct hub_visibility visibility;
+	struct json_node *request;
+	if (hub_body_parse(exchange, &request, err) != 0)
+		return -1;
+	const int result = hub_visibility_read(request, &visibility, err);
+	json_node_free(request);
+	*out_public = visibility.given ? visibility.is_public : exchange->context->hub_buckets_public;
+	return result;
+}
+
+enum next hub_create_finish(struct exchange *const exchange)
+{
+	struct bucket_grant grants[1];
+	struct hub_claim claim;
+	struct error err = {0};
+	bool is_public = false;
+	if (read_claim(exchange, &claim, &err) != 0 || read_request(exchange, &is_public, &err) != 0)
+		return exchange_fail(exchange, &err);
+	const struct bucket_edit edit = hub_visibility_edit(is_public, grants);
+	return hub_change_wait(exchange,
+		bucket_create_start(exchange->context->store, claim.bucket, claim.account, &edit, exchange_wake_owner, exchange));
+}
+
+/* `problem`: why it was not made; empty when it was. */
+static enum next reply(struct exchange *const exchange, const int status, const struct span bucket, const struct span problem)
+{
+	const char *const id = hub_bucket_id(exchange, bucket);
+	const char *const url = arena_format(exchange->arena, "%s/buckets/%s", base_url(exchange), id);
+	struct buffer body;
+	struct json_writer json;
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_object(&json, NULL);
+	if (problem.len > 0)
+		json_writer_text(&json, "error", problem);
+	json_writer_text(&json, "url", span_text(url));
+	json_writer_text(&json, "name", span_text(id));
+	json_writer_text(&json, "id", span_text(id));
+	json_writer_end(&json, '}');
+	return json_reply(exchange, status, &body);
+}
+
+enum next hub_create_resume(struct exchange *const exchange)
+{
+	static const struct span none = {NULL, 0};
+	struct hub_claim claim;
+	struct error err = {0};
+	if (read_claim(exchange, &claim, &err) != 0)
+		return exchange_fail(exchange, &err);
+	if (hub_change_outcome(exchange, &err) == 0)
+		return reply(exchange, 200, claim.bucket, none);
+	if (err.kind != ERROR_BUCKET_OWNED && err.kind != ERROR_BUCKET_TAKEN)
+		return exchange_fail(exchange, &err);
+	exchange_add_header(exchange, "X-Error-Message", json_reply_header_text(exchange, err.text));
+	return reply(exchange, 409, claim.bucket, span_text(err.text));
+}

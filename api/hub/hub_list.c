@@ -1,0 +1,182 @@
+/* What the caller may see is judged bucket by bucket, so a page looks at a bounded number of them: among many hidden ones it may come out short, or
+ * empty, with a link to the next. */
+#include "api/hub/hub_list.h"
+
+#include <string.h>
+
+#include "api/authorise.h"
+#include "api/hub/hub_bucket.h"
+#include "api/hub/hub_page.h"
+#include "api/hub_name.h"
+#include "api/json_reply.h"
+#include "api/keyring.h"
+#include "base/json_node.h"
+
+enum { PAGE_MAX_BUCKETS = 1000, LOOKED_AT_MAX = 2000, FETCHED = 200, BODY_MAX_BYTES = 4 * 1024 * 1024 };
+
+struct listing {
+	bool is_own;          /* "me" */
+	struct span namespace;
+	struct span owner;    /* empty: everybody's */
+	struct span prefix;   /* of names in the catalog */
+	const char *search;   /* "": all */
+	struct span after;    /* the last name that was looked at */
+	uint64_t limit;
+	uint64_t shown;
+	uint64_t looked_at;
+	bool more;            /* there are names behind `after` */
+};
+
+static int check_namespace(struct exchange *const exchange, const struct span namespace, struct error *const err)
+{
+	const struct principal *const principal = exchange->principal;
+	bool exists = span_equal_text(namespace, exchange->context->default_namespace)
+		|| (principal != NULL && span_equal(namespace, principal->namespace));
+	if (!exists && account_exists(exchange->context->store, namespace, &exists, err) != 0)
+		return -1;
+	return exists ? 0 : error_set(err, ERROR_NO_BUCKET, "There is no namespace '%.*s'.", (int)span_slice(namespace, 0, 64).len,
+		(const char *)namespace.data);
+}
+
+static int read_owner(struct exchange *const exchange, struct listing *const out, struct error *const err)
+{
+	const struct principal *const principal = exchange->principal;
+	const struct span named = exchange->parameters[0];
+	out->is_own = span_equal_text(named, "me");
+	if (out->is_own && principal == NULL)
+		return error_set(err, ERROR_NO_CREDENTIALS, "This request needs credentials.");
+	if (out->is_own) {
+		out->owner = principal->namespace;
+		return 0;
+	}
+	out->namespace = named;
+	if (!span_equal_text(named, exchange->context->default_namespace))
+		out->prefix = span_text(arena_format(exchange->arena, "%.*s--", (int)named.len, (const char *)named.data));
+	return check_namespace(exchange, named, err);
+}
+
+static int read_listing(struct exchange *const exchange, struct listing *const out, struct error *const err)
+{
+	if (read_owner(exchange, out, err) != 0)
+		return -1;
+	struct span search = {NULL, 0};
+	exchange_query(exchange, "search", &search);
+	exchange_query(exchange, "cursor", &out->after);
+	out->search = arena_text(exchange->arena, search);
+	if (out->search == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	return hub_page_limit(exchange, PAGE_MAX_BUCKETS, &out->limit, err);
+}
+
+static bool holds_nocase(const struct span text, const char *const part)
+{
+	const size_t len = strlen(part);
+	for (size_t at = 0; at + len <= text.len; at++)
+		if (span_equal_nocase(span_slice(text, at, at + len), part))
+			return true;
+	return false;
+}
+
+static bool is_wanted(struct exchange *const exchange, const struct listing *const listing, const struct span bucket)
+{
+	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket);
+	if (!listing->is_own && !span_equal(name.namespace, listing->namespace))
+		return false;
+	return holds_nocase(name.name, listing->search) && authorise_knows(exchange, bucket);
+}
+
+/* The lowest name above `after` that a grant names, or empty: grants are few and in no order. */
+static struct span next_granted(const struct principal *const principal, const struct span after)
+{
+	struct span best = {NULL, 0};
+	for (size_t i = 0; i < principal->grant_count; i++) {
+		const struct span name = principal->grants[i].bucket;
+		if (span_compare(name, after) > 0 && (best.len == 0 || span_compare(name, best) < 0))
+			best = name;
+	}
+	return best;
+}
+
+static int fetch_granted(struct exchange *const exchange, const struct listing *const listing, struct bucket **const out, size_t *const out_count,
+	struct error *const err)
+{
+	struct bucket *const buckets = arena_take_array(exchange->arena, FETCHED, sizeof(*buckets));
+	struct span name = listing->after;
+	size_t count = 0;
+	if (buckets == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	while (count < FETCHED && (name = next_granted(exchange->principal, name)).len > 0) {
+		struct error missing = {0};
+		if (bucket_find(exchange->context->store, name, exchange->arena, &buckets[count], &missing) == 0)
+			count++;
+		else if (missing.kind != ERROR_NO_BUCKET) {
+			*err = missing;
+			return -1;
+		}
+	}
+	*out = buckets;
+	*out_count = count;
+	return 0;
+}
+
+static int fetch(struct exchange *const exchange, const struct listing *const listing, struct bucket **const out, size_t *const out_count,
+	struct error *const err)
+{
+	const struct principal *const principal = exchange->principal;
+	if (principal != NULL && principal->grant_count > 0 && !principal->is_root)
+		return fetch_granted(exchange, listing, out, out_count, err);
+	return bucket_list(exchange->context->store, listing->owner, listing->prefix, listing->after, FETCHED, exchange->arena, out, out_count, err);
+}
+
+static int show(struct exchange *const exchange, struct listing *const listing, const struct bucket *const bucket, struct json_writer *const json,
+	struct error *const err)
+{
+	struct hub_bucket described;
+	listing->after = bucket->name;
+	listing->looked_at++;
+	if (!is_wanted(exchange, listing, bucket->name))
+		return 0;
+	if (hub_bucket_describe(exchange, bucket, &described, err) != 0)
+		return -1;
+	hub_bucket_print(exchange, &described, json);
+	listing->shown++;
+	return 0;
+}
+
+static int show_all(struct exchange *const exchange, struct listing *const listing, struct json_writer *const json, struct error *const err)
+{
+	struct bucket *buckets;
+	size_t count = FETCHED;
+	listing->more = true;
+	while (listing->more && listing->shown < listing->limit && listing->looked_at < LOOKED_AT_MAX) {
+		if (fetch(exchange, listing, &buckets, &count, err) != 0)
+			return -1;
+		size_t at = 0;
+		for (; at < count && listing->shown < listing->limit; at++)
+			if (show(exchange, listing, &buckets[at], json, err) != 0)
+				return -1;
+		listing->more = at < count || count == FETCHED;
+	}
+	return 0;
+}
+
+enum next hub_list_begin(struct exchange *const exchange)
+{
+	struct listing listing = {0};
+	struct error err = {0};
+	struct buffer body;
+	struct json_writer json;
+	if (read_listing(exchange, &listing, &err) != 0)
+		return exchange_fail(exchange, &err);
+	buffer_init(&body, BODY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_array(&json, NULL);
+	if (show_all(exchange, &listing, &json, &err) != 0) {
+		buffer_release(&body);
+		return exchange_fail(exchange, &err);
+	}
+	json_writer_end(&json, ']');
+	if (listing.more)
+		hub_page_link(exchange, listing.after);
+	return json_reply(exchange, 200, &body);
+}

@@ -1,0 +1,63 @@
+#include "api/hub/hub_page.h"
+
+#include <string.h>
+
+#include "api/base_url.h"
+#include "base/encode.h"
+
+enum { URL_MAX_BYTES = 16 * 1024 };
+
+int hub_page_limit(struct exchange *const exchange, const uint64_t most, uint64_t *const out_limit, struct error *const err)
+{
+	struct span text;
+	*out_limit = most;
+	if (!exchange_query(exchange, "limit", &text))
+		return 0;
+	if (!span_parse_u64(text, out_limit) || *out_limit == 0)
+		return error_set(err, ERROR_INVALID, "The limit of a page is a number from 1.");
+	if (*out_limit > most)
+		*out_limit = most;
+	return 0;
+}
+
+/* What was sent is percent-encoded in parts or not at all; a header takes less than a request line. */
+static void add_raw(struct buffer *const out, const struct span text)
+{
+	static const char kept[] = "-._~%=+/:@!$*()";
+	for (size_t i = 0; i < text.len; i++) {
+		const uint8_t byte = text.data[i];
+		const bool is_plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+		if (is_plain || (byte != 0 && strchr(kept, byte) != NULL))
+			buffer_add_byte(out, byte);
+		else
+			encode_percent(span_of(&byte, 1), false, out);
+	}
+}
+
+static bool is_cursor(const struct span pair)
+{
+	return span_equal_text(pair, "cursor") || span_starts(pair, span_text("cursor="));
+}
+
+void hub_page_link(struct exchange *const exchange, const struct span cursor)
+{
+	struct buffer url;
+	struct span rest = exchange->query;
+	struct span pair;
+	buffer_init(&url, URL_MAX_BYTES);
+	buffer_format(&url, "<%s", base_url(exchange));
+	add_raw(&url, exchange->path);
+	buffer_add_byte(&url, '?');
+	while (span_split(&rest, '&', &pair)) {
+		if (pair.len == 0 || is_cursor(pair))
+			continue;
+		add_raw(&url, pair);
+		buffer_add_byte(&url, '&');
+	}
+	buffer_add_text(&url, "cursor=");
+	encode_percent(cursor, false, &url);
+	buffer_add_text(&url, ">; rel=\"next\"");
+	if (!buffer_failed(&url))
+		exchange_add_header(exchange, "Link", arena_text(exchange->arena, buffer_span(&url)));
+	buffer_release(&url);
+}

@@ -1,0 +1,12 @@
+/* Pages of listings on the Hub: how many entries, from where, and the Link to the next page, which clients follow as it stands. */
+#ifndef API_HUB_PAGE_H
+#define API_HUB_PAGE_H
+
+#include "api/exchange.h"
+
+/* The query's `limit`, at most `most`, which also holds when there is none; invalid when it is no number from 1. */
+int hub_page_limit(struct exchange *exchange, uint64_t most, uint64_t *out_limit, struct error *err);
+/* Adds the header Link, rel="next": this request's URL, absolute, with all its query but with this `cursor`. */
+void hub_page_link(struct exchange *exchange, struct span cursor);
+
+#endif

@@ -1,0 +1,58 @@
+#include "api/hub/hub_whoami.h"
+
+#include "api/json_reply.h"
+#include "api/keyring.h"
+#include "base/json_node.h"
+
+enum { REPLY_MAX_BYTES = 16 * 1024 };
+
+static void print_auth(const struct principal *const principal, struct json_writer *const json)
+{
+	json_writer_object(json, "auth");
+	json_writer_text(json, "type", span_text("access_token"));
+	json_writer_object(json, "accessToken");
+	json_writer_text(json, "displayName", principal->key_id);
+	json_writer_text(json, "role", span_text("write"));
+	json_writer_end(json, '}');
+	json_writer_end(json, '}');
+}
+
+enum next hub_whoami_begin(struct exchange *const exchange)
+{
+	const struct principal *const principal = exchange->principal;
+	struct buffer body;
+	struct json_writer json;
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_object(&json, NULL);
+	json_writer_text(&json, "type", span_text("user"));
+	json_writer_text(&json, "id", principal->namespace);
+	json_writer_text(&json, "name", principal->namespace);
+	json_writer_text(&json, "fullname", principal->namespace);
+	json_writer_null(&json, "email");
+	json_writer_bool(&json, "emailVerified", true);
+	json_writer_bool(&json, "isPro", false);
+	json_writer_bool(&json, "canPay", false);
+	json_writer_null(&json, "periodEnd");
+	json_writer_text(&json, "avatarUrl", span_text(""));
+	json_writer_array(&json, "orgs");
+	json_writer_end(&json, ']');
+	print_auth(principal, &json);
+	json_writer_end(&json, '}');
+	return json_reply(exchange, 200, &body);
+}
+
+enum next hub_harnesses_begin(struct exchange *const exchange)
+{
+	struct buffer body;
+	buffer_init(&body, REPLY_MAX_BYTES);
+	buffer_add_text(&body, "{\"standardEnvVars\":[],\"harnesses\":{}}");
+	return json_reply(exchange, 200, &body);
+}
+
+enum next hub_no_repository_begin(struct exchange *const exchange)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_NO_BUCKET, "There is no such repository: this server holds buckets, which are named namespace/name.");
+	return exchange_fail(exchange, &err);
+}

@@ -1,0 +1,13 @@
+/* GET /api/whoami-v2: the key that asks, as a user whose name is its namespace. And what else clients ask for that has one answer. */
+#ifndef API_HUB_WHOAMI_H
+#define API_HUB_WHOAMI_H
+
+#include "api/exchange.h"
+
+enum next hub_whoami_begin(struct exchange *exchange);
+/* GET /api/agent-harnesses: there are none. */
+enum next hub_harnesses_begin(struct exchange *exchange);
+/* Models, datasets, spaces, and buckets that are named without their namespace: 404 with X-Error-Code RepoNotFound, which clients take for an answer. */
+enum next hub_no_repository_begin(struct exchange *exchange);
+
+#endif
