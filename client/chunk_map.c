@@ -46,8 +46,9 @@ static void keep(struct chunk_map *const map, const struct map_chunk *const chun
 		map->capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
 		map->chunks = memory_grow(map->chunks, map->capacity, sizeof *map->chunks);
 	}
+	const struct map_chunk *const last = map->count == 0 ? NULL : &map->chunks[map->count - 1];
+	map->settled = map->settled && (last == NULL || last->offset + last->size <= chunk->offset);
 	map->chunks[map->count++] = *chunk;
-	map->settled = false;
 }
 
 static bool is_in_place(const struct chunk_map *const map, const struct map_chunk *const chunk, const int fd, uint8_t *const scratch)

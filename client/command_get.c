@@ -8,7 +8,11 @@
 
 #include "base/memory.h"
 #include "client/folder_files.h"
+#include "client/remote_hub.h"
 #include "client/remote_object.h"
+#include "client/xet_download.h"
+
+enum { XET_MIN_BYTES = 256 * 1024 };
 
 struct stdout_sink {
 	struct body_sink sink;
@@ -64,41 +68,138 @@ static char *make_path(struct session *const session, const struct object_name *
 	return path;
 }
 
-static int get_to_file(struct session *const session, struct remote *const remote, const char *const target,
-	const struct remote_object_facts *const facts, const char *const path, struct error *const err)
+struct get {
+	struct session *session;
+	struct remote *remote;
+	const struct object_name *name;
+	const char *target;
+	struct remote_object_facts facts;
+	char *path;               /* NULL: stdout */
+	char *part;
+	struct progress *progress;
+	_Atomic uint64_t received;
+};
+
+static int get_plain(struct get *const get, struct error *const err)
 {
+	struct transfer_options transfer = session_transfer(get->session, get->remote, get->progress);
+	transfer.received = &get->received;
+	const struct transfer_download download = {
+		.target = get->target,
+		.size = get->facts.size,
+		.has_digest = get->facts.has_digest,
+		.digest = get->facts.digest,
+		.etag = get->facts.etag[0] != '\0' ? get->facts.etag : NULL,
+		.path = get->path,
+		.part_path = get->part,
+	};
+	return transfer_download(&transfer, &download, 1, err);
+}
+
+static int get_known(struct get *const get, struct xet_access *const access, const struct chunk_id *const hash, struct error *const err)
+{
+	struct session *const session = get->session;
+	char *const cache_path = hash_cache_default_path();
+	struct hash_cache *const cache = hash_cache_open(cache_path);
+	const struct xet_download download = {
+		.options = &session->remote_options,
+		.own = get->remote,
+		.access = access,
+		.parallel = session_parallel(session),
+		.cache = cache,
+		.progress = get->progress,
+	};
+	const struct xet_download_file file = {
+		.hash = *hash,
+		.size = get->facts.size,
+		.path = get->path,
+		.part_path = get->part,
+		.seeds = session->options->seeds.items,
+		.seed_count = session->options->seeds.count,
+	};
+	const int result = xet_download(&download, &file, 1, err);
+	get->received += atomic_load(&xet_access_traffic(access)->received);
+	hash_cache_close(cache);
+	free(cache_path);
+	return result;
+}
+
+/* By the hash that the server has for the object now. unsupported where it has none to give. */
+static int get_xet(struct get *const get, struct error *const err)
+{
+	struct chunk_id hash;
+	uint64_t size;
+	struct xet_access *const access = xet_access_open(get->remote, get->name->bucket, false, err);
+	if (access == NULL)
+		return -1;
+	int result = remote_hub_find(get->remote, get->name->bucket, get->name->key, &size, &hash, err);
+	if (result == 0)
+		result = error_set(err, ERROR_NOT_FOUND, "the Hub half does not know the object");
+	else if (result > 0) {
+		get->facts.size = size;
+		result = get_known(get, access, &hash, err);
+	}
+	xet_access_close(access);
+	return result;
+}
+
+/* What is small comes cheaper whole; and where the server refuses the better way, the plain one does it, or says what is wrong. */
+static int get_to_file(struct get *const get, struct error *const err)
+{
+	struct error failure = {0};
+	const bool wants_xet = !get->session->options->plain && get->facts.size >= XET_MIN_BYTES && remote_hub_takes(get->name->key);
+	get->progress = progress_new("downloading", get->facts.size, !get->session->output.quiet);
+	int result = wants_xet ? get_xet(get, &failure) : get_plain(get, err);
+	if (wants_xet && result != 0 && session_wants_plain(&failure))
+		result = get_plain(get, err);
+	else if (wants_xet && result != 0)
+		*err = failure;
+	progress_free(get->progress);
+	return result;
+}
+
+static void say_got(struct get *const get)
+{
+	char size[OUTPUT_SIZE_BYTES];
+	char received[OUTPUT_SIZE_BYTES];
+	struct output_line line;
+	output_format_size(get->facts.size, size);
+	output_format_size(get->received, received);
+	output_line_begin(&line, &get->session->output, "got");
+	json_writer_text(&line.writer, "path", span_text(get->path));
+	json_writer_u64(&line.writer, "bytes", get->facts.size);
+	json_writer_u64(&line.writer, "received", get->received);
+	output_line_end(&line);
+	output_say(&get->session->output, "got %s, %s, received %s", get->path, size, received);
+}
+
+static int choose_path(struct get *const get, struct error *const err)
+{
+	get->path = make_path(get->session, get->name, err);
+	if (get->path == NULL)
+		return -1;
 	struct buffer part;
 	buffer_init(&part, 8192);
-	buffer_format(&part, "%s.part", path);
-	if (buffer_check(&part, "the path", err) != 0)
-		return -1;
-	struct progress *const progress = progress_new("downloading", facts->size, !session->output.quiet);
-	const struct transfer_options transfer = session_transfer(session, remote, progress);
-	const struct transfer_download download = {
-		.target = target,
-		.size = facts->size,
-		.has_digest = facts->has_digest,
-		.digest = facts->digest,
-		.etag = facts->etag[0] != '\0' ? facts->etag : NULL,
-		.path = path,
-		.part_path = buffer_text(&part),
-	};
-	const int result = transfer_download(&transfer, &download, 1, err);
-	progress_free(progress);
+	buffer_format(&part, "%s.part", get->path);
+	const int result = buffer_check(&part, "the path", err);
+	get->part = memory_copy_text(buffer_text(&part));
 	buffer_release(&part);
 	return result;
 }
 
-static void say_got(struct session *const session, const char *const path, const uint64_t size)
+static int get_object(struct get *const get, const bool to_stdout, struct error *const err)
 {
-	char text[OUTPUT_SIZE_BYTES];
-	struct output_line line;
-	output_format_size(size, text);
-	output_line_begin(&line, &session->output, "got");
-	json_writer_text(&line.writer, "path", span_text(path));
-	json_writer_u64(&line.writer, "bytes", size);
-	output_line_end(&line);
-	output_say(&session->output, "got %s, %s", path, text);
+	if (!to_stdout && choose_path(get, err) != 0)
+		return -1;
+	get->remote = session_connect(get->session, err);
+	if (get->remote == NULL || remote_object_head(get->remote, get->target, &get->facts, err) != 0)
+		return -1;
+	if (to_stdout)
+		return get_to_stdout(get->remote, get->target, &get->facts, err);
+	if (get_to_file(get, err) != 0)
+		return -1;
+	say_got(get);
+	return 0;
 }
 
 int command_get(struct session *const session, struct error *const err)
@@ -106,23 +207,16 @@ int command_get(struct session *const session, struct error *const err)
 	const struct options *const options = session->options;
 	const bool to_stdout = options->argument_count > 1 && strcmp(options->arguments[1], "-") == 0;
 	struct object_name name;
-	struct remote_object_facts facts;
 	if (session_object_name(session, options->arguments[0], &name, err) != 0)
 		return -1;
 	if (name.key.len == 0)
 		return session_usage(session, err, "say which object: BUCKET/KEY");
 	char *const target = remote_object_target(name.bucket, name.key);
-	char *const path = to_stdout ? NULL : make_path(session, &name, err);
-	struct remote *const remote = to_stdout || path != NULL ? session_connect(session, err) : NULL;
-	int result = remote == NULL ? -1 : remote_object_head(remote, target, &facts, err);
-	if (result == 0 && to_stdout)
-		result = get_to_stdout(remote, target, &facts, err);
-	else if (result == 0)
-		result = get_to_file(session, remote, target, &facts, path, err);
-	if (result == 0 && !to_stdout)
-		say_got(session, path, facts.size);
-	remote_free(remote);
-	free(path);
+	struct get get = {.session = session, .name = &name, .target = target};
+	const int result = get_object(&get, to_stdout, err);
+	remote_free(get.remote);
+	free(get.part);
+	free(get.path);
 	free(target);
 	return result;
 }

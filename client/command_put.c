@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "client/remote_hub.h"
 #include "client/remote_object.h"
+#include "client/xet_upload.h"
 
-enum { COPY_BLOCK_BYTES = 256 * 1024 };
+enum { COPY_BLOCK_BYTES = 256 * 1024, XET_MIN_BYTES = 64 * 1024 };
 
 /* A stream has no size and cannot be sent twice: it becomes a nameless temporary file first. */
 static int spool_stdin(struct error *const err)
@@ -59,68 +61,133 @@ static int make_key(struct session *const session, const char *const path, const
 	return buffer_check(out, "the key", err);
 }
 
-static int send_file(struct session *const session, struct remote *const remote, const char *const target, const char *const path,
-	uint64_t *const out_size, struct error *const err)
+struct put {
+	struct session *session;
+	struct remote *remote;
+	const char *path;
+	struct span bucket, key;
+	uint64_t size;
+	uint64_t sent;
+};
+
+static int put_plain(struct put *const put, struct error *const err)
 {
-	const int fd = open_file(path, err);
+	const int fd = open_file(put->path, err);
 	if (fd < 0)
 		return -1;
 	struct stat facts;
-	int result = fstat(fd, &facts) == 0 ? 0 : error_set_errno(err, "looking at %s", path);
+	int result = fstat(fd, &facts) == 0 ? 0 : error_set_errno(err, "looking at %s", put->path);
 	if (result == 0 && !S_ISREG(facts.st_mode))
-		result = error_set(err, ERROR_INVALID, "%s is no file; give - to send what comes on stdin", path);
+		result = error_set(err, ERROR_INVALID, "%s is no file; give - to send what comes on stdin", put->path);
 	if (result == 0) {
-		*out_size = (uint64_t)facts.st_size;
-		struct progress *const progress = progress_new("uploading", *out_size, !session->output.quiet);
-		const struct remote_object_body body = {.fd = fd, .size = *out_size, .path = path, .progress = progress};
-		result = remote_object_put(remote, target, &body, err);
+		put->size = (uint64_t)facts.st_size;
+		put->sent = put->size;
+		char *const target = remote_object_target(put->bucket, put->key);
+		struct progress *const progress = progress_new("uploading", put->size, !put->session->output.quiet);
+		const struct remote_object_body body = {.fd = fd, .size = put->size, .path = put->path, .progress = progress};
+		result = remote_object_put(put->remote, target, &body, err);
 		progress_free(progress);
+		free(target);
 	}
 	close(fd);
 	return result;
 }
 
-static void say_put(struct session *const session, const struct object_name *const name, const struct span key, const uint64_t size)
+/* Small files, streams and odd keys are cheaper or only possible in one plain request. */
+static bool wants_xet(struct put *const put)
 {
-	char text[OUTPUT_SIZE_BYTES];
+	struct file_facts facts;
+	struct error ignored = {0};
+	if (put->session->options->plain || strcmp(put->path, "-") == 0 || !remote_hub_takes(put->key))
+		return false;
+	if (file_facts_read(put->path, &facts, &ignored) != 0)
+		return false;
+	put->size = facts.size;
+	return facts.size >= XET_MIN_BYTES;
+}
+
+static int put_xet(struct put *const put, struct xet_access *const access, struct error *const err)
+{
+	struct session *const session = put->session;
+	char *const cache_path = hash_cache_default_path();
+	struct hash_cache *const cache = hash_cache_open(cache_path);
+	struct progress *const progress = progress_new("uploading", put->size, !session->output.quiet);
+	const struct xet_upload upload = {
+		.options = &session->remote_options,
+		.own = put->remote,
+		.access = access,
+		.bucket = put->bucket,
+		.parallel = session_parallel(session),
+		.cache = cache,
+		.progress = progress,
+	};
+	const struct xet_upload_file file = {.path = put->path, .key = put->key};
+	const int result = xet_upload(&upload, &file, 1, err);
+	put->sent = atomic_load(&xet_access_traffic(access)->sent);
+	progress_free(progress);
+	hash_cache_close(cache);
+	free(cache_path);
+	return result;
+}
+
+/* Where the server refuses the better way, the plain one does it, or says what is wrong. */
+static int send_file(struct put *const put, struct error *const err)
+{
+	struct error failure = {0};
+	if (!wants_xet(put))
+		return put_plain(put, err);
+	struct xet_access *const access = xet_access_open(put->remote, put->bucket, true, &failure);
+	const int result = access == NULL ? -1 : put_xet(put, access, &failure);
+	xet_access_close(access);
+	if (result == 0)
+		return 0;
+	if (session_wants_plain(&failure))
+		return put_plain(put, err);
+	*err = failure;
+	return -1;
+}
+
+static void say_put(const struct put *const put)
+{
+	char size[OUTPUT_SIZE_BYTES];
+	char sent[OUTPUT_SIZE_BYTES];
 	struct output_line line;
-	output_format_size(size, text);
-	output_line_begin(&line, &session->output, "put");
-	json_writer_text(&line.writer, "bucket", name->bucket);
-	json_writer_text(&line.writer, "key", key);
-	json_writer_u64(&line.writer, "bytes", size);
+	output_format_size(put->size, size);
+	output_format_size(put->sent, sent);
+	output_line_begin(&line, &put->session->output, "put");
+	json_writer_text(&line.writer, "bucket", put->bucket);
+	json_writer_text(&line.writer, "key", put->key);
+	json_writer_u64(&line.writer, "bytes", put->size);
+	json_writer_u64(&line.writer, "sent", put->sent);
 	output_line_end(&line);
-	output_say(&session->output, "put %.*s/%.*s, %s", (int)name->bucket.len, (const char *)name->bucket.data, (int)key.len,
-		(const char *)key.data, text);
+	output_say(&put->session->output, "put %.*s/%.*s, %s, sent %s", (int)put->bucket.len, (const char *)put->bucket.data, (int)put->key.len,
+		(const char *)put->key.data, size, sent);
 }
 
 int command_put(struct session *const session, struct error *const err)
 {
-	const char *const path = session->options->arguments[0];
+	struct put put = {.session = session, .path = session->options->arguments[0]};
 	struct object_name name;
 	struct buffer key;
-	char *target = NULL;
-	struct remote *remote = NULL;
-	uint64_t size = 0;
 	int result = -1;
 	buffer_init(&key, 1024);
-	if (session_object_name(session, session->options->arguments[1], &name, err) != 0 || make_key(session, path, &name, &key, err) != 0)
+	if (session_object_name(session, session->options->arguments[1], &name, err) != 0 || make_key(session, put.path, &name, &key, err) != 0)
 		goto out;
-	remote = session_connect(session, err);
-	if (remote == NULL)
+	put.bucket = name.bucket;
+	put.key = buffer_span(&key);
+	put.remote = session_connect(session, err);
+	if (put.remote == NULL)
 		goto out;
-	if (session->options->create_bucket && remote_object_make_bucket(remote, name.bucket, err) != 0)
+	if (session->options->create_bucket && remote_object_make_bucket(put.remote, name.bucket, err) != 0)
 		goto out;
-	target = remote_object_target(name.bucket, buffer_span(&key));
-	result = send_file(session, remote, target, path, &size, err);
+	result = send_file(&put, err);
 	if (result == 0)
-		say_put(session, &name, buffer_span(&key), size);
+		say_put(&put);
 	else if (err->kind == ERROR_NO_BUCKET)
 		error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it", (int)name.bucket.len,
 			(const char *)name.bucket.data);
 out:
-	free(target);
-	remote_free(remote);
+	remote_free(put.remote);
 	buffer_release(&key);
 	return result;
 }

@@ -1,5 +1,5 @@
-/* A folder made like a prefix, or a prefix like a folder. Files of one size are compared by digest: the object's comes with a HEAD; an object that has
- * none (it came in parts) counts as another. */
+/* A folder made like a prefix, or a prefix like a folder. Files of one size are compared by the file hash that the listing gives; where the server has no
+ * such listing, by the digest that comes with a HEAD, and an object that has none (it came in parts) counts as another. */
 #include "client/commands.h"
 
 #include <inttypes.h>
@@ -12,39 +12,20 @@
 #include "base/memory.h"
 #include "client/pool.h"
 #include "client/remote_object.h"
-#include "client/sync_plan.h"
+#include "client/sync_move.h"
 
 enum { KEY_MAX_BYTES = 1024 };
 
 struct sync {
 	struct session *session;
-	struct remote *remote;
-	bool uploads;
-	const char *folder;
-	struct span bucket;
+	struct sync_move move;     /* both ends, and what goes from one to the other */
 	struct buffer prefix;      /* empty, or ends in '/' */
 	struct sync_list source, target;
 	struct sync_plan plan;
 	struct lock lock;
 	size_t next;               /* guarded by lock: the item to compare next */
-	struct transfer_upload *uploading;
-	struct transfer_download *downloading;
-	const struct sync_item **moving;
-	size_t move_count;
-	uint64_t bytes;
 	size_t removed;
 };
-
-static char *item_target(const struct sync *const sync, const char *const name)
-{
-	struct buffer key;
-	buffer_init(&key, 2 * KEY_MAX_BYTES + 4096);
-	buffer_add_span(&key, buffer_span(&sync->prefix));
-	buffer_add_text(&key, name);
-	char *const target = remote_object_target(sync->bucket, buffer_span(&key));
-	buffer_release(&key);
-	return target;
-}
 
 /* What a person writes for a folder begins like a path; so it never depends on what happens to lie on the disk. */
 static bool is_folder_word(const char *const word)
@@ -57,18 +38,19 @@ static int read_arguments(struct sync *const sync, struct error *const err)
 	struct session *const session = sync->session;
 	const char *const *const words = session->options->arguments;
 	struct object_name name;
-	sync->uploads = is_folder_word(words[0]);
-	if (sync->uploads == is_folder_word(words[1]))
+	sync->move.uploads = is_folder_word(words[0]);
+	if (sync->move.uploads == is_folder_word(words[1]))
 		return session_usage(session, err,
 			"sync goes from a folder to BUCKET[/PREFIX] or back; one of the two is a path that begins with /, ./ or ../");
-	sync->folder = words[sync->uploads ? 0 : 1];
-	if (session_object_name(session, words[sync->uploads ? 1 : 0], &name, err) != 0)
+	sync->move.folder = words[sync->move.uploads ? 0 : 1];
+	if (session_object_name(session, words[sync->move.uploads ? 1 : 0], &name, err) != 0)
 		return -1;
-	sync->bucket = name.bucket;
+	sync->move.bucket = name.bucket;
 	buffer_add_span(&sync->prefix, name.key);
 	if (name.key.len > 0 && name.key.data[name.key.len - 1] != '/')
 		buffer_add_byte(&sync->prefix, '/');
-	return 0;
+	sync->move.prefix = buffer_span(&sync->prefix);
+	return buffer_check(&sync->prefix, "the prefix", err);
 }
 
 /* Names that could leave the folder, or stand for a file and a folder at once, are refused before anything is done. */
@@ -77,25 +59,38 @@ static int check_names(const struct sync *const sync, struct error *const err)
 	for (size_t i = 0; i < sync->source.count; i++)
 		if (!sync_plan_is_path(sync->source.entries[i].name))
 			return error_set(err, ERROR_INVALID, "\"%s%s\" cannot be the name of a file below %s: nothing was done", buffer_text(&sync->prefix),
-				sync->source.entries[i].name, sync->folder);
+				sync->source.entries[i].name, sync->move.folder);
 	return 0;
+}
+
+static int list_objects(struct sync *const sync, struct sync_list *const out, struct error *const err)
+{
+	const struct sync_move *const move = &sync->move;
+	struct error failure = {0};
+	if (!sync->session->options->plain && sync_list_hub(move->remote, move->bucket, move->prefix, out, &failure) == 0)
+		return 0;
+	if (!sync->session->options->plain && !session_wants_plain(&failure)) {
+		*err = failure;
+		return -1;
+	}
+	return sync_list_prefix(move->remote, move->bucket, move->prefix, out, err);
 }
 
 static int read_lists(struct sync *const sync, struct error *const err)
 {
-	struct sync_list *const local = sync->uploads ? &sync->source : &sync->target;
-	struct sync_list *const remote = sync->uploads ? &sync->target : &sync->source;
+	struct sync_list *const local = sync->move.uploads ? &sync->source : &sync->target;
+	struct sync_list *const remote = sync->move.uploads ? &sync->target : &sync->source;
 	const bool dry = sync->session->options->dry_run;
-	if (sync->uploads && sync->session->options->create_bucket && !dry &&
-		remote_object_make_bucket(sync->remote, sync->bucket, err) != 0)
+	if (sync->move.uploads && sync->session->options->create_bucket && !dry &&
+		remote_object_make_bucket(sync->move.remote, sync->move.bucket, err) != 0)
 		return -1;
-	if (sync_list_prefix(sync->remote, sync->bucket, buffer_span(&sync->prefix), remote, err) != 0)
+	if (list_objects(sync, remote, err) != 0)
 		return -1;
-	if (!sync->uploads && check_names(sync, err) != 0)
+	if (!sync->move.uploads && check_names(sync, err) != 0)
 		return -1;
-	if (!sync->uploads && !dry && file_make_folder(sync->folder, 0755, err) != 0)
+	if (!sync->move.uploads && !dry && file_make_folder(sync->move.folder, 0755, err) != 0)
 		return -1;
-	if ((sync->uploads || file_exists(sync->folder)) && sync_list_folder(sync->folder, local, err) != 0)
+	if ((sync->move.uploads || file_exists(sync->move.folder)) && sync_list_folder(sync->move.folder, local, err) != 0)
 		return -1;
 	/* A mistyped source looks like an empty one. */
 	if (sync->session->options->delete && sync->source.count == 0 && sync->target.count > 0)
@@ -105,12 +100,21 @@ static int read_lists(struct sync *const sync, struct error *const err)
 	return 0;
 }
 
-static int compare(const struct sync *const sync, struct sync_item *const item, struct remote *const remote, struct error *const err)
+static int compare_hashes(const struct sync *const sync, struct sync_item *const item, const char *const path, struct error *const err)
+{
+	struct chunk_id hash;
+	if (hash_cache_hash(sync->move.cache, path, sync->session->interrupt, &hash, err) != 0)
+		return -1;
+	item->state = chunk_id_equal(&hash, item->hash) ? SYNC_SAME : SYNC_DIFFERS;
+	return 0;
+}
+
+static int compare_digests(const struct sync *const sync, struct sync_item *const item, const char *const path, struct remote *const remote,
+	struct error *const err)
 {
 	struct remote_object_facts facts;
 	struct digest128 digest;
-	char *const target = item_target(sync, item->name);
-	char *const path = folder_files_join(sync->folder, item->name);
+	char *const target = sync_move_target(&sync->move, item->name);
 	int result = remote_object_head(remote, target, &facts, err);
 	item->state = SYNC_DIFFERS;
 	if (result == 0 && facts.has_digest && facts.size == item->size) {
@@ -118,8 +122,15 @@ static int compare(const struct sync *const sync, struct sync_item *const item, 
 		if (result == 0 && digest128_equal(&digest, &facts.digest))
 			item->state = SYNC_SAME;
 	}
-	free(path);
 	free(target);
+	return result;
+}
+
+static int compare(const struct sync *const sync, struct sync_item *const item, struct remote *const remote, struct error *const err)
+{
+	char *const path = folder_files_join(sync->move.folder, item->name);
+	const int result = item->hash != NULL ? compare_hashes(sync, item, path, err) : compare_digests(sync, item, path, remote, err);
+	free(path);
 	return result;
 }
 
@@ -138,11 +149,10 @@ static int compare_piece(void *const job, struct remote *const remote, struct er
 
 static int compare_all(struct sync *const sync, struct error *const err)
 {
-	const uint64_t parallel = sync->session->options->parallel.value;
 	const struct pool_params params = {
 		.remote = &sync->session->remote_options,
-		.own = sync->remote,
-		.threads = parallel != 0 ? (unsigned)parallel : TRANSFER_PARALLEL,
+		.own = sync->move.remote,
+		.threads = session_parallel(sync->session),
 		.piece = compare_piece,
 		.job = sync,
 	};
@@ -159,107 +169,42 @@ static void say(struct sync *const sync, const struct sync_item *const item, con
 	output_say(&sync->session->output, "%s %s", word, item->name);
 }
 
-static int add_move(struct sync *const sync, const struct sync_item *const item, struct error *const err)
+static void choose_moves(struct sync *const sync)
 {
-	const size_t i = sync->move_count++;
-	char *const path = folder_files_join(sync->folder, item->name);
-	sync->moving[i] = item;
-	sync->bytes += item->size;
-	if (sync->uploads) {
-		sync->uploading[i] = (struct transfer_upload){.target = item_target(sync, item->name), .path = path, .size = item->size};
-		return 0;
-	}
-	struct buffer part;
-	buffer_init(&part, 8192);
-	buffer_format(&part, "%s%s", path, SYNC_PART_SUFFIX);
-	sync->downloading[i] = (struct transfer_download){
-		.target = item_target(sync, item->name),
-		.size = item->size,
-		.path = path,
-		.part_path = memory_copy_text(buffer_text(&part)),
-	};
-	buffer_release(&part);
-	return folder_files_make_parent(path, err);
-}
-
-static int choose_moves(struct sync *const sync, struct error *const err)
-{
-	sync->moving = memory_new_array(sync->plan.count + 1, sizeof *sync->moving);
-	sync->uploading = memory_new_array(sync->plan.count + 1, sizeof *sync->uploading);
-	sync->downloading = memory_new_array(sync->plan.count + 1, sizeof *sync->downloading);
+	sync->move.items = memory_new_array(sync->plan.count + 1, sizeof *sync->move.items);
 	for (size_t i = 0; i < sync->plan.count; i++) {
 		const struct sync_item *const item = &sync->plan.items[i];
 		if (item->state != SYNC_NEW && item->state != SYNC_DIFFERS)
 			continue;
-		if (add_move(sync, item, err) != 0)
-			return -1;
+		sync->move.items[sync->move.count++] = item;
+		sync->move.bytes += item->size;
 	}
-	return 0;
 }
 
-/* The digest that the bytes are checked against: the listing has none. */
-static int pin_download(const struct sync *const sync, struct transfer_download *const download, struct error *const err)
-{
-	struct remote_object_facts facts;
-	if (remote_object_head(sync->remote, download->target, &facts, err) != 0)
-		return -1;
-	download->size = facts.size;
-	download->has_digest = facts.has_digest;
-	download->digest = facts.digest;
-	download->etag = memory_copy_text(facts.etag);
-	return 0;
-}
-
-static int told_upload(void *const owner, const size_t index, struct error *const err)
+static void told_move(void *const owner, const struct sync_item *const item)
 {
 	struct sync *const sync = owner;
-	(void)err;
-	say(sync, sync->moving[index], "uploaded", "uploaded");
-	return 0;
+	const char *const event = sync->move.uploads ? "uploaded" : "downloaded";
+	say(sync, item, event, event);
 }
 
-static int move_all(struct sync *const sync, struct error *const err)
+static void told_removal(void *const owner, const struct sync_item *const item)
 {
-	struct progress *const progress = progress_new(sync->uploads ? "uploading" : "downloading", sync->bytes, !sync->session->output.quiet);
-	const struct transfer_options transfer = session_transfer(sync->session, sync->remote, progress);
-	int result = 0;
-	if (sync->uploads)
-		result = transfer_upload(&transfer, sync->uploading, sync->move_count, told_upload, sync, err);
-	for (size_t i = 0; i < sync->move_count && !sync->uploads && result == 0; i++)
-		result = pin_download(sync, &sync->downloading[i], err);
-	if (!sync->uploads && result == 0)
-		result = transfer_download(&transfer, sync->downloading, sync->move_count, err);
-	for (size_t i = 0; i < sync->move_count && !sync->uploads && result == 0; i++)
-		say(sync, sync->moving[i], "downloaded", "downloaded");
-	progress_free(progress);
-	return result;
-}
-
-static int remove_one(struct sync *const sync, const struct sync_item *const item, struct error *const err)
-{
-	int result;
-	if (sync->uploads) {
-		char *const target = item_target(sync, item->name);
-		result = remote_object_delete(sync->remote, target, err);
-		free(target);
-	} else {
-		char *const path = folder_files_join(sync->folder, item->name);
-		result = unlink(path) == 0 ? 0 : error_set_errno(err, "removing %s", path);
-		free(path);
-	}
-	if (result == 0)
-		say(sync, item, "removed", "removed");
+	struct sync *const sync = owner;
 	sync->removed++;
-	return result;
+	say(sync, item, "removed", "removed");
 }
 
 /* Last: who reads meanwhile sees the new before the old is gone. */
 static int remove_gone(struct sync *const sync, struct error *const err)
 {
-	int result = 0;
-	for (size_t i = 0; i < sync->plan.count && result == 0 && sync->session->options->delete; i++)
+	const struct sync_item **const gone = memory_new_array(sync->plan.count + 1, sizeof *gone);
+	size_t count = 0;
+	for (size_t i = 0; i < sync->plan.count && sync->session->options->delete; i++)
 		if (sync->plan.items[i].state == SYNC_GONE)
-			result = remove_one(sync, &sync->plan.items[i], err);
+			gone[count++] = &sync->plan.items[i];
+	const int result = sync_move_remove(&sync->move, gone, count, told_removal, err);
+	free(gone);
 	return result;
 }
 
@@ -268,7 +213,7 @@ static void say_plan(struct sync *const sync)
 	for (size_t i = 0; i < sync->plan.count; i++) {
 		const struct sync_item *const item = &sync->plan.items[i];
 		if (item->state == SYNC_NEW || item->state == SYNC_DIFFERS)
-			say(sync, item, sync->uploads ? "would_upload" : "would_download", sync->uploads ? "would upload" : "would download");
+			say(sync, item, sync->move.uploads ? "would_upload" : "would_download", sync->move.uploads ? "would upload" : "would download");
 		else if (item->state == SYNC_GONE && sync->session->options->delete)
 			say(sync, item, "would_remove", "would remove");
 	}
@@ -277,34 +222,30 @@ static void say_plan(struct sync *const sync)
 static void say_result(struct sync *const sync)
 {
 	char size[OUTPUT_SIZE_BYTES];
+	char moved[OUTPUT_SIZE_BYTES];
 	struct output_line line;
-	output_format_size(sync->bytes, size);
+	const struct sync_move *const move = &sync->move;
+	output_format_size(move->bytes, size);
+	output_format_size(move->traffic, moved);
 	output_line_begin(&line, &sync->session->output, "synced");
 	json_writer_u64(&line.writer, "files", sync->source.count);
-	json_writer_u64(&line.writer, "sent", sync->move_count);
-	json_writer_u64(&line.writer, "bytes", sync->bytes);
+	json_writer_u64(&line.writer, "sent", move->count);
+	json_writer_u64(&line.writer, "bytes", move->bytes);
+	json_writer_u64(&line.writer, move->uploads ? "sent_bytes" : "received_bytes", move->traffic);
 	json_writer_u64(&line.writer, "removed", sync->removed);
 	output_line_end(&line);
-	output_say(&sync->session->output, "%zu files, %zu sent (%s), %zu removed", sync->source.count, sync->move_count, size, sync->removed);
+	output_say(&sync->session->output, "%zu files, %zu sent (%s in %s), %zu removed", sync->source.count, move->count, size, moved, sync->removed);
 }
 
 static void release(struct sync *const sync)
 {
-	for (size_t i = 0; i < sync->move_count; i++) {
-		free((char *)sync->uploading[i].target);
-		free((char *)sync->uploading[i].path);
-		free((char *)sync->downloading[i].target);
-		free((char *)sync->downloading[i].path);
-		free((char *)sync->downloading[i].part_path);
-		free((char *)sync->downloading[i].etag);
-	}
-	free(sync->moving);
-	free(sync->uploading);
-	free(sync->downloading);
+	free(sync->move.items);
+	xet_access_close(sync->move.access);
+	hash_cache_close(sync->move.cache);
 	sync_plan_release(&sync->plan);
 	sync_list_release(&sync->source);
 	sync_list_release(&sync->target);
-	remote_free(sync->remote);
+	remote_free(sync->move.remote);
 	lock_release(&sync->lock);
 	buffer_release(&sync->prefix);
 }
@@ -313,14 +254,15 @@ static int run(struct sync *const sync, struct error *const err)
 {
 	if (read_arguments(sync, err) != 0)
 		return -1;
-	sync->remote = session_connect(sync->session, err);
-	if (sync->remote == NULL || read_lists(sync, err) != 0 || compare_all(sync, err) != 0)
+	sync->move.remote = session_connect(sync->session, err);
+	if (sync->move.remote == NULL || read_lists(sync, err) != 0 || compare_all(sync, err) != 0)
 		return -1;
 	if (sync->session->options->dry_run) {
 		say_plan(sync);
 		return 0;
 	}
-	if (choose_moves(sync, err) != 0 || move_all(sync, err) != 0 || remove_gone(sync, err) != 0)
+	choose_moves(sync);
+	if (sync_move_all(&sync->move, told_move, err) != 0 || remove_gone(sync, err) != 0)
 		return -1;
 	say_result(sync);
 	return 0;
@@ -328,10 +270,13 @@ static int run(struct sync *const sync, struct error *const err)
 
 int command_sync(struct session *const session, struct error *const err)
 {
-	struct sync sync = {.session = session};
+	char *const cache_path = hash_cache_default_path();
+	struct sync sync = {.session = session, .move = {.session = session, .cache = hash_cache_open(cache_path)}};
+	sync.move.owner = &sync;
 	lock_init(&sync.lock, LOCK_TRANSFER_PARTS);
 	buffer_init(&sync.prefix, KEY_MAX_BYTES + 1);
 	const int result = run(&sync, err);
 	release(&sync);
+	free(cache_path);
 	return result;
 }

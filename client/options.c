@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST };
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST, OPTION_PATHS };
 
 struct option_row {
 	const char *name;
@@ -59,6 +59,8 @@ static const struct option_row ROWS[] = {
 	{"--tensors", OPTION_FLAG, COMMAND_INSPECT, AT(tensors), NULL, 0, 0, "list every tensor with its digest"},
 	{"--delete", OPTION_FLAG, COMMAND_SYNC, AT(delete), NULL, 0, 0, "remove at the target what the source does not have"},
 	{"--dry-run", OPTION_FLAG, COMMAND_SYNC, AT(dry_run), NULL, 0, 0, "say what would be done, and do nothing"},
+	{"--seed", OPTION_PATHS, COMMAND_GET, AT(seeds), "FILE", 0, 0, "a local file that may hold parts of it; repeats"},
+	{"--plain", OPTION_FLAG, COMMAND_PUT | COMMAND_GET | COMMAND_SYNC, AT(plain), NULL, 0, 0, "whole files by plain PUT and GET, without looking for what the other side has"},
 	{"--ttl", OPTION_NUMBER, COMMAND_PINS, AT(ttl), "SECONDS", 1, UINT32_MAX, "with add: let the pin end by itself"},
 	{"--watch", OPTION_NUMBER, COMMAND_REPLICAS, AT(watch), "SECONDS", 1, 86400, "show it again every so often, until stopped"},
 	{"--name", OPTION_TEXT, COMMAND_KEYS, AT(name), "NAME", 0, 0, "with add: what the key is for"},
@@ -103,6 +105,16 @@ static int add_pair(struct option_list *const list, const struct option_row *con
 	return 0;
 }
 
+static int add_path(struct option_list *const list, const struct option_row *const row, const char *const value, struct error *const err)
+{
+	if (value[0] == '\0')
+		return error_set(err, ERROR_INVALID, "%s wants a value", row->name);
+	if (list->count == OPTIONS_LIST_MAX)
+		return error_set(err, ERROR_INVALID, "%s is given over %d times", row->name, OPTIONS_LIST_MAX);
+	list->items[list->count++] = value;
+	return 0;
+}
+
 static int set_number(struct option_number *const number, const struct option_row *const row, const char *const value,
 	struct error *const err)
 {
@@ -130,6 +142,8 @@ static int set_value(struct options *const options, const struct option_row *con
 		return set_number(member, row, value, err);
 	case OPTION_LIST:
 		return add_pair(member, row, value, err);
+	case OPTION_PATHS:
+		return add_path(member, row, value, err);
 	}
 	return 0;
 }

@@ -37,10 +37,11 @@ struct options {
 	const char *ca;
 	bool json, quiet, help;
 	const char *run, *into, *exec, *state, *label, *format, *anchor, *replica, *glob, *rank, *name, *namespace, *base, *to, *checksum;
-	bool take_over, create_bucket, once, recursive, tensors, stats, delete, dry_run;
+	bool take_over, create_bucket, once, recursive, tensors, stats, delete, dry_run, plain;
 	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit, epoch, ttl, watch;
 	struct option_list metadata; /* "key=value", checked */
 	struct option_list grants;   /* "bucket/prefix=read,list" */
+	struct option_list seeds;    /* paths */
 	const char *arguments[OPTIONS_ARGUMENTS_MAX]; /* what is no flag */
 	size_t argument_count;
 	char *owned[4]; /* values from the config file, and the endpoint without slashes behind it */

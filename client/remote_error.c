@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/json_node.h"
 #include "client/listing.h"
 #include "wire/step_message.h"
 
@@ -66,6 +67,14 @@ static enum error_kind kind_of_code(const struct span code, const int status)
 	return kind_of_status(status);
 }
 
+/* The Hub's form: {"error":"text"}. */
+static struct span hub_message(const struct json_node *const root)
+{
+	struct span text = {0};
+	json_node_text(json_node_member(root, "error"), &text);
+	return text;
+}
+
 int remote_error_set(struct error *const err, const int status, const struct span body, const char *const what)
 {
 	struct arena *const arena = arena_new(ARENA_BYTES);
@@ -74,9 +83,13 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 	struct error ignored = {0};
 	struct span code = {0};
 	struct span message = {0};
+	struct json_node *hub = NULL;
 	if (body.len > 0 && body.data[0] == '{' && error_message_parse(body, arena, &json, &ignored) == 0) {
 		code = json.code;
 		message = json.message;
+	} else if (body.len > 0 && body.data[0] == '{') {
+		hub = json_node_parse(body, "the server's answer", &ignored);
+		message = hub_message(hub);
 	} else if (listing_parse_error(body, arena, &xml)) {
 		code = xml.code;
 		message = xml.message;
@@ -87,6 +100,7 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 			(const char *)message.data);
 	else
 		error_set(err, kind, "the server answered %s with status %d", what, status);
+	json_node_free(hub);
 	arena_free(arena);
 	return -1;
 }

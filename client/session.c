@@ -32,6 +32,22 @@ struct transfer_options session_transfer(struct session *const session, struct r
 	};
 }
 
+unsigned session_parallel(const struct session *const session)
+{
+	const uint64_t given = session->options->parallel.value;
+	return given != 0 ? (unsigned)given : TRANSFER_PARALLEL;
+}
+
+bool session_wants_plain(const struct error *const failure)
+{
+	static const enum error_kind KINDS[] = {ERROR_UNSUPPORTED, ERROR_NOT_FOUND, ERROR_NO_KEY, ERROR_NO_BUCKET, ERROR_METHOD, ERROR_DENIED,
+		ERROR_NO_CREDENTIALS};
+	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+		if (failure->kind == KINDS[i])
+			return true;
+	return false;
+}
+
 int session_object_name(struct session *const session, const char *const text, struct object_name *const out, struct error *const err)
 {
 	const char *const slash = strchr(text, '/');

@@ -22,6 +22,10 @@ struct remote *session_connect(struct session *session, struct error *err);
 /* `own` is the calling thread's connection, lent to the transfer. */
 struct transfer_options session_transfer(struct session *session, struct remote *own, struct progress *progress);
 
+unsigned session_parallel(const struct session *session); /* transfers at a time */
+/* Whether a failure of the content-addressed half says that the server cannot do this there: plain requests may. */
+bool session_wants_plain(const struct error *failure);
+
 /* BUCKET[/KEY] as given on the command line, checked for size; spans into `text`. */
 struct object_name {
 	struct span bucket;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "client/remote_hub.h"
 
 enum { PAGE_ARENA_BYTES = 32 * 1024 * 1024, TOKEN_MAX_BYTES = 16 * 1024 };
 
@@ -21,7 +22,8 @@ static int add_entry(struct sync_list *const list, const struct span name, const
 		return error_set(err, ERROR_TOO_LARGE, "there are over %d files", SYNC_ENTRIES_MAX);
 	char *const copy = memory_new(name.len + 1);
 	memcpy(copy, name.data, name.len);
-	list->entries = memory_grow(list->entries, list->count + 1, sizeof *list->entries);
+	if ((list->count & (list->count - 1)) == 0) /* room doubles at each power of two */
+		list->entries = memory_grow(list->entries, list->count == 0 ? 1 : 2 * list->count, sizeof *list->entries);
 	list->entries[list->count++] = (struct sync_entry){.name = copy, .size = size};
 	return 0;
 }
@@ -29,7 +31,8 @@ static int add_entry(struct sync_list *const list, const struct span name, const
 static bool is_part(const char *const name)
 {
 	const char *const found = strstr(name, SYNC_PART_SUFFIX);
-	return found != NULL && (strcmp(found, SYNC_PART_SUFFIX) == 0 || strcmp(found, SYNC_PART_SUFFIX ".journal") == 0);
+	return found != NULL && (strcmp(found, SYNC_PART_SUFFIX) == 0 || strcmp(found, SYNC_PART_SUFFIX ".journal") == 0 ||
+		strcmp(found, SYNC_PART_SUFFIX ".chunks") == 0);
 }
 
 int sync_list_folder(const char *const folder, struct sync_list *const out, struct error *const err)
@@ -93,6 +96,44 @@ int sync_list_prefix(struct remote *const remote, const struct span bucket, cons
 	return result;
 }
 
+struct hub_lister {
+	struct sync_list *list;
+	struct span folder; /* with a slash at its end, or empty */
+};
+
+static int add_file(void *const owner, const struct hub_file *const file, struct error *const err)
+{
+	const struct hub_lister *const lister = owner;
+	if (!span_starts(file->key, lister->folder) || file->key.len == lister->folder.len || file->key.data[file->key.len - 1] == '/')
+		return 0;
+	if (span_find(file->key, 0) >= 0)
+		return error_set(err, ERROR_UPSTREAM, "the server lists a key with a NUL in it");
+	if (add_entry(lister->list, span_slice(file->key, lister->folder.len, file->key.len), file->size, err) != 0)
+		return -1;
+	struct sync_entry *const entry = &lister->list->entries[lister->list->count - 1];
+	entry->has_hash = true;
+	entry->hash = file->hash;
+	return 0;
+}
+
+int sync_list_hub(struct remote *const remote, const struct span bucket, const struct span prefix, struct sync_list *const out, struct error *const err)
+{
+	struct hub_lister lister = {.list = out, .folder = prefix};
+	*out = (struct sync_list){0};
+	if (remote_hub_list(remote, bucket, prefix, add_file, &lister, err) != 0) {
+		sync_list_release(out);
+		return -1;
+	}
+	if (out->count > 0)
+		qsort(out->entries, out->count, sizeof *out->entries, by_name);
+	return 0;
+}
+
+static const struct chunk_id *hash_of(const struct sync_entry *const entry)
+{
+	return entry->has_hash ? &entry->hash : NULL;
+}
+
 void sync_plan_make(const struct sync_list *const source, const struct sync_list *const target, struct sync_plan *const out)
 {
 	size_t s = 0;
@@ -103,6 +144,9 @@ void sync_plan_make(const struct sync_list *const source, const struct sync_list
 		struct sync_item *const item = &out->items[out->count++];
 		const struct sync_entry *const entry = order <= 0 ? &source->entries[s] : &target->entries[t];
 		*item = (struct sync_item){.name = entry->name, .size = entry->size, .state = order < 0 ? SYNC_NEW : SYNC_GONE};
+		item->hash = hash_of(entry);
+		if (order == 0 && item->hash == NULL)
+			item->hash = hash_of(&target->entries[t]);
 		if (order == 0)
 			item->state = entry->size == target->entries[t].size ? SYNC_MAYBE : SYNC_DIFFERS;
 		s += order <= 0 ? 1 : 0;

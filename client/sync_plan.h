@@ -2,6 +2,7 @@
 #ifndef CLIENT_SYNC_PLAN_H
 #define CLIENT_SYNC_PLAN_H
 
+#include "chunker/chunk.h"
 #include "client/folder_files.h"
 #include "client/remote_object.h"
 
@@ -12,6 +13,8 @@ enum { SYNC_ENTRIES_MAX = 1000000 };
 struct sync_entry {
 	char *name;          /* below the folder, or behind the prefix */
 	uint64_t size;
+	bool has_hash;       /* objects of a listing by the Hub half */
+	struct chunk_id hash;
 };
 struct sync_list {
 	struct sync_entry *entries;
@@ -24,10 +27,14 @@ int sync_list_folder(const char *folder, struct sync_list *out, struct error *er
 /* The objects whose keys begin with `prefix` (which ends in '/', or is empty). Keys that end in '/' are folders that some console made, and left
  * out. */
 int sync_list_prefix(struct remote *remote, struct span bucket, struct span prefix, struct sync_list *out, struct error *err);
+/* The same by the Hub half, with the hash of each file. Fails with another kind than upstream and busy where the server or the caller's rights do not
+ * allow it; sync_list_prefix may then. */
+int sync_list_hub(struct remote *remote, struct span bucket, struct span prefix, struct sync_list *out, struct error *err);
 
 struct sync_item {
 	const char *name;    /* lies in one of the lists */
 	uint64_t size;       /* at the source */
+	const struct chunk_id *hash; /* of the object, where the listing has it; NULL: not */
 	enum { SYNC_NEW, SYNC_MAYBE, SYNC_DIFFERS, SYNC_SAME, SYNC_GONE } state;
 };
 struct sync_plan {

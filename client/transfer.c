@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,7 +205,7 @@ struct part_sink {
 	const struct file *file;
 	uint64_t offset;
 	struct xxh3_stream *checksum;
-	struct progress *progress;
+	const struct transfer_options *options;
 };
 
 static enum sink_result part_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
@@ -214,11 +215,13 @@ static enum sink_result part_sink_write(struct body_sink *const sink, const stru
 		return SINK_FAILED;
 	xxh3_stream_add(part->checksum, bytes);
 	part->offset += bytes.len;
-	progress_add(part->progress, bytes.len);
+	progress_add(part->options->progress, bytes.len);
+	if (part->options->received != NULL)
+		atomic_fetch_add(part->options->received, bytes.len);
 	return SINK_TAKEN;
 }
 
-static int fetch_part(const struct file *const file, const size_t part, struct progress *const progress, struct remote *const remote,
+static int fetch_part(const struct file *const file, const size_t part, const struct transfer_options *const options, struct remote *const remote,
 	uint64_t *const out_checksum, struct error *const err)
 {
 	const struct remote_object_range range = {
@@ -233,7 +236,7 @@ static int fetch_part(const struct file *const file, const size_t part, struct p
 		.file = file,
 		.offset = range.offset,
 		.checksum = xxh3_stream_new(),
-		.progress = progress,
+		.options = options,
 	};
 	const int result = remote_object_get(remote, &range, &sink.sink, err);
 	const struct digest128 digest = xxh3_stream_result(sink.checksum);
@@ -281,7 +284,7 @@ static int download_piece(void *const argument, struct remote *const remote, str
 		return 0;
 	uint64_t checksum;
 	bool last;
-	if (fetch_part(file, part, job->options->progress, remote, &checksum, err) != 0 ||
+	if (fetch_part(file, part, job->options, remote, &checksum, err) != 0 ||
 		book_part(job, file, part, checksum, &last, err) != 0)
 		return -1;
 	if (last && settle(job, file, err) != 0)

@@ -15,6 +15,7 @@ struct transfer_options {
 	unsigned parallel;          /* connections at most; 0: TRANSFER_PARALLEL */
 	uint64_t part_bytes;        /* 0: TRANSFER_PART_BYTES */
 	struct progress *progress;  /* may be NULL */
+	_Atomic uint64_t *received; /* counts bytes of answers; may be NULL */
 };
 
 struct transfer_download {

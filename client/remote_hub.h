@@ -1,0 +1,38 @@
+/* The Hub half, typed, with the user's own token: what a listing says of files and their hashes, and many changes at once. A bucket goes by the name that S3
+ * has for it. docs/PROTOCOL.md, "The Hub". */
+#ifndef CLIENT_REMOTE_HUB_H
+#define CLIENT_REMOTE_HUB_H
+
+#include "chunker/chunk.h"
+#include "client/remote.h"
+
+enum { REMOTE_HUB_LINES_MAX = 1000 };
+
+/* "/api/buckets/-/<bucket>/<below>", and `path`, if any, behind another slash. Heap, the caller's. */
+char *remote_hub_target(struct span bucket, const char *below, struct span path);
+/* Whether the Hub takes this key as a path: UTF-8, no empty, "." or ".." segment, no slash at either end. Others go by S3 alone. */
+bool remote_hub_takes(struct span key);
+
+struct hub_change {
+	struct span key;
+	bool is_delete;
+	struct chunk_id hash; /* of what is added: the server must have it */
+	int64_t mtime_ms;
+	bool failed;          /* set by the call */
+};
+/* At most REMOTE_HUB_LINES_MAX. All that can be done is done; what cannot is marked, and `failure` says why of the first. -1 when the request failed. */
+int remote_hub_change(struct remote *remote, struct span bucket, struct hub_change *changes, size_t count, struct error *failure, struct error *err);
+
+struct hub_file {
+	struct span key;      /* borrowed for the call */
+	uint64_t size;
+	struct chunk_id hash;
+};
+/* 0 to go on. */
+typedef int hub_file_fn(void *owner, const struct hub_file *file, struct error *err);
+/* Every file below `prefix` (a folder, with or without a slash at its end; empty: all). */
+int remote_hub_list(struct remote *remote, struct span bucket, struct span prefix, hub_file_fn *take, void *owner, struct error *err);
+/* One file: 1, or 0 when the server does not know it. */
+int remote_hub_find(struct remote *remote, struct span bucket, struct span key, uint64_t *out_size, struct chunk_id *out_hash, struct error *err);
+
+#endif

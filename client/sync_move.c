@@ -1,0 +1,331 @@
+#include "client/sync_move.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "client/remote_hub.h"
+#include "client/remote_object.h"
+#include "client/xet_download.h"
+#include "client/xet_upload.h"
+
+/* Fewer and smaller files than these go up in one plain request each: that is less than asking first. */
+enum { PLAIN_MOST = 4, PLAIN_MOST_BYTES = 64 * 1024 };
+
+static char *make_key(const struct sync_move *const move, const char *const name)
+{
+	char *const key = memory_new(move->prefix.len + strlen(name) + 1);
+	if (move->prefix.len > 0)
+		memcpy(key, move->prefix.data, move->prefix.len);
+	memcpy(key + move->prefix.len, name, strlen(name));
+	return key;
+}
+
+char *sync_move_target(const struct sync_move *const move, const char *const name)
+{
+	char *const key = make_key(move, name);
+	char *const target = remote_object_target(move->bucket, span_text(key));
+	free(key);
+	return target;
+}
+
+/* The items of one way, with what a transfer wants to know of each. All heap texts are its own. */
+struct lot {
+	struct sync_move *move;
+	sync_told_fn *told;
+	struct progress *progress;
+	const struct sync_item **items;
+	size_t count;
+	char **keys, **paths, **parts, **targets;
+	_Atomic uint64_t received;
+};
+
+static void lot_init(struct lot *const lot, struct sync_move *const move, sync_told_fn *const told, struct progress *const progress)
+{
+	*lot = (struct lot){.move = move, .told = told, .progress = progress};
+	lot->items = memory_new_array(move->count + 1, sizeof *lot->items);
+	lot->keys = memory_new_array(move->count + 1, sizeof *lot->keys);
+	lot->paths = memory_new_array(move->count + 1, sizeof *lot->paths);
+	lot->parts = memory_new_array(move->count + 1, sizeof *lot->parts);
+	lot->targets = memory_new_array(move->count + 1, sizeof *lot->targets);
+}
+
+static char *part_path(const char *const path)
+{
+	char *const part = memory_new(strlen(path) + sizeof SYNC_PART_SUFFIX);
+	stpcpy(stpcpy(part, path), SYNC_PART_SUFFIX);
+	return part;
+}
+
+static void lot_add(struct lot *const lot, const struct sync_item *const item)
+{
+	const size_t i = lot->count++;
+	lot->items[i] = item;
+	lot->keys[i] = make_key(lot->move, item->name);
+	lot->paths[i] = folder_files_join(lot->move->folder, item->name);
+	lot->parts[i] = part_path(lot->paths[i]);
+	lot->targets[i] = sync_move_target(lot->move, item->name);
+}
+
+static void lot_release(struct lot *const lot)
+{
+	for (size_t i = 0; i < lot->count; i++) {
+		free(lot->keys[i]);
+		free(lot->paths[i]);
+		free(lot->parts[i]);
+		free(lot->targets[i]);
+	}
+	free(lot->keys);
+	free(lot->paths);
+	free(lot->parts);
+	free(lot->targets);
+	free(lot->items);
+}
+
+static int tell(void *const owner, const size_t index, struct error *const err)
+{
+	const struct lot *const lot = owner;
+	(void)err;
+	lot->told(lot->move->owner, lot->items[index]);
+	return 0;
+}
+
+static int upload_plain(struct lot *const lot, struct error *const err)
+{
+	const struct transfer_options transfer = session_transfer(lot->move->session, lot->move->remote, lot->progress);
+	struct transfer_upload *const files = memory_new_array(lot->count + 1, sizeof *files);
+	for (size_t i = 0; i < lot->count; i++) {
+		files[i] = (struct transfer_upload){.target = lot->targets[i], .path = lot->paths[i], .size = lot->items[i]->size};
+		lot->move->traffic += lot->items[i]->size;
+	}
+	const int result = transfer_upload(&transfer, files, lot->count, tell, lot, err);
+	free(files);
+	return result;
+}
+
+static int upload_xet(struct lot *const lot, struct error *const err)
+{
+	const struct sync_move *const move = lot->move;
+	struct xet_upload_file *const files = memory_new_array(lot->count + 1, sizeof *files);
+	for (size_t i = 0; i < lot->count; i++)
+		files[i] = (struct xet_upload_file){.path = lot->paths[i], .key = span_text(lot->keys[i])};
+	const struct xet_upload upload = {
+		.options = &move->session->remote_options,
+		.own = move->remote,
+		.access = move->access,
+		.bucket = move->bucket,
+		.parallel = session_parallel(move->session),
+		.cache = move->cache,
+		.progress = lot->progress,
+		.done = tell,
+		.owner = lot,
+	};
+	const int result = xet_upload(&upload, files, lot->count, err);
+	free(files);
+	return result;
+}
+
+/* The digest that the bytes are checked against: the listing has none. */
+static int pin_download(const struct lot *const lot, const size_t number, struct transfer_download *const download, struct error *const err)
+{
+	struct remote_object_facts facts;
+	if (remote_object_head(lot->move->remote, lot->targets[number], &facts, err) != 0)
+		return -1;
+	*download = (struct transfer_download){
+		.target = lot->targets[number],
+		.size = facts.size,
+		.has_digest = facts.has_digest,
+		.digest = facts.digest,
+		.etag = memory_copy_text(facts.etag),
+		.path = lot->paths[number],
+		.part_path = lot->parts[number],
+	};
+	return 0;
+}
+
+static int download_plain(struct lot *const lot, struct error *const err)
+{
+	struct transfer_options transfer = session_transfer(lot->move->session, lot->move->remote, lot->progress);
+	struct transfer_download *const files = memory_new_array(lot->count + 1, sizeof *files);
+	transfer.received = &lot->received;
+	int result = 0;
+	for (size_t i = 0; i < lot->count && result == 0; i++)
+		result = pin_download(lot, i, &files[i], err);
+	if (result == 0)
+		result = transfer_download(&transfer, files, lot->count, err);
+	for (size_t i = 0; i < lot->count; i++) {
+		if (result == 0)
+			tell(lot, i, err);
+		free((char *)files[i].etag);
+	}
+	free(files);
+	return result;
+}
+
+static int download_xet(struct lot *const lot, struct error *const err)
+{
+	const struct sync_move *const move = lot->move;
+	struct xet_download_file *const files = memory_new_array(lot->count + 1, sizeof *files);
+	for (size_t i = 0; i < lot->count; i++)
+		files[i] = (struct xet_download_file){
+			.hash = *lot->items[i]->hash,
+			.size = lot->items[i]->size,
+			.path = lot->paths[i],
+			.part_path = lot->parts[i],
+		};
+	const struct xet_download download = {
+		.options = &move->session->remote_options,
+		.own = move->remote,
+		.access = move->access,
+		.parallel = session_parallel(move->session),
+		.cache = move->cache,
+		.progress = lot->progress,
+		.done = tell,
+		.owner = lot,
+	};
+	const int result = xet_download(&download, files, lot->count, err);
+	free(files);
+	return result;
+}
+
+/* Where the server gives no token, all goes the plain way. */
+static int open_access(struct sync_move *const move, struct error *const err)
+{
+	struct error failure = {0};
+	if (move->session->options->plain || move->count == 0 || (move->uploads && move->count <= PLAIN_MOST && move->bytes < PLAIN_MOST_BYTES))
+		return 0;
+	move->access = xet_access_open(move->remote, move->bucket, move->uploads, &failure);
+	if (move->access != NULL || session_wants_plain(&failure))
+		return 0;
+	*err = failure;
+	return -1;
+}
+
+static bool goes_by_xet(const struct sync_move *const move, const struct sync_item *const item)
+{
+	if (move->access == NULL)
+		return false;
+	if (!move->uploads)
+		return item->hash != NULL;
+	char *const key = make_key(move, item->name);
+	const bool takes = remote_hub_takes(span_text(key));
+	free(key);
+	return takes;
+}
+
+static int make_folders(const struct sync_move *const move, const struct lot *const lot, struct error *const err)
+{
+	int result = 0;
+	for (size_t i = 0; i < lot->count && result == 0 && !move->uploads; i++)
+		result = folder_files_make_parent(lot->paths[i], err);
+	return result;
+}
+
+int sync_move_all(struct sync_move *const move, sync_told_fn *const told, struct error *const err)
+{
+	struct lot by_xet;
+	struct lot plain;
+	if (open_access(move, err) != 0)
+		return -1;
+	struct progress *const progress = progress_new(move->uploads ? "uploading" : "downloading", move->bytes, !move->session->output.quiet);
+	lot_init(&by_xet, move, told, progress);
+	lot_init(&plain, move, told, progress);
+	for (size_t i = 0; i < move->count; i++)
+		lot_add(goes_by_xet(move, move->items[i]) ? &by_xet : &plain, move->items[i]);
+	int result = make_folders(move, &by_xet, err) == 0 ? make_folders(move, &plain, err) : -1;
+	if (result == 0 && by_xet.count > 0)
+		result = move->uploads ? upload_xet(&by_xet, err) : download_xet(&by_xet, err);
+	if (result == 0 && plain.count > 0)
+		result = move->uploads ? upload_plain(&plain, err) : download_plain(&plain, err);
+	move->traffic += atomic_load(&plain.received);
+	if (move->access != NULL)
+		move->traffic += move->uploads ? xet_access_traffic(move->access)->sent : xet_access_traffic(move->access)->received;
+	lot_release(&by_xet);
+	lot_release(&plain);
+	progress_free(progress);
+	return result;
+}
+
+static int remove_local(const struct sync_move *const move, const struct sync_item *const item, struct error *const err)
+{
+	char *const path = folder_files_join(move->folder, item->name);
+	const int result = unlink(path) == 0 ? 0 : error_set_errno(err, "removing %s", path);
+	free(path);
+	return result;
+}
+
+static int remove_object(const struct sync_move *const move, const struct sync_item *const item, struct error *const err)
+{
+	char *const target = sync_move_target(move, item->name);
+	const int result = remote_object_delete(move->remote, target, err);
+	free(target);
+	return result;
+}
+
+static int remove_each(struct sync_move *const move, const struct sync_item *const *const items, const size_t count, sync_told_fn *const told,
+	struct error *const err)
+{
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		result = move->uploads ? remove_object(move, items[i], err) : remove_local(move, items[i], err);
+		if (result == 0)
+			told(move->owner, items[i]);
+	}
+	return result;
+}
+
+/* One batch of the Hub half. */
+static int remove_batch(const struct sync_move *const move, const struct sync_item *const *const items, const size_t count, struct error *const err)
+{
+	struct hub_change *const changes = memory_new_array(count, sizeof *changes);
+	char **const keys = memory_new_array(count, sizeof *keys);
+	struct error failure = {0};
+	for (size_t i = 0; i < count; i++) {
+		keys[i] = make_key(move, items[i]->name);
+		changes[i] = (struct hub_change){.key = span_text(keys[i]), .is_delete = true};
+	}
+	int result = remote_hub_change(move->remote, move->bucket, changes, count, &failure, err);
+	if (result == 0 && failure.kind != ERROR_NONE) {
+		*err = failure;
+		result = -1;
+	}
+	for (size_t i = 0; i < count; i++)
+		free(keys[i]);
+	free(keys);
+	free(changes);
+	return result;
+}
+
+/* Items that a listing of the Hub half named have names that it takes. */
+static bool may_batch(const struct sync_move *const move, const struct sync_item *const *const items, const size_t count)
+{
+	bool may = move->uploads && count > 1;
+	for (size_t i = 0; i < count && may; i++) {
+		char *const key = make_key(move, items[i]->name);
+		may = items[i]->hash != NULL && remote_hub_takes(span_text(key));
+		free(key);
+	}
+	return may;
+}
+
+int sync_move_remove(struct sync_move *const move, const struct sync_item *const *const items, const size_t count, sync_told_fn *const told,
+	struct error *const err)
+{
+	int result = 0;
+	for (size_t first = 0; first < count && result == 0; first += REMOTE_HUB_LINES_MAX) {
+		const size_t taken = count - first < REMOTE_HUB_LINES_MAX ? count - first : REMOTE_HUB_LINES_MAX;
+		struct error failure = {0};
+		if (may_batch(move, items + first, taken) && remove_batch(move, items + first, taken, &failure) == 0) {
+			for (size_t i = 0; i < taken; i++)
+				told(move->owner, items[first + i]);
+			continue;
+		}
+		if (failure.kind != ERROR_NONE && !session_wants_plain(&failure)) {
+			*err = failure;
+			return -1;
+		}
+		result = remove_each(move, items + first, taken, told, err);
+	}
+	return result;
+}

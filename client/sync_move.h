@@ -1,0 +1,35 @@
+/* What `sync` carries over: files up or down, as many as may be over the content-addressed half, the rest by plain requests; and what it removes. */
+#ifndef CLIENT_SYNC_MOVE_H
+#define CLIENT_SYNC_MOVE_H
+
+#include "client/hash_cache.h"
+#include "client/session.h"
+#include "client/sync_plan.h"
+#include "client/xet_access.h"
+
+struct sync_move {
+	struct session *session;
+	struct remote *remote;
+	struct hash_cache *cache;
+	struct xet_access *access;     /* opened here where it can be had; the owner closes it */
+	bool uploads;
+	const char *folder;
+	struct span bucket;
+	struct span prefix;            /* empty, or ends in '/' */
+	const struct sync_item **items;
+	size_t count;
+	uint64_t bytes;                /* of the items */
+	uint64_t traffic;              /* set: what went over the network for them */
+	void *owner;
+};
+
+typedef void sync_told_fn(void *owner, const struct sync_item *item);
+
+/* "/bucket/prefixname", percent-encoded; heap, the caller's. */
+char *sync_move_target(const struct sync_move *move, const char *name);
+/* `told` is called for each item that is there now, one at a time. */
+int sync_move_all(struct sync_move *move, sync_told_fn *told, struct error *err);
+/* Removes at the target. */
+int sync_move_remove(struct sync_move *move, const struct sync_item *const *items, size_t count, sync_told_fn *told, struct error *err);
+
+#endif
