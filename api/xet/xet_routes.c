@@ -2,9 +2,11 @@
 #include "api/router.h"
 
 #include "api/xet/fetch_records.h"
+#include "api/xet/get_chunk.h"
 #include "api/xet/get_reconstruction.h"
 #include "api/xet/head_xorb.h"
 #include "api/xet/post_grant.h"
+#include "api/xet/post_shard.h"
 #include "api/xet/post_xorb.h"
 #include "api/xet/telemetry.h"
 
@@ -22,6 +24,17 @@ const struct route xet_routes[] = {
 		get_reconstruction_file_begin, NULL, NULL},
 	{METHOD_GET, "/xet/v2/file-chunk-hashes/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetFileChunkHashes",
 		telemetry_absent_begin, NULL, NULL},
+	/* what files are made of, as clients tell it; what they need not send */
+	{METHOD_POST, "/xet/v2/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShardV2",
+		post_shard_begin, post_shard_finish, post_shard_v2_resume},
+	{METHOD_POST, "/xet/v1/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShard",
+		post_shard_begin, post_shard_finish, post_shard_resume},
+	{METHOD_POST, "/xet/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShard",
+		post_shard_begin, post_shard_finish, post_shard_resume},
+	{METHOD_GET, "/xet/v1/chunks/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetChunk",
+		get_chunk_begin, NULL, get_chunk_resume},
+	{METHOD_GET, "/xet/chunks/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetChunk",
+		get_chunk_begin, NULL, get_chunk_resume},
 	/* the URL is the permission */
 	{METHOD_GET, "/xet/v1/fetch/{token}", NULL, ACCESS_ANYONE, BODY_NONE, &face_xet, "FetchRecords",
 		fetch_records_begin, NULL, NULL},

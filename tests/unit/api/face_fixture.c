@@ -12,7 +12,7 @@ static const uint8_t master_key[32] = {7};
 static void open_store(struct face_fixture *const fixture)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture->folder};
+	const struct store_options options = {.folder = fixture->folder, .xet = {.upload_promise_ms = 3600000, .answer_promise_ms = 3600000}};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);
 	fixture->keyring = keyring_open(fixture->store, master_key, &err);

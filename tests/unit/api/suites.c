@@ -41,6 +41,7 @@ Suite *test_hub_buckets_suite(void);
 Suite *test_xet_token_suite(void);
 Suite *test_fetch_token_suite(void);
 Suite *test_xet_xorbs_suite(void);
+Suite *test_xet_shards_suite(void);
 Suite *test_steps_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
@@ -84,6 +85,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_xet_token_suite,
 	test_fetch_token_suite,
 	test_xet_xorbs_suite,
+	test_xet_shards_suite,
 	test_steps_suite,
 	NULL,
 };

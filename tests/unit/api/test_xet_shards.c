@@ -1,0 +1,196 @@
+/* Shards as Xet clients send them, and what they ask of chunks, through the router. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/keyring.h"
+#include "api/xet_token.h"
+#include "chunker/chunk_hash.h"
+#include "chunker/shard.h"
+#include "storage/bucket.h"
+#include "storage/xet_file.h"
+#include "tests/unit/api/face_fixture.h"
+
+Suite *test_xet_shards_suite(void);
+
+#define HELLO "d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"
+#define OTHER "df93298cdbf67cd507aed28d6290c0cf7f9aa0aa88dfa629cffcf98680659410"
+
+static const uint8_t hello[] = {0, 12, 0, 0, 0, 12, 0, 0, 'H', 'e', 'l', 'l', 'o', ' ', 'W', 'o', 'r', 'l', 'd', '!'};
+
+static struct face_fixture fixture;
+static int64_t bucket_id;
+static struct buffer shard;
+
+static void setup(void)
+{
+	struct error err = {0};
+	struct bucket bucket;
+	face_fixture_open(&fixture);
+	ck_assert_int_eq(bucket_find(fixture.store, span_text("bkt"), fixture.arena, &bucket, &err), 0);
+	bucket_id = bucket.id;
+	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = 12};
+	const struct shard_term term = {.xorb = chunk.id, .first = 0, .end = 1, .bytes = 12};
+	const struct chunk_id file = chunk_hash_file(&chunk, 1);
+	const struct chunk_id range = chunk_hash_range(&chunk, 1);
+	buffer_init(&shard, 4096);
+	shard_write_header(&shard, 0);
+	shard_write_file(&shard, &file, &term, &range, 1);
+	shard_write_bookend(&shard);
+	shard_write_xorb(&shard, &chunk.id, &chunk, 1);
+	shard_write_bookend(&shard);
+}
+
+static void teardown(void)
+{
+	buffer_release(&shard);
+	face_fixture_close(&fixture);
+}
+
+enum { TOKEN_NONE, TOKEN_READ, TOKEN_WRITE };
+
+static struct fake_exchange *begin(const enum method method, const char *const target, const int token)
+{
+	char header[600];
+	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, method, target);
+	const struct principal *const root = keyring_find_token(fixture.keyring, span_text(face_fixture_root_token), fixture.arena);
+	const struct xet_token facts = {.bucket_id = bucket_id, .key_id = root->key_id, .is_write = token == TOKEN_WRITE,
+		.expires_s = fixture.context.clock->wall_ms(fixture.context.clock) / 1000 + 60};
+	if (token != TOKEN_NONE) {
+		snprintf(header, sizeof header, "Bearer %s", xet_token_print(&fake->exchange, &facts));
+		fake_exchange_add(fake, "authorization", header);
+	}
+	fake->piece_bytes = 100;
+	return fake;
+}
+
+static void expect(const int status, const enum method method, const char *const target, const int token, const struct span body,
+	const char *const text)
+{
+	struct fake_exchange *const fake = begin(method, target, token);
+	const int got = fake_exchange_run(fake, body);
+	ck_assert_msg(got == status, "%s: %d %.*s", target, got, (int)fake->body.len, (const char *)fake->body.data);
+	if (text != NULL)
+		face_fixture_assert_holds(fake, text);
+	fake_exchange_free(fake);
+}
+
+static void put_xorb(void)
+{
+	expect(200, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE, span_of(hello, sizeof hello), NULL);
+}
+
+static bool is_registered(void)
+{
+	struct error err = {0};
+	struct xet_file file;
+	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = 12};
+	const struct chunk_id hash = chunk_hash_file(&chunk, 1);
+	bool granted = false;
+	struct db *const db = store_reader_take(fixture.store, &err);
+	const bool found = xet_file_row_find(db, &hash, &file, &err) == 1;
+	ck_assert_int_eq(xet_grant_row_valid(db, &hash, bucket_id, span_text("main"), 1, &granted, &err), 0);
+	store_reader_give(fixture.store, db);
+	ck_assert(found == granted);
+	return found;
+}
+
+START_TEST(a_shard_registers_its_file)
+{
+	put_xorb();
+	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "{\"result\":1}");
+	ck_assert(is_registered());
+	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "{\"result\":0}");
+	expect(200, METHOD_POST, "/xet/shards", TOKEN_WRITE, buffer_span(&shard), "{\"result\":0}");
+}
+END_TEST
+
+START_TEST(version_2_answers_with_one_line)
+{
+	put_xorb();
+	struct fake_exchange *const fake = begin(METHOD_POST, "/xet/v2/shards", TOKEN_WRITE);
+	ck_assert_int_eq(fake_exchange_run(fake, buffer_span(&shard)), 200);
+	face_fixture_assert_body(fake, "{\"type\":\"result\"}\n");
+	ck_assert_str_eq(fake->exchange.reply.content_type, "application/x-ndjson");
+	fake_exchange_free(fake);
+	ck_assert(is_registered());
+}
+END_TEST
+
+START_TEST(what_is_not_true_is_refused)
+{
+	expect(400, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "not stored here"); /* the xorb was never sent */
+	expect(200, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, buffer_span(&shard), "\"retryable\":false");
+	put_xorb();
+	for (size_t len = 0; len < shard.len; len += 16) {
+		expect(400, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, span_of(shard.data, len), "error");
+		expect(200, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, span_of(shard.data, len), "\"type\":\"error\"");
+	}
+	ck_assert(!is_registered());
+}
+END_TEST
+
+START_TEST(tokens_decide)
+{
+	put_xorb();
+	expect(401, METHOD_POST, "/xet/v1/shards", TOKEN_NONE, buffer_span(&shard), "error");
+	expect(403, METHOD_POST, "/xet/v1/shards", TOKEN_READ, buffer_span(&shard), "error");
+	expect(403, METHOD_POST, "/xet/v2/shards", TOKEN_READ, buffer_span(&shard), "error");
+	expect(401, METHOD_GET, "/xet/v1/chunks/default/" HELLO, TOKEN_NONE, span_text(""), "error");
+	ck_assert(!is_registered());
+}
+END_TEST
+
+START_TEST(a_body_that_is_too_long_is_not_asked_for)
+{
+	struct fake_exchange *const fake = begin(METHOD_POST, "/xet/v2/shards", TOKEN_WRITE);
+	fake->exchange.has_length = true;
+	fake->exchange.length = SHARD_MAX_BYTES + 1;
+	ck_assert_int_eq(fake_exchange_run(fake, buffer_span(&shard)), 400);
+	face_fixture_assert_holds(fake, "at most");
+	fake_exchange_free(fake);
+}
+END_TEST
+
+START_TEST(a_connection_that_breaks_leaves_nothing)
+{
+	put_xorb();
+	struct fake_exchange *const fake = begin(METHOD_POST, "/xet/v1/shards", TOKEN_WRITE);
+	fake_exchange_cut(fake, span_of(shard.data, 200), shard.len);
+	fake_exchange_free(fake);
+	ck_assert(!is_registered());
+}
+END_TEST
+
+START_TEST(chunks_are_answered)
+{
+	expect(404, METHOD_GET, "/xet/v1/chunks/default/" HELLO, TOKEN_READ, span_text(""), "error");
+	put_xorb();
+	expect(404, METHOD_GET, "/xet/v1/chunks/default/" OTHER, TOKEN_READ, span_text(""), "error");
+	expect(400, METHOD_GET, "/xet/v1/chunks/default/zz", TOKEN_READ, span_text(""), "error");
+	static const char *const targets[] = {"/xet/v1/chunks/default/" HELLO, "/xet/chunks/default-merkledb/" HELLO};
+	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+		struct fake_exchange *const fake = begin(METHOD_GET, targets[i], TOKEN_READ);
+		ck_assert_int_eq(fake_exchange_run(fake, span_text("")), 200);
+		ck_assert_uint_eq(fake->body.len, 440);
+		ck_assert_str_eq(fake->exchange.reply.content_type, "application/octet-stream");
+		fake_exchange_free(fake);
+	}
+}
+END_TEST
+
+Suite *test_xet_shards_suite(void)
+{
+	Suite *const suite = suite_create("xet_shards");
+	TCase *const all = tcase_create("all");
+	tcase_add_checked_fixture(all, setup, teardown);
+	tcase_add_test(all, a_shard_registers_its_file);
+	tcase_add_test(all, version_2_answers_with_one_line);
+	tcase_add_test(all, what_is_not_true_is_refused);
+	tcase_add_test(all, tokens_decide);
+	tcase_add_test(all, a_body_that_is_too_long_is_not_asked_for);
+	tcase_add_test(all, a_connection_that_breaks_leaves_nothing);
+	tcase_add_test(all, chunks_are_answered);
+	suite_add_tcase(suite, all);
+	return suite;
+}
