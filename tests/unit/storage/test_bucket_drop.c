@@ -56,7 +56,7 @@ static void make_history(void)
 	put("abc", "gone", 2000);
 	ck_assert_int_eq(fixture_delete(fixture.store, "abc", "gone", NULL, &err), 0);
 	for (int i = 0; i < MANY; i++) {
-		char key[16];
+		char key[24];
 		snprintf(key, sizeof(key), "many/%d", i);
 		put("abc", key, 10);
 	}
