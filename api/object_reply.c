@@ -69,7 +69,7 @@ static const char *content_type(struct exchange *const exchange, const struct ob
 		if (span_equal_text(object->headers[i].name, "content-type"))
 			return arena_text(exchange->arena, object->headers[i].value);
 	}
-	return default_content_type;
+	return params->default_content_type != NULL ? params->default_content_type : default_content_type;
 }
 
 static enum next reply_precondition(struct exchange *const exchange)

@@ -27,6 +27,7 @@ struct object_reply_params {
 	void (*add_headers)(struct exchange *exchange, const struct object *object, const struct byte_range *range);
 	const struct object_reply_override *overrides;
 	size_t override_count;
+	const char *default_content_type; /* where the writer said nothing; NULL: what S3 says then */
 	bool hide_user_metadata; /* only headers of HTTP itself go out */
 };
 /* ETag, and x-deltabucket-digest: what a step's manifest says of the object, so that a step can be published by hand. */

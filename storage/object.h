@@ -13,7 +13,7 @@
 #include "storage/segment.h"
 #include "storage/store.h"
 
-enum { OBJECT_KEY_MAX_BYTES = 1024, OBJECT_ETAG_BYTES = 64, OBJECT_METADATA_MAX_BYTES = 2048 };
+enum { OBJECT_KEY_MAX_BYTES = 1024, OBJECT_ETAG_BYTES = 72 /* 64 hex digits are the longest */, OBJECT_METADATA_MAX_BYTES = 2048 };
 
 struct object_header { /* stored system headers and x-amz-meta-*: names in lower case */
 	struct span name;

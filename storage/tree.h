@@ -11,7 +11,8 @@ struct tree_entry {
 	struct span path;
 	bool is_directory;      /* of the rest uploaded_ms alone is set */
 	uint64_t size;
-	struct chunk_id file_hash; /* zeros too when the version is among `unhashed` */
+	bool has_file_hash;     /* false: the version is among `unhashed` */
+	struct chunk_id file_hash;
 	int64_t mtime_ms;       /* the file's own (storage/file_time.h), else uploaded_ms */
 	int64_t uploaded_ms;    /* a directory: of its newest file, or, where it has very many, when the bucket last changed */
 	struct span content_type; /* empty: not said */

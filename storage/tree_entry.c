@@ -53,7 +53,8 @@ void tree_entry_add(struct db_statement *const scan, const struct span path, str
 		.uploaded_ms = db_column_i64(scan, 4),
 		.content_type = arena_copy(arena, header_blob_find(headers, "content-type")),
 	};
-	if (hash.len == CHUNK_ID_BYTES)
+	entry->has_file_hash = hash.len == CHUNK_ID_BYTES;
+	if (entry->has_file_hash)
 		memcpy(entry->file_hash.bytes, hash.data, CHUNK_ID_BYTES);
 	else
 		out->unhashed[out->unhashed_count++] = db_column_i64(scan, 0);

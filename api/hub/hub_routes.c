@@ -1,5 +1,6 @@
 /* What huggingface_hub and its relatives ask of the Hub. {namespace}/{bucket} names a bucket: handlers find its name in the catalog as parameter 0,
  * and what the pattern names behind it from 1 on. (Creating names its bucket otherwise: the name must be judged as it was sent.) */
+#include "api/hub/batch_files.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_change.h"
 #include "api/hub/hub_create.h"
@@ -8,6 +9,9 @@
 #include "api/hub/hub_move.h"
 #include "api/hub/hub_token.h"
 #include "api/hub/hub_whoami.h"
+#include "api/hub/list_tree.h"
+#include "api/hub/paths_info.h"
+#include "api/hub/resolve_file.h"
 #include "api/router.h"
 
 #define BUCKET "/api/buckets/{namespace}/{bucket}"
@@ -34,5 +38,13 @@ const struct route hub_routes[] = {
 	{METHOD_GET, BUCKET "/xet-write-token", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "XetWriteToken", hub_token_write_begin, NULL, NULL},
 	{METHOD_GET, BUCKET "/xet-write-token/{revision*}", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "XetWriteTokenOf", hub_token_write_begin,
 		NULL, NULL},
+	{METHOD_GET, BUCKET "/tree", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "ListTree", list_tree_begin, NULL, list_tree_resume},
+	{METHOD_GET, BUCKET "/tree/{prefix*}", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "ListTree", list_tree_begin, NULL, list_tree_resume},
+	{METHOD_POST, BUCKET "/paths-info", NULL, ACCESS_BUCKET_KNOWN, BODY_SMALL, &face_hub, "PathsInfo", paths_info_begin, paths_info_finish,
+		paths_info_resume},
+	{METHOD_POST, BUCKET "/batch", NULL, ACCESS_BUCKET_KNOWN, BODY_SMALL, &face_hub, "BatchFiles", batch_files_begin, batch_files_finish,
+		batch_files_resume},
+	{METHOD_GET | METHOD_HEAD, "/buckets/{namespace}/{bucket}/resolve/{path*}", NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_hub, "ResolveFile",
+		resolve_file_begin, NULL, resolve_file_resume},
 	{.pattern = NULL},
 };

@@ -42,6 +42,7 @@ Suite *test_xet_token_suite(void);
 Suite *test_fetch_token_suite(void);
 Suite *test_xet_xorbs_suite(void);
 Suite *test_xet_shards_suite(void);
+Suite *test_batch_lines_suite(void);
 Suite *test_steps_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
@@ -86,6 +87,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_fetch_token_suite,
 	test_xet_xorbs_suite,
 	test_xet_shards_suite,
+	test_batch_lines_suite,
 	test_steps_suite,
 	NULL,
 };

@@ -1,0 +1,169 @@
+/* The body is read and judged as a whole before anything is done: a malformed line refuses all, a line that its caller may not write is passed over.
+ * Whoever may write none of them is refused as a whole. */
+#include "api/hub/batch_files.h"
+
+#include "api/authorise.h"
+#include "api/hub/batch_lines.h"
+#include "api/hub/source_access.h"
+#include "api/json_reply.h"
+#include "api/keyring.h"
+#include "base/json_node.h"
+
+enum { REQUEST_MAX_BYTES = 8 * 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024, UNPROCESSABLE = 422 };
+
+struct batch_files { /* the exchange's state */
+	struct batch_lines body;
+	struct source_access *access;
+	struct batch *batch;
+};
+
+static void release(struct exchange *const exchange)
+{
+	struct batch_files *const state = exchange->state;
+	batch_free(state->batch);
+}
+
+enum next batch_files_begin(struct exchange *const exchange)
+{
+	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
+}
+
+static bool is_refusal(const enum error_kind kind)
+{
+	return kind == ERROR_DENIED || kind == ERROR_NO_CREDENTIALS || kind == ERROR_NO_BUCKET;
+}
+
+/* -1: the store failed, or the caller may write none of the lines. */
+static int authorise_lines(struct exchange *const exchange, struct batch_lines *const body, struct error *const err)
+{
+	static const struct span whole = {NULL, 0};
+	const struct span bucket = exchange->parameters[0];
+	size_t refused = 0;
+	struct error denied = {0};
+	if (authorise_key(exchange, bucket, whole, PERMISSION_WRITE, &denied) == 0 &&
+	    authorise_key(exchange, bucket, whole, PERMISSION_DELETE, &denied) == 0)
+		return 0;
+	for (size_t i = 0; i < body->count; i++) {
+		struct batch_line *const line = &body->lines[i];
+		const unsigned permission = line->kind == BATCH_DELETE ? PERMISSION_DELETE : PERMISSION_WRITE;
+		if (authorise_key(exchange, bucket, line->path, permission, &denied) == 0)
+			continue;
+		if (!is_refusal(denied.kind)) {
+			*err = denied;
+			return -1;
+		}
+		line->is_refused = true;
+		line->error = denied;
+		refused++;
+	}
+	if (refused > 0 && refused == body->count)
+		*err = denied;
+	return refused > 0 && refused == body->count ? -1 : 0;
+}
+
+static size_t count_failed(const struct batch_lines *const body, const struct batch_line **const out_first)
+{
+	size_t failed = 0;
+	*out_first = NULL;
+	for (size_t i = 0; i < body->count; i++) {
+		if (body->lines[i].error.kind == ERROR_NONE)
+			continue;
+		if (failed++ == 0)
+			*out_first = &body->lines[i];
+	}
+	return failed;
+}
+
+static void print_failed(struct json_writer *const json, const struct batch_lines *const body)
+{
+	json_writer_array(json, "failed");
+	for (size_t i = 0; i < body->count; i++) {
+		const struct batch_line *const line = &body->lines[i];
+		if (line->error.kind == ERROR_NONE)
+			continue;
+		json_writer_object(json, NULL);
+		json_writer_text(json, "path", line->path);
+		json_writer_text(json, "error", span_text(line->error.text));
+		json_writer_end(json, '}');
+	}
+	json_writer_end(json, ']');
+}
+
+/* Clients that know nothing of `failed` show `error`. */
+static void print_error(struct exchange *const exchange, struct json_writer *const json, const struct batch_lines *const body,
+	const size_t failed, const struct batch_line *const first)
+{
+	const char *const text = arena_format(exchange->arena, "%zu of %zu lines failed. %.*s: %s", failed, body->count, (int)first->path.len,
+		(const char *)first->path.data, first->error.text);
+	json_writer_text(json, "error", span_text(text));
+}
+
+static enum next reply(struct exchange *const exchange, const struct batch_lines *const lines)
+{
+	struct buffer body;
+	struct json_writer json;
+	const struct batch_line *first;
+	const size_t failed = count_failed(lines, &first);
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_object(&json, NULL);
+	json_writer_bool(&json, "success", failed == 0);
+	json_writer_u64(&json, "processed", lines->count);
+	json_writer_u64(&json, "succeeded", lines->count - failed);
+	print_failed(&json, lines);
+	if (failed > 0)
+		print_error(exchange, &json, lines, failed, first);
+	json_writer_end(&json, '}');
+	return json_reply(exchange, failed == 0 ? 200 : UNPROCESSABLE, &body);
+}
+
+static bool may_read(void *const owner, const struct span bucket, const struct span key)
+{
+	struct exchange *const exchange = owner;
+	const struct batch_files *const state = exchange->state;
+	return source_access_allows(state->access, bucket, key);
+}
+
+static int prepare(struct exchange *const exchange, struct batch_files *const state, struct error *const err)
+{
+	if (batch_lines_parse(exchange_body(exchange), exchange->context->default_namespace, exchange->arena, &state->body, err) != 0 ||
+	    authorise_lines(exchange, &state->body, err) != 0)
+		return -1;
+	state->access = source_access_new(exchange, &state->body, err);
+	return state->access != NULL ? 0 : -1;
+}
+
+enum next batch_files_finish(struct exchange *const exchange)
+{
+	struct error err = {0};
+	struct batch_files *const state = arena_take(exchange->arena, sizeof(*state));
+	if (state == NULL)
+		error_set(&err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
+	if (state == NULL || prepare(exchange, state, &err) != 0)
+		return exchange_fail(exchange, &err);
+	exchange->state = state;
+	exchange->release = release;
+	if (state->body.count == 0)
+		return reply(exchange, &state->body);
+	const struct batch_params params = {
+		.bucket = exchange->parameters[0],
+		.bucket_id = exchange->bucket_id,
+		.account = exchange->principal != NULL ? exchange->principal->namespace : (struct span){NULL, 0},
+		.lines = state->body.lines,
+		.count = state->body.count,
+		.may_read = may_read,
+		.done = exchange_wake_owner,
+		.owner = exchange,
+	};
+	state->batch = batch_start(exchange->context->store, &params);
+	return NEXT_WAIT;
+}
+
+enum next batch_files_resume(struct exchange *const exchange)
+{
+	struct batch_files *const state = exchange->state;
+	struct error err = {0};
+	if (batch_outcome(state->batch, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return reply(exchange, &state->body);
+}

@@ -1,0 +1,101 @@
+#include "api/hub/paths_info.h"
+
+#include "api/authorise.h"
+#include "api/hub/tree_call.h"
+#include "api/json_reply.h"
+
+enum { PATHS_MAX = 1000, REQUEST_MAX_BYTES = 8 * 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024 };
+
+struct paths_info { /* the exchange's state */
+	struct tree_call call; /* first */
+	struct tree_find_params params;
+};
+
+static int look(struct exchange *const exchange, struct tree *const out, struct error *const err)
+{
+	const struct paths_info *const state = exchange->state;
+	return tree_find(exchange->context->store, &state->params, exchange->arena, out, err);
+}
+
+static enum next reply(struct exchange *const exchange, const struct tree *const tree)
+{
+	struct buffer body;
+	struct json_writer json;
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_array(&json, NULL);
+	tree_call_print(&json, tree);
+	json_writer_end(&json, ']');
+	return json_reply(exchange, 200, &body);
+}
+
+static void release(struct exchange *const exchange)
+{
+	struct paths_info *const state = exchange->state;
+	tree_call_release(&state->call);
+}
+
+/* A path that the caller may not read is one that is not there. */
+static int choose(struct exchange *const exchange, const struct json_node *const array, struct tree_find_params *const out,
+	struct error *const err)
+{
+	struct error refused = {0};
+	const struct span bucket = exchange->parameters[0];
+	const size_t count = json_node_count(array);
+	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
+	const bool reads_all = authorise_key(exchange, bucket, (struct span){NULL, 0}, PERMISSION_READ, &refused) == 0;
+	out->paths = paths;
+	for (size_t i = 0; paths != NULL && i < count; i++) {
+		struct span path;
+		if (!json_node_text(json_node_at(array, i), &path))
+			return error_set(err, ERROR_INVALID, "paths must be a list of texts.");
+		if (path.len > 0 && (reads_all || authorise_key(exchange, bucket, path, PERMISSION_READ, &refused) == 0))
+			paths[out->count++] = arena_copy(exchange->arena, path);
+	}
+	return arena_overflowed(exchange->arena) ? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.") : 0;
+}
+
+static int read_request(struct exchange *const exchange, struct tree_find_params *const out, struct error *const err)
+{
+	struct json_node *const root = json_node_parse(exchange_body(exchange), "the request", err);
+	int result = -1;
+	if (root == NULL)
+		return -1;
+	const struct json_node *const paths = json_node_member(root, "paths");
+	if (!json_node_is_array(paths))
+		error_set(err, ERROR_INVALID, "The request must have a list of paths.");
+	else if (json_node_count(paths) > PATHS_MAX)
+		error_set(err, ERROR_INVALID, "The request names %zu paths; at most %d are allowed.", json_node_count(paths), PATHS_MAX);
+	else
+		result = choose(exchange, paths, out, err);
+	json_node_free(root);
+	return result;
+}
+
+enum next paths_info_begin(struct exchange *const exchange)
+{
+	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
+}
+
+enum next paths_info_finish(struct exchange *const exchange)
+{
+	struct error err = {0};
+	struct paths_info *const state = arena_take(exchange->arena, sizeof(*state));
+	if (state == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "The request leaves no memory for it.");
+		return exchange_fail(exchange, &err);
+	}
+	*state = (struct paths_info){.call = {.look = look, .reply = reply},
+		.params = {.bucket = exchange->parameters[0], .bucket_id = exchange->bucket_id}};
+	if (read_request(exchange, &state->params, &err) != 0)
+		return exchange_fail(exchange, &err);
+	exchange->state = state;
+	exchange->release = release;
+	return tree_call_run(exchange, &state->call);
+}
+
+enum next paths_info_resume(struct exchange *const exchange)
+{
+	struct paths_info *const state = exchange->state;
+	return tree_call_resume(exchange, &state->call);
+}

@@ -1,0 +1,174 @@
+#include "api/hub/resolve_file.h"
+
+#include <inttypes.h>
+
+#include "api/base_url.h"
+#include "api/hub_name.h"
+#include "api/json_reply.h"
+#include "api/object_reply.h"
+#include "base/encode.h"
+#include "base/json_node.h"
+#include "storage/file_hash.h"
+
+enum { LOOKS_MAX = 4, INFO_MAX_BYTES = 8 * 1024, DISPOSITION_MAX_BYTES = 8 * 1024 };
+
+static const char info_type[] = "application/vnd.xet-fileinfo+json";
+
+struct resolve_file { /* the exchange's state */
+	struct file_hash_wait *wait;
+	unsigned looks;
+};
+
+static void release(struct exchange *const exchange)
+{
+	struct resolve_file *const state = exchange->state;
+	file_hash_free(state->wait);
+	state->wait = NULL;
+}
+
+/* The entity tag of the Hub is the Xet hash. */
+static int find(struct exchange *const exchange, struct object_view *const view, struct object *const out, struct error *const err)
+{
+	static const struct version_ref current = {.kind = VERSION_REF_CURRENT};
+	if (object_view_find(view, exchange->parameters[0], exchange->parameters[1], &current, exchange->arena, out, err) != 0)
+		return -1;
+	if (!out->has_file_hash)
+		return error_set(err, ERROR_BUSY, "The file was overwritten a moment ago. Please try again.");
+	chunk_id_format(&out->file_hash, out->etag);
+	return 0;
+}
+
+struct xet_urls { /* absolute: clients hand them on as they are */
+	const char *refresh;
+	const char *reconstruction;
+};
+
+static struct xet_urls make_urls(struct exchange *const exchange, const char *const hash)
+{
+	const char *const base = base_url(exchange);
+	const struct hub_name name = hub_name_of(exchange->context->default_namespace, exchange->parameters[0]);
+	return (struct xet_urls){
+		.refresh = arena_format(exchange->arena, "%s/api/buckets/%.*s/%.*s/xet-read-token", base, (int)name.namespace.len,
+			(const char *)name.namespace.data, (int)name.name.len, (const char *)name.name.data),
+		.reconstruction = arena_format(exchange->arena, "%s/xet/v1/reconstructions/%s", base, hash),
+	};
+}
+
+static void add_identity(struct exchange *const exchange, const struct object *const object)
+{
+	const char *const hash = arena_text(exchange->arena, span_text(object->etag));
+	const struct xet_urls urls = make_urls(exchange, object->etag);
+	exchange_add_header(exchange, "X-Xet-Hash", hash);
+	exchange_add_header(exchange, "X-Linked-Size", arena_format(exchange->arena, "%" PRIu64, object->size));
+	exchange_add_header(exchange, "X-Linked-Etag", arena_format(exchange->arena, "\"%s\"", object->etag));
+	exchange_add_header(exchange, "X-Xet-Refresh-Route", urls.refresh);
+	exchange_add_header(exchange, "Link", arena_format(exchange->arena, "<%s>; rel=\"xet-auth\", <%s>; rel=\"xet-reconstruction-info\"",
+		urls.refresh, urls.reconstruction));
+}
+
+static struct span base_name(const struct span path)
+{
+	struct span rest = path;
+	for (ptrdiff_t slash = span_find(rest, '/'); slash >= 0; slash = span_find(rest, '/'))
+		rest = span_slice(rest, (size_t)slash + 1, rest.len);
+	return rest;
+}
+
+/* The name twice: as it is, and in ASCII for clients that know no other form. */
+static const char *disposition(struct exchange *const exchange)
+{
+	const struct span name = base_name(exchange->parameters[1]);
+	struct buffer text;
+	buffer_init(&text, DISPOSITION_MAX_BYTES);
+	buffer_add_text(&text, "inline; filename*=UTF-8''");
+	encode_percent(name, false, &text);
+	buffer_add_text(&text, "; filename=\"");
+	for (size_t i = 0; i < name.len; i++) {
+		const uint8_t byte = name.data[i];
+		const bool is_plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
+		buffer_add_byte(&text, is_plain ? byte : '_');
+	}
+	buffer_add_text(&text, "\";");
+	const char *const copy = buffer_failed(&text) ? NULL : arena_text(exchange->arena, buffer_span(&text));
+	buffer_release(&text);
+	return copy;
+}
+
+/* For clients that ask for the facts in place of the bytes; they read the headers alone. */
+static enum next reply_info(struct exchange *const exchange, struct object *const object)
+{
+	struct buffer body;
+	struct json_writer json;
+	chunk_id_format(&object->file_hash, object->etag);
+	const struct xet_urls urls = make_urls(exchange, object->etag);
+	buffer_init(&body, INFO_MAX_BYTES);
+	json_writer_init(&json, &body);
+	json_writer_object(&json, NULL);
+	json_writer_text(&json, "hash", span_text(object->etag));
+	json_writer_u64(&json, "size", object->size);
+	json_writer_text(&json, "refreshUrl", span_text(urls.refresh));
+	json_writer_text(&json, "reconstructionUrl", span_text(urls.reconstruction));
+	json_writer_end(&json, '}');
+	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
+	add_identity(exchange, object);
+	return exchange_reply_buffer(exchange, 200, info_type, &body);
+}
+
+static bool wants_info(struct exchange *const exchange)
+{
+	struct span rest = exchange_header(exchange, "accept");
+	struct span piece;
+	while (exchange->method == METHOD_GET && span_split(&rest, ',', &piece))
+		if (span_starts(span_trim(piece), span_text(info_type)))
+			return true;
+	return false;
+}
+
+static enum next reply(struct exchange *const exchange, struct object *const object)
+{
+	const struct object_reply_override override = {.name = "content-disposition", .value = disposition(exchange)};
+	const struct object_reply_params params = {
+		.find = find,
+		.add_identity = add_identity,
+		.overrides = &override,
+		.override_count = override.value != NULL,
+		.default_content_type = "application/octet-stream",
+		.hide_user_metadata = true,
+	};
+	return wants_info(exchange) ? reply_info(exchange, object) : object_reply(exchange, &params);
+}
+
+static enum next look(struct exchange *const exchange)
+{
+	struct resolve_file *const state = exchange->state;
+	struct object object;
+	struct error err = {0};
+	if (object_find(exchange->context->store, exchange->parameters[0], exchange->parameters[1], exchange->arena, &object, &err) != 0)
+		return exchange_fail(exchange, &err);
+	if (object.has_file_hash)
+		return reply(exchange, &object);
+	if (++state->looks == LOOKS_MAX) {
+		error_set(&err, ERROR_BUSY, "The file is overwritten faster than its hash can be computed. Please try again.");
+		return exchange_fail(exchange, &err);
+	}
+	state->wait = file_hash_start(exchange->context->store, &object.sequence, 1, exchange_wake_owner, exchange);
+	return NEXT_WAIT;
+}
+
+enum next resolve_file_begin(struct exchange *const exchange)
+{
+	struct resolve_file *const state = arena_take(exchange->arena, sizeof(*state));
+	ASSERT(state != NULL);
+	exchange->state = state;
+	exchange->release = release;
+	return look(exchange);
+}
+
+enum next resolve_file_resume(struct exchange *const exchange)
+{
+	const struct resolve_file *const state = exchange->state;
+	struct error err = {0};
+	const int outcome = file_hash_outcome(state->wait, &err);
+	release(exchange);
+	return outcome == 0 ? look(exchange) : exchange_fail(exchange, &err);
+}

@@ -1,0 +1,10 @@
+/* GET, HEAD /buckets/{namespace}/{bucket}/resolve/{path}: a file's bytes, and what a client needs to fetch them through Xet instead. */
+#ifndef API_HUB_RESOLVE_FILE_H
+#define API_HUB_RESOLVE_FILE_H
+
+#include "api/exchange.h"
+
+enum next resolve_file_begin(struct exchange *exchange);
+enum next resolve_file_resume(struct exchange *exchange);
+
+#endif

@@ -1,0 +1,66 @@
+#include "api/hub/source_access.h"
+
+#include "api/authorise.h"
+#include "api/keyring.h"
+
+enum { QUESTIONS_MAX = 10000 /* to the store, of one batch */ };
+
+struct source {
+	struct span bucket;
+	bool is_open; /* all of it may be read */
+};
+struct source_access {
+	struct exchange *exchange;
+	struct source *sources;
+	size_t count;
+	size_t questions;
+};
+
+static const struct source *find(const struct source_access *const access, const struct span bucket)
+{
+	for (size_t i = 0; i < access->count; i++)
+		if (span_equal(access->sources[i].bucket, bucket))
+			return &access->sources[i];
+	return NULL;
+}
+
+static void add(struct source_access *const access, const struct span bucket)
+{
+	static const struct span whole = {NULL, 0};
+	struct error refused = {0};
+	if (bucket.len == 0 || find(access, bucket) != NULL)
+		return;
+	access->sources[access->count++] = (struct source){.bucket = bucket,
+		.is_open = authorise_key(access->exchange, bucket, whole, PERMISSION_READ, &refused) == 0};
+}
+
+struct source_access *source_access_new(struct exchange *const exchange, const struct batch_lines *const lines, struct error *const err)
+{
+	struct source_access *const access = arena_take(exchange->arena, sizeof(*access));
+	struct source *const sources = arena_take_array(exchange->arena, lines->count + 1, sizeof(*sources));
+	if (access == NULL || sources == NULL) {
+		error_set(err, ERROR_NO_MEMORY, "The batch leaves no memory for the request.");
+		return NULL;
+	}
+	*access = (struct source_access){.exchange = exchange, .sources = sources, .questions = QUESTIONS_MAX};
+	add(access, exchange->parameters[0]);
+	for (size_t i = 0; i < lines->count; i++)
+		add(access, lines->lines[i].source);
+	return access;
+}
+
+bool source_access_allows(struct source_access *const access, const struct span bucket, const struct span key)
+{
+	static const struct span nobody = {(const uint8_t *)"", 0};
+	const struct source *const source = find(access, bucket);
+	const struct principal *const principal = access->exchange->principal;
+	struct error refused = {0};
+	if (source == NULL || source->is_open)
+		return source != NULL;
+	if (principal != NULL && principal->grant_count > 0)
+		return principal_allows(principal, bucket, nobody, key, PERMISSION_READ);
+	if (access->questions == 0)
+		return false;
+	access->questions--;
+	return authorise_key(access->exchange, bucket, key, PERMISSION_READ, &refused) == 0;
+}

@@ -1,0 +1,72 @@
+#include "api/hub/tree_call.h"
+
+#include "storage/file_hash.h"
+
+enum { LOOKS_MAX = 5 /* each beyond the second means that files without a hash came while others got theirs */ };
+
+enum next tree_call_run(struct exchange *const exchange, struct tree_call *const call)
+{
+	struct tree tree;
+	struct error err = {0};
+	if (call->look(exchange, &tree, &err) != 0)
+		return exchange_fail(exchange, &err);
+	if (tree.unhashed_count == 0 || call->leaves_out_unhashed)
+		return call->reply(exchange, &tree);
+	if (++call->looks == LOOKS_MAX) {
+		error_set(&err, ERROR_BUSY, "Files come faster than their hashes can be computed. Please try again.");
+		return exchange_fail(exchange, &err);
+	}
+	call->wait = file_hash_start(exchange->context->store, tree.unhashed, tree.unhashed_count, exchange_wake_owner, exchange);
+	return NEXT_WAIT;
+}
+
+enum next tree_call_resume(struct exchange *const exchange, struct tree_call *const call)
+{
+	struct error err = {0};
+	const int outcome = file_hash_outcome(call->wait, &err);
+	tree_call_release(call);
+	if (outcome != 0 && err.kind != ERROR_CORRUPT)
+		return exchange_fail(exchange, &err);
+	call->leaves_out_unhashed = outcome != 0;
+	return tree_call_run(exchange, call);
+}
+
+void tree_call_release(struct tree_call *const call)
+{
+	file_hash_free(call->wait);
+	call->wait = NULL;
+}
+
+static void print_time(struct json_writer *const json, const char *const name, const int64_t ms)
+{
+	char text[CLOCK_TEXT_BYTES];
+	clock_format_iso(ms, text);
+	json_writer_text(json, name, span_text(text));
+}
+
+static void print_file(struct json_writer *const json, const struct tree_entry *const entry)
+{
+	char hash[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(&entry->file_hash, hash);
+	json_writer_u64(json, "size", entry->size);
+	json_writer_text(json, "xetHash", span_text(hash));
+	print_time(json, "mtime", entry->mtime_ms);
+	if (entry->content_type.len > 0)
+		json_writer_text(json, "contentType", entry->content_type);
+}
+
+void tree_call_print(struct json_writer *const json, const struct tree *const tree)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct tree_entry *const entry = &tree->entries[i];
+		if (!entry->is_directory && !entry->has_file_hash)
+			continue;
+		json_writer_object(json, NULL);
+		json_writer_text(json, "type", span_text(entry->is_directory ? "directory" : "file"));
+		json_writer_text(json, "path", entry->path);
+		if (!entry->is_directory)
+			print_file(json, entry);
+		print_time(json, "uploadedAt", entry->uploaded_ms);
+		json_writer_end(json, '}');
+	}
+}

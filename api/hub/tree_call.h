@@ -1,0 +1,24 @@
+/* What the requests that show files share: they look into the tree, wait for the hashes of files that nobody has needed yet, and look again. */
+#ifndef API_HUB_TREE_CALL_H
+#define API_HUB_TREE_CALL_H
+
+#include "api/exchange.h"
+#include "base/json_node.h"
+#include "storage/tree.h"
+
+struct file_hash_wait;
+struct tree_call {
+	int (*look)(struct exchange *exchange, struct tree *out, struct error *err);
+	enum next (*reply)(struct exchange *exchange, const struct tree *tree);
+	struct file_hash_wait *wait; /* the rest is the call's own */
+	unsigned looks;
+	bool leaves_out_unhashed;    /* some are damaged and will never have one */
+};
+enum next tree_call_run(struct exchange *exchange, struct tree_call *call);
+enum next tree_call_resume(struct exchange *exchange, struct tree_call *call);
+void tree_call_release(struct tree_call *call);
+
+/* Elements of an array: all directories, and all files whose hash is known. */
+void tree_call_print(struct json_writer *json, const struct tree *tree);
+
+#endif
