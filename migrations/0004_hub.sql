@@ -46,3 +46,6 @@ CREATE TABLE bucket_totals (
 INSERT INTO bucket_totals (bucket, files, bytes, updated_ms)
 	SELECT b.id, count(v.sequence), coalesce(sum(v.size), 0), coalesce(max(v.modified_ms), b.created_ms)
 	FROM buckets b LEFT JOIN versions v ON v.bucket = b.id AND v.state = 1 AND v.is_marker = 0 GROUP BY b.id, b.created_ms;
+
+-- While a pack is promised, nothing that leads to it is replaced by a delta: the version is not looked at before this.
+ALTER TABLE derive_waiting ADD COLUMN after_ms INTEGER NOT NULL DEFAULT 0;

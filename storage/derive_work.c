@@ -7,10 +7,12 @@
 
 #include "base/memory.h"
 #include "storage/committer.h"
+#include "storage/derive_proof.h"
 #include "storage/derive_series.h"
 #include "storage/scratch.h"
 #include "storage/store_internal.h"
 #include "storage/version.h"
+#include "storage/xorb_row.h"
 #include "weights/schema.h"
 
 enum { WORK_ARENA_BYTES = 1024 * 1024, LEAST_SAVED = 3 /* a delta takes no more than this part of the object, since plain ones are compressed too */ };
@@ -36,13 +38,30 @@ struct settling {
 	struct work *work;
 	bool has_series;
 	bool swaps;
+	bool is_put_off; /* by a promise */
 };
+
+/* A promise that came while the version was worked on, by an answer about one of its chunks, counts as well. */
+static int put_off(struct db *const db, struct settling *const settling, struct error *const err)
+{
+	const struct work *const work = settling->work;
+	const struct clock_source *const clock = store_clock(work->store);
+	int64_t promised_ms = 0;
+	if (xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err) != 0)
+		return -1;
+	settling->is_put_off = promised_ms > clock->wall_ms(clock);
+	return settling->is_put_off ? derive_waiting_put_off(db, work->version.sequence, promised_ms, err) : 0;
+}
 
 static int apply(struct change *const change, struct db *const db, struct error *const err)
 {
-	const struct settling *const settling = (const struct settling *)change;
+	struct settling *const settling = (struct settling *)change;
 	const struct work *const work = settling->work;
 	const int64_t version = work->version.sequence;
+	if (settling->swaps && put_off(db, settling, err) != 0)
+		return -1;
+	if (settling->is_put_off)
+		return 0;
 	if (settling->swaps && derived_swap(db, version, work->encoded.recipe, &work->encoded.digest, err) != 0)
 		return -1;
 	if (settling->has_series && derive_series_put(db, &work->key, &work->series, err) != 0)
@@ -50,10 +69,39 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	return derive_waiting_remove(db, version, err);
 }
 
-static int settle(struct work *const work, const bool has_series, const bool swaps, struct error *const err)
+static int settle(struct work *const work, const bool has_series, struct error *const err)
 {
-	struct settling settling = {.change = {.apply = apply}, .work = work, .has_series = has_series, .swaps = swaps};
+	struct settling settling = {.change = {.apply = apply}, .work = work, .has_series = has_series};
 	return committer_run(store_committer(work->store), &settling.change, err);
+}
+
+static int swap(struct work *const work, bool *const out_is_put_off, struct error *const err)
+{
+	struct settling settling = {.change = {.apply = apply}, .work = work, .has_series = true, .swaps = true};
+	const int result = committer_run(store_committer(work->store), &settling.change, err);
+	*out_is_put_off = settling.is_put_off;
+	return result;
+}
+
+static int apply_put_off(struct change *const change, struct db *const db, struct error *const err)
+{
+	return put_off(db, (struct settling *)change, err);
+}
+
+/* 1: it waits until no pack that it leads to is promised any more; 0: none is. */
+static int put_off_promised(struct work *const work, struct error *const err)
+{
+	const struct clock_source *const clock = store_clock(work->store);
+	struct settling settling = {.change = {.apply = apply_put_off}, .work = work};
+	int64_t promised_ms = 0;
+	struct db *const db = store_reader_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	const int looked = xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err);
+	store_reader_give(work->store, db);
+	if (looked != 0 || promised_ms <= clock->wall_ms(clock))
+		return looked;
+	return committer_run(store_committer(work->store), &settling.change, err) != 0 ? -1 : settling.is_put_off;
 }
 
 /* 1: a plain version that somebody can read; 0: nothing to do here; -1. */
@@ -176,7 +224,6 @@ static int store_and_prove(struct work *const work, struct error *const err)
 {
 	const char *const path = arena_format(work->arena, "%s/delta-%u", scratch_path(work->scratch), work->files - 1);
 	struct derive_encoded *const encoded = &work->encoded;
-	struct digest128 digest;
 	if (encoded->delta != SIZE_MAX) {
 		if (scratch_store_hidden(work->store, path, work->version.bucket, work->version.key, &work->delta, err) != 0)
 			return -1;
@@ -184,11 +231,7 @@ static int store_and_prove(struct work *const work, struct error *const err)
 	}
 	if (!work->pace->spend(work->pace->owner, (size_t)work->version.size))
 		return error_set(err, ERROR_BUSY, "The server is stopping.");
-	if (derived_recipe_digest(work->store, encoded->recipe, &digest, err) != 0)
-		return err->kind == ERROR_CORRUPT ? 0 : -1;
-	const bool same = digest128_equal(&digest, &encoded->digest) &&
-		(!work->version.has_digest || digest128_equal(&digest, &work->version.digest));
-	return same ? 1 : 0;
+	return derive_proof(work->store, &work->version, encoded->recipe, &encoded->digest, err);
 }
 
 static int derive(struct work *const work, struct derive_outcome *const out, struct error *const err)
@@ -199,7 +242,10 @@ static int derive(struct work *const work, struct derive_outcome *const out, str
 	int result = choose(work, err);
 	if (result == 1)
 		result = store_and_prove(work, err);
-	if (result == 1 && settle(work, true, true, err) == 0) {
+	bool is_put_off = false;
+	if (result == 1 && swap(work, &is_put_off, err) == 0) {
+		if (is_put_off)
+			return 1;
 		*out = (struct derive_outcome){true, work->version.size - work->encoded.delta_bytes};
 		work->delta = 0;
 		return 1;
@@ -212,18 +258,21 @@ static int derive(struct work *const work, struct derive_outcome *const out, str
 static int run(struct work *const work, const int64_t version, struct derive_outcome *const out, struct error *const err)
 {
 	int result = find_version(work, version, err);
+	const int promised = result == 1 ? put_off_promised(work, err) : 0;
+	if (promised != 0)
+		return promised < 0 ? -1 : 0;
 	if (result == 1)
 		result = look(work, err);
 	if (result == 0)
-		return settle(work, false, false, err);
+		return settle(work, false, err);
 	if (result < 0)
-		return err->kind == ERROR_CORRUPT || err->kind == ERROR_NO_KEY ? settle(work, false, false, err) : -1;
+		return err->kind == ERROR_CORRUPT || err->kind == ERROR_NO_KEY ? settle(work, false, err) : -1;
 	const int known = find_series(work, err);
 	result = known == 1 ? derive(work, out, err) : known;
 	if (result != 0)
 		return result < 0 ? -1 : 0;
 	work->series = derive_series_begin(version, work->version.size);
-	return settle(work, true, false, err);
+	return settle(work, true, err);
 }
 
 int derive_work(struct store *const store, const int64_t version, const struct derive_pace *const pace, struct derive_outcome *const out,

@@ -61,7 +61,8 @@ static int find_next(struct derive_worker *const worker, int64_t *const out_vers
 	int64_t waiting = 0;
 	if (db == NULL)
 		return -1;
-	int found = derive_waiting_next(db, worker->after, out_version, err);
+	const struct clock_source *const clock = store_clock(worker->store);
+	int found = derive_waiting_next(db, worker->after, clock->wall_ms(clock), out_version, err);
 	if ((found == 1 || worker->after != 0) && derive_waiting_count(db, &waiting, err) != 0)
 		found = -1;
 	store_reader_give(worker->store, db);

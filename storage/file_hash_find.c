@@ -142,6 +142,8 @@ static int find(struct finding *const finding, const int64_t version, struct fil
 	if (load_snapshot(finding, version, &out->state, err) != 0)
 		return -1;
 	out->modified_ms = row->modified_ms;
+	out->has_hash = row->has_file_hash;
+	out->hash = row->file_hash;
 	if (out->state != FILE_HASH_FOUND)
 		return 0;
 	out->found = (struct file_hash_found){.version = version, .contents = row->contents};

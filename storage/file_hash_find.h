@@ -21,7 +21,9 @@ enum file_hash_state {
 struct file_hash_facts {
 	enum file_hash_state state;
 	int64_t modified_ms; /* FILE_HASH_DECODES */
-	struct file_hash_found found;
+	struct file_hash_found found; /* FILE_HASH_FOUND */
+	bool has_hash;                /* FILE_HASH_SETTLED: it has this one */
+	struct chunk_id hash;
 };
 /* `pace` NULL: nothing is decoded. corrupt; busy when the pace says so. */
 int file_hash_find(struct store *store, int64_t version, const struct derive_pace *pace, struct file_hash_facts *out, struct error *err);

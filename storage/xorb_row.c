@@ -14,6 +14,8 @@ static const char SQL_XORB_ADD[] =
 	"INSERT INTO xorbs (hash, pack, first, count, promised_ms)"
 	" SELECT ?1, packs.number, ?3, ?4, ?5 FROM packs WHERE packs.id = ?2 AND packs.state < 2";
 static const char SQL_XORB_PROMISED[] = "SELECT 1 FROM xorbs WHERE pack = ?1 AND promised_ms > ?2 LIMIT 1";
+static const char SQL_XORB_OF_SET[] =
+	"SELECT max(x.promised_ms) FROM segments s JOIN xorbs x ON x.pack = s.pack WHERE s.part_set = ?1";
 static const char SQL_XORB_OF_PACK[] = "SELECT hash, first, count FROM xorbs WHERE pack = ?1";
 static const char SQL_XORB_DROP[] = "DELETE FROM xorbs WHERE hash = ?1";
 static const char SQL_XORB_DROP_PACK[] = "DELETE FROM xorbs WHERE pack = ?1";
@@ -107,6 +109,18 @@ int xorb_row_is_promised(struct db *const db, const int64_t pack_number, const i
 	db_bind_i64(statement, 2, now_ms);
 	const int got = db_step(statement, err);
 	*out = got == 1;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int xorb_row_promise_of_set(struct db *const db, const int64_t part_set, int64_t *const out_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_OF_SET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, part_set);
+	const int got = db_step(statement, err);
+	*out_ms = got == 1 ? db_column_i64(statement, 0) : 0; /* NULL reads as 0 */
 	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }

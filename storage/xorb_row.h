@@ -13,6 +13,8 @@ int xorb_row_find(struct db *db, const struct chunk_id *hash, struct xorb *out, 
 int xorb_row_put(struct db *db, const struct xorb *xorb, struct error *err);
 /* Whether a xorb of the pack is promised for longer than now: then the pack stays as it is. */
 int xorb_row_is_promised(struct db *db, int64_t pack_number, int64_t now_ms, bool *out, struct error *err);
+/* Until when the packs are promised that segments of this part set lead to; 0: none ever was. */
+int xorb_row_promise_of_set(struct db *db, int64_t part_set, int64_t *out_ms, struct error *err);
 /* The pack goes. */
 int xorb_row_drop_of_pack(struct db *db, int64_t pack_number, struct error *err);
 /* The pack goes on with those of its `chunks` chunks alone whose bit in `live` is set (pack_table.h): xorbs that lack any are forgotten. */

@@ -321,6 +321,79 @@ START_TEST(test_multipart_uploads)
 }
 END_TEST
 
+/* What a Xet client may still name without asking stays as it is; then it becomes a delta like any other. */
+START_TEST(test_promised_packs)
+{
+	struct error err = {0};
+	const int64_t until_ms = fixture.clock.now_ms + 5000;
+	const char *const promise = arena_format(fixture.arena,
+		"INSERT INTO xorbs (hash, pack, first, count, promised_ms) SELECT id, number, 0, 1, %lld FROM packs", (long long)until_ms);
+	fixture.derives = false;
+	store_fixture_reopen(&fixture);
+	for (unsigned i = 0; i < 2; i++)
+		derived_fixture_put(&fixture, "b", key_of(i), &steps[i]);
+	ck_assert_int_eq(fixture_run(fixture.store, promise, &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err), 0);
+	fixture.derives = true;
+	store_fixture_reopen(&fixture);
+	const char *const put_off = arena_format(fixture.arena, "SELECT count(*) FROM derive_waiting WHERE after_ms = %lld", (long long)until_ms);
+	while (fixture_count(fixture.store, put_off) < 2)
+		usleep(10000);
+	atomic_store(&fixture.clock.now_ms, until_ms - 1);
+	usleep(100000);
+	ck_assert_int_eq(fixture_count(fixture.store, put_off), 2);
+	ck_assert_int_eq(derived(), 0);
+	atomic_store(&fixture.clock.now_ms, until_ms);
+	wait_until_settled();
+	ck_assert_int_eq(derived(), 1);
+	check_holds(0, 2);
+}
+END_TEST
+
+/* One whose chunks are not what its parts' bytes give is told by its hash, and would not come back from a delta. */
+START_TEST(test_copied_ranges_stay_plain)
+{
+	struct error err = {0};
+	struct derived_checkpoint long_ones[2];
+	struct upload_ref ref;
+	struct upload_fault fault;
+	struct upload_result result;
+	struct uploaded_part part;
+	struct buffer shifted;
+	for (unsigned i = 0; i < 2; i++) {
+		derived_checkpoint_make(&long_ones[i], LONG, i);
+		memset(long_ones[i].bytes.data + long_ones[i].tensors[0].begin, 0, 1024 * 1024); /* chunks cut by length alone */
+	}
+	derived_fixture_put(&fixture, "b", key_of(1), &long_ones[0]);
+	wait_until_settled();
+	buffer_init(&shifted, long_ones[1].bytes.len + 1000);
+	uint8_t *const noise = fixture_noise(777, 5);
+	buffer_add(&shifted, noise, 777);
+	buffer_add_span(&shifted, buffer_span(&long_ones[1].bytes));
+	ck_assert_int_eq(fixture_put(fixture.store, "b", "shifted", buffer_span(&shifted), &err), 0);
+	const struct object source = find("shifted");
+	struct upload_create_params create = {.bucket = span_text("b"), .key = span_text(key_of(2))};
+	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source, 777, long_ones[1].bytes.len, &part, &err), 0);
+	struct upload_listed_part listed = {.number = 1};
+	memcpy(listed.etag, part.etag, sizeof(part.etag));
+	struct upload_complete_params complete = {.ref = ref, .parts = &listed, .part_count = 1};
+	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+	wait_until_settled();
+	derived_fixture_put(&fixture, "b", key_of(3), &long_ones[1]);
+	wait_until_settled();
+	const struct object copied = find(key_of(2));
+	const struct object single = find(key_of(3));
+	ck_assert(copied.has_file_hash && !chunk_id_equal(&copied.file_hash, &single.file_hash)); /* or this shows nothing */
+	ck_assert_int_eq(derived(), 1);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 1"), 1);
+	buffer_release(&shifted);
+	free(noise);
+	for (unsigned i = 0; i < 2; i++)
+		derived_checkpoint_release(&long_ones[i]);
+}
+END_TEST
+
 Suite *test_derive_worker_suite(void);
 Suite *test_derive_worker_suite(void)
 {
@@ -337,6 +410,8 @@ Suite *test_derive_worker_suite(void)
 	tcase_add_test(tests, test_what_is_left_alone);
 	tcase_add_test(tests, test_weights_that_have_nothing_in_common_stay_plain);
 	tcase_add_test(tests, test_multipart_uploads);
+	tcase_add_test(tests, test_promised_packs);
+	tcase_add_test(tests, test_copied_ranges_stay_plain);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
