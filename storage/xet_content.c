@@ -35,6 +35,7 @@ static void content_of_file(const struct xet_file *const file, struct xet_conten
 	out->size = file->size;
 	out->part_set = file->part_set;
 	out->contents = file->contents;
+	out->is_made = file->is_made;
 }
 
 /* The version that a stepped statement stands at: 1 when the caller may read its key and it has bytes of its own, which end the search. */

@@ -25,6 +25,7 @@ struct xet_content {
 	int64_t part_set;
 	uint64_t contents;
 	int64_t version;          /* row; 0: a registered file */
+	bool is_made;             /* the segments are those that a derived version was made into: xet_make_touch keeps them */
 };
 /* not_found. Inside changes and readers; what was found holds as long as their snapshot. */
 int xet_content_find(struct db *db, const struct xet_reach *reach, const struct chunk_id *file, struct xet_content *out, struct error *err);

@@ -1,3 +1,4 @@
+/* A file that a derived version holds is made into records first: then the request waits, and looks again. */
 #include "api/xet/get_reconstruction.h"
 
 #include "api/base_url.h"
@@ -5,8 +6,25 @@
 #include "api/xet/reconstruction_json.h"
 #include "api/xet/xet_lookup.h"
 #include "api/xet/xet_range.h"
+#include "storage/xet_make.h"
 
-enum { BATCH_FILES_MAX = 256, REPLY_MAX_BYTES = 192 * 1024 * 1024 };
+enum { BATCH_FILES_MAX = 256, REPLY_MAX_BYTES = 192 * 1024 * 1024, MAKES_MORE_MAX = 3 };
+
+struct asked_file {
+	struct chunk_id file;
+	size_t term_end; /* its terms end here */
+	bool found;
+};
+/* The exchange's state. */
+struct asking {
+	bool grouped;           /* the second form */
+	bool is_batch;
+	uint64_t skip;          /* into the first term; not of a batch */
+	struct xet_make *make;  /* under way, or done */
+	size_t makes;           /* so many were begun */
+	size_t count;
+	struct asked_file files[];
+};
 
 static bool wants_as_stored(struct exchange *const exchange)
 {
@@ -29,158 +47,216 @@ static int asked_range(struct exchange *const exchange, const uint64_t size, uin
 	return 0;
 }
 
-static enum next reply_json(struct exchange *const exchange, struct buffer *const body)
+/* What a request finds out before it answers. */
+struct plan_work {
+	struct exchange *exchange;
+	struct asking *asking;
+	struct xet_view *view;
+	struct reconstruction *plan;
+	int64_t version; /* not 0: this one is to be made first */
+};
+
+static int plan_content(struct plan_work *const work, const struct xet_content *const content, const uint64_t from, const uint64_t to,
+	uint64_t *const out_skip, struct error *const err)
 {
-	exchange_add_header(exchange, "Cache-Control", "private, no-store");
-	return json_reply(exchange, 200, body);
+	if (content->kind == XET_CONTENT_DERIVED) {
+		work->version = content->version;
+		return 0;
+	}
+	if (content->is_made)
+		xet_make_touch(work->exchange->context->store, &content->file);
+	return xet_view_load(work->view, work->plan, content, from, to, out_skip, err);
 }
 
-static int print_file(const struct reconstruction_json *const reply, const uint64_t skip, struct error *const err)
+static int plan_file(struct plan_work *const work, struct error *const err)
 {
-	json_writer_object(reply->json, NULL);
-	json_writer_u64(reply->json, "offset_into_first_range", skip);
-	reconstruction_json_terms(reply, "terms", 0, reply->plan->term_count);
-	const int result = reconstruction_json_ranges(reply, err);
-	json_writer_end(reply->json, '}');
-	return result;
-}
-
-/* The plan of the range that is asked for, in one snapshot. */
-static int plan_file(struct exchange *const exchange, struct xet_view *const view, struct reconstruction *const plan, uint64_t *const out_skip,
-	struct error *const err)
-{
-	struct chunk_id file;
 	struct xet_content content;
 	uint64_t from;
 	uint64_t to;
-	if (xet_lookup_parse(exchange->parameters[0], &file, err) != 0 || xet_lookup_find(exchange, view, &file, &content, err) != 0 ||
-	    asked_range(exchange, content.size, &from, &to, err) != 0)
+	struct asked_file *const file = &work->asking->files[0];
+	if (xet_lookup_find(work->exchange, work->view, &file->file, &content, err) != 0 ||
+	    asked_range(work->exchange, content.size, &from, &to, err) != 0 ||
+	    plan_content(work, &content, from, to, &work->asking->skip, err) != 0)
 		return -1;
-	if (xet_view_load(view, plan, &content, from, to, out_skip, err) != 0)
-		return -1;
-	return reconstruction_place(plan, exchange->context->store, wants_as_stored(exchange), err);
-}
-
-static enum next reply_file(struct exchange *const exchange, const bool grouped)
-{
-	struct error err = {0};
-	struct reconstruction plan = {0};
-	struct buffer body;
-	struct json_writer json;
-	uint64_t skip = 0;
-	struct xet_view *const view = xet_view_new(exchange->context->store, &err);
-	int result = view == NULL ? -1 : plan_file(exchange, view, &plan, &skip, &err);
-	xet_view_free(view);
-	buffer_init(&body, REPLY_MAX_BYTES);
-	json_writer_init(&json, &body);
-	const struct reconstruction_json reply = {.exchange = exchange, .plan = &plan, .base = base_url(exchange),
-		.as_stored = wants_as_stored(exchange), .grouped = grouped, .json = &json};
-	if (result == 0)
-		result = print_file(&reply, skip, &err);
-	reconstruction_release(&plan);
-	const enum next next = result == 0 ? reply_json(exchange, &body) : exchange_fail(exchange, &err);
-	buffer_release(&body);
-	return next;
-}
-
-enum next get_reconstruction_v1_begin(struct exchange *const exchange)
-{
-	return reply_file(exchange, false);
-}
-
-enum next get_reconstruction_v2_begin(struct exchange *const exchange)
-{
-	return reply_file(exchange, true);
-}
-
-/* The files of a batch, and which terms of the plan are theirs. */
-struct batch {
-	struct chunk_id files[BATCH_FILES_MAX];
-	size_t ends[BATCH_FILES_MAX]; /* in terms */
-	bool found[BATCH_FILES_MAX];
-	size_t count;
-};
-
-static int parse_batch(struct exchange *const exchange, struct batch *const batch, struct error *const err)
-{
-	struct span ignored;
-	exchange_query(exchange, "file_id", &ignored); /* takes the query apart */
-	for (size_t i = 0; i < exchange->query_parameter_count; i++) {
-		if (!span_equal_text(exchange->query_parameters[i].name, "file_id"))
-			continue;
-		if (batch->count == BATCH_FILES_MAX)
-			return error_set(err, ERROR_INVALID, "at most %d files can be asked for at once", BATCH_FILES_MAX);
-		if (xet_lookup_parse(exchange->query_parameters[i].value, &batch->files[batch->count++], err) != 0)
-			return -1;
-	}
+	file->found = true;
+	file->term_end = work->plan->term_count;
 	return 0;
 }
 
-static bool stands_before(const struct batch *const batch, const size_t index)
+static bool stands_before(const struct asking *const asking, const size_t index)
 {
 	for (size_t i = 0; i < index; i++)
-		if (chunk_id_equal(&batch->files[i], &batch->files[index]))
+		if (chunk_id_equal(&asking->files[i].file, &asking->files[index].file))
 			return true;
 	return false;
 }
 
 /* What is unknown is left out. */
-static int plan_batch(struct exchange *const exchange, struct xet_view *const view, struct batch *const batch, struct reconstruction *const plan,
-	struct error *const err)
+static int plan_batch(struct plan_work *const work, struct error *const err)
 {
-	for (size_t i = 0; i < batch->count; i++) {
+	struct asking *const asking = work->asking;
+	for (size_t i = 0; i < asking->count && work->version == 0; i++) {
 		struct xet_content content;
 		struct error missing = {0};
 		uint64_t skip;
-		batch->found[i] = !stands_before(batch, i) && xet_lookup_find(exchange, view, &batch->files[i], &content, &missing) == 0;
+		struct asked_file *const file = &asking->files[i];
+		file->found = !stands_before(asking, i) && xet_lookup_find(work->exchange, work->view, &file->file, &content, &missing) == 0;
 		if (missing.kind != ERROR_NONE && missing.kind != ERROR_NOT_FOUND) {
 			*err = missing;
 			return -1;
 		}
-		if (batch->found[i] && xet_view_load(view, plan, &content, 0, content.size, &skip, err) != 0)
+		if (file->found && plan_content(work, &content, 0, content.size, &skip, err) != 0)
 			return -1;
-		batch->ends[i] = plan->term_count;
+		file->term_end = work->plan->term_count;
 	}
-	return reconstruction_place(plan, exchange->context->store, wants_as_stored(exchange), err);
+	return 0;
 }
 
-static int print_batch(const struct reconstruction_json *const reply, const struct batch *const batch, struct error *const err)
+/* The whole plan, in one snapshot; or the version that is to be made. */
+static int make_plan(struct plan_work *const work, struct error *const err)
 {
-	json_writer_object(reply->json, NULL);
+	struct store *const store = work->exchange->context->store;
+	work->view = xet_view_new(store, err);
+	if (work->view == NULL)
+		return -1;
+	int result = work->asking->is_batch ? plan_batch(work, err) : plan_file(work, err);
+	if (result == 0 && work->version == 0)
+		result = reconstruction_place(work->plan, store, wants_as_stored(work->exchange), err);
+	xet_view_free(work->view);
+	return result;
+}
+
+static void print_terms(const struct reconstruction_json *const reply, const struct asking *const asking)
+{
+	if (!asking->is_batch) {
+		json_writer_u64(reply->json, "offset_into_first_range", asking->skip);
+		reconstruction_json_terms(reply, "terms", 0, reply->plan->term_count);
+		return;
+	}
 	json_writer_object(reply->json, "files");
-	for (size_t i = 0; i < batch->count; i++) {
+	for (size_t i = 0; i < asking->count; i++) {
 		char hash[CHUNK_ID_TEXT_BYTES];
-		chunk_id_format(&batch->files[i], hash);
-		if (batch->found[i])
-			reconstruction_json_terms(reply, hash, i > 0 ? batch->ends[i - 1] : 0, batch->ends[i]);
+		chunk_id_format(&asking->files[i].file, hash);
+		if (asking->files[i].found)
+			reconstruction_json_terms(reply, hash, i > 0 ? asking->files[i - 1].term_end : 0, asking->files[i].term_end);
 	}
 	json_writer_end(reply->json, '}');
-	const int result = reconstruction_json_ranges(reply, err);
-	json_writer_end(reply->json, '}');
-	return result;
+}
+
+static enum next reply_plan(struct exchange *const exchange, const struct asking *const asking, const struct reconstruction *const plan)
+{
+	struct error err = {0};
+	struct buffer body;
+	struct json_writer json;
+	buffer_init(&body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &body);
+	const struct reconstruction_json reply = {.exchange = exchange, .plan = plan, .base = base_url(exchange),
+		.as_stored = wants_as_stored(exchange), .grouped = asking->grouped, .json = &json};
+	json_writer_object(&json, NULL);
+	print_terms(&reply, asking);
+	const int result = reconstruction_json_ranges(&reply, &err);
+	json_writer_end(&json, '}');
+	if (result == 0)
+		exchange_add_header(exchange, "Cache-Control", "private, no-store");
+	const enum next next = result == 0 ? json_reply(exchange, 200, &body) : exchange_fail(exchange, &err);
+	buffer_release(&body);
+	return next;
+}
+
+static void release_make(struct exchange *const exchange)
+{
+	struct asking *const asking = exchange->state;
+	if (asking->make != NULL)
+		xet_make_free(asking->make);
+	asking->make = NULL;
+}
+
+/* What was made may go again before it is looked at, when much is asked for at once: not for ever. */
+static enum next wait_for_make(struct exchange *const exchange, const int64_t version)
+{
+	struct asking *const asking = exchange->state;
+	if (asking->makes++ == asking->count + MAKES_MORE_MAX) {
+		struct error err = {0};
+		error_set(&err, ERROR_BUSY, "more derived objects are asked for than there is room for their records: try again later");
+		return exchange_fail(exchange, &err);
+	}
+	exchange->release = release_make;
+	asking->make = xet_make_start(exchange->context->store, version, exchange_wake_owner, exchange);
+	return NEXT_WAIT;
+}
+
+static enum next answer(struct exchange *const exchange)
+{
+	struct error err = {0};
+	struct reconstruction plan = {0};
+	struct plan_work work = {.exchange = exchange, .asking = exchange->state, .plan = &plan};
+	const int result = make_plan(&work, &err);
+	const enum next next = result != 0 ? exchange_fail(exchange, &err)
+		: work.version != 0 ? wait_for_make(exchange, work.version) : reply_plan(exchange, work.asking, &plan);
+	reconstruction_release(&plan);
+	return next;
+}
+
+enum next get_reconstruction_resume(struct exchange *const exchange)
+{
+	struct error err = {0};
+	struct asking *const asking = exchange->state;
+	const int result = xet_make_outcome(asking->make, &err);
+	release_make(exchange);
+	return result == 0 ? answer(exchange) : exchange_fail(exchange, &err);
+}
+
+static struct asking *asking_new(struct exchange *const exchange, const size_t files, struct error *const err)
+{
+	struct asking *const asking = arena_take(exchange->arena, sizeof(*asking) + files * sizeof(asking->files[0]));
+	if (asking == NULL)
+		error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	exchange->state = asking;
+	return asking;
+}
+
+static enum next begin_file(struct exchange *const exchange, const bool grouped)
+{
+	struct error err = {0};
+	struct asking *const asking = asking_new(exchange, 1, &err);
+	if (asking == NULL || xet_lookup_parse(exchange->parameters[0], &asking->files[0].file, &err) != 0)
+		return exchange_fail(exchange, &err);
+	asking->grouped = grouped;
+	asking->count = 1;
+	return answer(exchange);
+}
+
+enum next get_reconstruction_v1_begin(struct exchange *const exchange)
+{
+	return begin_file(exchange, false);
+}
+
+enum next get_reconstruction_v2_begin(struct exchange *const exchange)
+{
+	return begin_file(exchange, true);
+}
+
+static int parse_batch(struct exchange *const exchange, struct asking *const asking, struct error *const err)
+{
+	asking->is_batch = true;
+	for (size_t i = 0; i < exchange->query_parameter_count; i++) { /* the router has taken the query apart */
+		if (!span_equal_text(exchange->query_parameters[i].name, "file_id"))
+			continue;
+		if (asking->count == BATCH_FILES_MAX)
+			return error_set(err, ERROR_INVALID, "at most %d files can be asked for at once", BATCH_FILES_MAX);
+		if (xet_lookup_parse(exchange->query_parameters[i].value, &asking->files[asking->count++].file, err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 enum next get_reconstruction_batch_begin(struct exchange *const exchange)
 {
 	struct error err = {0};
-	struct reconstruction plan = {0};
-	struct buffer body;
-	struct json_writer json;
-	struct batch *const batch = arena_take(exchange->arena, sizeof(*batch));
-	ASSERT(batch != NULL); /* the first of the request's memory */
-	struct xet_view *const view = xet_view_new(exchange->context->store, &err);
-	int result = view == NULL || parse_batch(exchange, batch, &err) != 0 ? -1 : plan_batch(exchange, view, batch, &plan, &err);
-	xet_view_free(view);
-	buffer_init(&body, REPLY_MAX_BYTES);
-	json_writer_init(&json, &body);
-	const struct reconstruction_json reply = {.exchange = exchange, .plan = &plan, .base = base_url(exchange),
-		.as_stored = wants_as_stored(exchange), .json = &json};
-	if (result == 0)
-		result = print_batch(&reply, batch, &err);
-	reconstruction_release(&plan);
-	const enum next next = result == 0 ? reply_json(exchange, &body) : exchange_fail(exchange, &err);
-	buffer_release(&body);
-	return next;
+	struct asking *const asking = asking_new(exchange, BATCH_FILES_MAX, &err);
+	if (asking == NULL || parse_batch(exchange, asking, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return answer(exchange);
 }
 
 enum next get_reconstruction_file_begin(struct exchange *const exchange)

@@ -8,6 +8,8 @@
 enum next get_reconstruction_v1_begin(struct exchange *exchange);
 enum next get_reconstruction_v2_begin(struct exchange *exchange);
 enum next get_reconstruction_batch_begin(struct exchange *exchange);
+/* Of all three. */
+enum next get_reconstruction_resume(struct exchange *exchange);
 enum next get_reconstruction_file_begin(struct exchange *exchange);
 
 #endif

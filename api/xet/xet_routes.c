@@ -13,13 +13,13 @@
 const struct route xet_routes[] = {
 	/* what a file is made of; old clients leave the version out */
 	{METHOD_GET, "/xet/v2/reconstructions/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstructionV2",
-		get_reconstruction_v2_begin, NULL, NULL},
+		get_reconstruction_v2_begin, NULL, get_reconstruction_resume},
 	{METHOD_GET, "/xet/v1/reconstructions/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstruction",
-		get_reconstruction_v1_begin, NULL, NULL},
+		get_reconstruction_v1_begin, NULL, get_reconstruction_resume},
 	{METHOD_GET, "/xet/reconstructions/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstruction",
-		get_reconstruction_v1_begin, NULL, NULL},
+		get_reconstruction_v1_begin, NULL, get_reconstruction_resume},
 	{METHOD_GET, "/xet/v1/reconstructions", "file_id", ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstructions",
-		get_reconstruction_batch_begin, NULL, NULL},
+		get_reconstruction_batch_begin, NULL, get_reconstruction_resume},
 	{METHOD_HEAD, "/xet/v1/files/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadFile",
 		get_reconstruction_file_begin, NULL, NULL},
 	{METHOD_GET, "/xet/v2/file-chunk-hashes/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetFileChunkHashes",

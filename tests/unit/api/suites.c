@@ -43,6 +43,7 @@ Suite *test_fetch_token_suite(void);
 Suite *test_xet_xorbs_suite(void);
 Suite *test_xet_shards_suite(void);
 Suite *test_batch_lines_suite(void);
+Suite *test_xet_fetch_suite(void);
 Suite *test_steps_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
@@ -88,6 +89,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_xet_xorbs_suite,
 	test_xet_shards_suite,
 	test_batch_lines_suite,
+	test_xet_fetch_suite,
 	test_steps_suite,
 	NULL,
 };
