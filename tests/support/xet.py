@@ -176,6 +176,18 @@ def record(content, payload=None, scheme=0, version=0, size=None):
     return bytes([version]) + len(payload).to_bytes(3, 'little') + bytes([scheme]) + size.to_bytes(3, 'little') + payload
 
 
+def contents(records):
+    """What plain records hold."""
+    pieces, at = [], 0
+    while at < len(records):
+        stored, size = int.from_bytes(records[at + 1:at + 4], 'little'), int.from_bytes(records[at + 5:at + 8], 'little')
+        assert records[at] == 0 and records[at + 4] == 0 and stored == size, records[at:at + 8]
+        pieces.append(records[at + 8:at + 8 + stored])
+        at += 8 + stored
+    assert at == len(records)
+    return pieces
+
+
 class Xorb:
     """Chunks in the order they were added."""
 
@@ -308,6 +320,38 @@ class Cas:
     def reconstruction(self, raw_hash, version=2, byte_range=None):
         headers = {'Range': f'bytes={byte_range}'} if byte_range else None
         return self.request('GET', f'/v{version}/reconstructions/{text(raw_hash)}', headers=headers)
+
+    def fetch(self, url, byte_range=None):
+        """A fetch URL, without credentials, as clients ask."""
+        assert url.startswith(self.daemon.endpoint + '/xet/v1/fetch/'), url
+        headers = {'Range': f'bytes={byte_range}'} if byte_range else None
+        return self.daemon.request('GET', url[len(self.daemon.endpoint):], headers=headers, token=None, connection=self.connection)
+
+    def download(self, raw_hash, version=2, byte_range=None):
+        """The bytes of a file, or of a range 'a-b' of it, as a client puts them together: one request for each range of a xorb."""
+        reply = self.reconstruction(raw_hash, version, byte_range)
+        assert reply.status == 200, (reply.status, reply.body)
+        plan, held = reply.json(), {}
+        for name, entries in plan['xorbs' if version == 2 else 'fetch_info'].items():
+            assert len({entry['url'] for entry in entries}) == len(entries)
+            for entry in entries:
+                ranges = [(r['chunks'], r['bytes']) for r in entry['ranges']] if version == 2 else [(entry['range'], entry['url_range'])]
+                for chunk_range, bounds in ranges:
+                    got = self.fetch(entry['url'], f'{bounds["start"]}-{bounds["end"]}')
+                    assert got.status == 206 and len(got.body) == bounds['end'] - bounds['start'] + 1, (got.status, got.body[:200])
+                    pieces = contents(got.body)
+                    assert len(pieces) == chunk_range['end'] - chunk_range['start'] and (name, chunk_range['start']) not in held
+                    held[name, chunk_range['start']] = pieces
+        data = b''
+        for t in plan['terms']:
+            first, end = t['range']['start'], t['range']['end']
+            start = max(at for name, at in held if name == t['hash'] and at <= first)
+            part = b''.join(held[t['hash'], start][first - start:end - start])
+            assert len(part) == t['unpacked_length'], t
+            data += part
+        data = data[plan['offset_into_first_range']:]
+        first, last = (int(n) for n in byte_range.split('-')) if byte_range else (0, len(data) - 1)
+        return data[:last - first + 1]
 
     def upload(self, data, xorb_chunks=1024):
         """Sends a file; gives its raw hash, the xorbs and the shard that registered it."""
