@@ -26,6 +26,21 @@ static void release(struct exchange *const exchange)
 	state->wait = NULL;
 }
 
+/* Bytes are sent as they are stored, whatever their uploader calls them: a client that undid an encoding would not find the size it was told. */
+static int hide_encoding(struct exchange *const exchange, struct object *const object, struct error *const err)
+{
+	struct object_header *const kept = arena_take_array(exchange->arena, object->header_count + 1, sizeof(*kept));
+	size_t count = 0;
+	if (kept == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
+	for (size_t i = 0; i < object->header_count; i++)
+		if (!span_equal_text(object->headers[i].name, "content-encoding"))
+			kept[count++] = object->headers[i];
+	object->headers = kept;
+	object->header_count = count;
+	return 0;
+}
+
 /* The entity tag of the Hub is the Xet hash. */
 static int find(struct exchange *const exchange, struct object_view *const view, struct object *const out, struct error *const err)
 {
@@ -35,7 +50,7 @@ static int find(struct exchange *const exchange, struct object_view *const view,
 	if (!out->has_file_hash)
 		return error_set(err, ERROR_BUSY, "The file was overwritten a moment ago. Please try again.");
 	chunk_id_format(&out->file_hash, out->etag);
-	return 0;
+	return hide_encoding(exchange, out, err);
 }
 
 struct xet_urls { /* absolute: clients hand them on as they are */

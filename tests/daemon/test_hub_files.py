@@ -1,13 +1,13 @@
 """Files of Hub buckets over plain HTTP: tree, paths-info, batch, resolve; what S3 stores is seen there and the other way round."""
 import json
+import os
 import re
 import unittest
 import urllib.parse
-from datetime import datetime
 
 from tests.support.daemon import ROOT_TOKEN, Daemon
 from tests.support.s3 import Bucket
-from tests.support.xet import batch
+from tests.support.xet import Cas, batch, text
 
 ZEROS = '0' * 64
 DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z')
@@ -283,6 +283,12 @@ class Resolves(Case):
             self.assertEqual(reply.headers['Content-Type'], 'text/plain')
             self.assertIn('rel="xet-auth"', reply.headers['Link'])
 
+    def test_stored_encodings_are_not_undone_by_clients(self):
+        self.s3.put('a.gz', b'stored', content_encoding='gzip', cache_control='no-store')
+        self.assertEqual(self.s3.ask('HEAD', 'a.gz').headers['Content-Encoding'], 'gzip')
+        reply = self.resolve('a.gz')
+        self.assertEqual((reply.body, reply.headers['Content-Encoding'], reply.headers['Cache-Control']), (b'stored', None, 'no-store'))
+
     def test_facts_in_place_of_bytes(self):
         self.s3.put('a', b'hello')
         reply = self.resolve('a', headers={'Range': 'bytes=0-0', 'Accept': 'application/vnd.xet-fileinfo+json, */*'})
@@ -300,6 +306,50 @@ class Resolves(Case):
             self.batch(self.copy(f'c{size}', self.hash_of('from')), delete('from'))
             self.assertEqual(self.resolve(f'c{size}').body, body)
             self.assertEqual(self.s3.ask('GET', f'c{size}').body, body)
+
+
+class Uploads(Case):
+    """Files that came as xorbs and a shard."""
+
+    def test_an_uploaded_file_is_a_file_at_once(self):
+        body = os.urandom(400000)
+        name = text(Cas(self.daemon, self.hub).upload(body)[0])
+        self.assertEqual(self.tree(), [])
+        self.batch(add('d/f', name, mtime=1700000000123, size=len(body)))
+        self.assertEqual([(entry['path'], entry['xetHash'], entry['size']) for entry in self.tree()], [('d/f', name, len(body))])
+        self.assertEqual(self.info('d/f')[0]['mtime'], '2023-11-14T22:13:20.123Z')
+        self.assertEqual(self.resolve('d/f').body, body)
+        self.assertEqual(self.resolve('d/f', 'HEAD').headers['ETag'], f'"{name}"')
+        self.assertEqual(self.s3.ask('GET', 'd/f').body, body)
+        self.assertEqual(self.s3.ask('GET', 'd/f', headers={'Range': 'bytes=200000-200009'}).body, body[200000:200010])
+        self.s3.put('same', body)
+        self.assertEqual(self.hash_of('same'), name)
+        self.batch(add('again', name), delete('d/f'), delete('same'))
+        self.assertEqual(self.resolve('again').body, body)
+
+    def test_a_file_of_one_bucket_is_none_of_another(self):
+        other = Bucket(self.daemon, self.name + '-other')
+        self.addCleanup(other.close)
+        key = self.daemon.add_key('--namespace', 'main', '--grant', f'{self.name}=read,write,list', '--grant', f'{other.name}=read,write,list')
+        body = os.urandom(100000)
+        name = text(Cas(self.daemon, self.hub, token=key['token']).upload(body)[0])
+        there = f'main/{other.name}'
+        self.assertEqual(self.batch(add('f', name), hub=there, status=422, token=key['token'])['failed'][0]['path'], 'f')
+        copied = self.copy('f', name)
+        self.assertEqual(self.batch(copied, hub=there, status=422, token=key['token'])['succeeded'], 0)  # no key of it has the file yet
+        self.batch(add('f', name), token=key['token'])
+        self.batch(copied, hub=there, token=key['token'])
+        self.assertEqual(self.resolve('f', hub=there).body, body)
+
+    def test_a_file_that_another_account_uploaded_is_none_of_ours(self):
+        policy = {'Version': '2012-10-17', 'Statement': [{'Effect': 'Allow', 'Principal': '*', 'Action': ['s3:PutObject', 's3:ListBucket'],
+                                                         'Resource': [f'arn:aws:s3:::{self.name}', f'arn:aws:s3:::{self.name}/*']}]}
+        self.assertEqual(self.s3.ask('PUT', query='policy', body=json.dumps(policy)).status, 204)
+        stranger = self.daemon.add_key('--namespace', 'stranger')['token']
+        name = text(Cas(self.daemon, self.hub).upload(os.urandom(50000))[0])
+        self.assertEqual(self.batch(add('x', name), status=422, token=stranger)['failed'][0]['path'], 'x')
+        self.batch(add('secret', name))
+        self.assertEqual(self.batch(add('x', name), status=422, token=stranger)['succeeded'], 0)  # he may write there, not read
 
 
 class Access(Case):
