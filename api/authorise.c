@@ -123,12 +123,14 @@ static bool may_know(struct exchange *exchange, const struct question *question)
 	return !question->anywhere && judge(exchange, &known, &id, &ignored) == 0;
 }
 
-/* A face that hides tells people with a key of no bucket that they may not see, and people without of none at all. */
+/* A face that hides tells people with a key of no bucket that they may not see, in the words of one that is not there, and people without of none
+ * at all. */
 static int refuse(struct exchange *exchange, const struct question *question, struct error *err)
 {
 	const struct span bucket = question->bucket;
 	if (exchange->face->hides && exchange->principal != NULL && !may_know(exchange, question))
-		return error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s", (int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)(bucket.len < 128 ? bucket.len : 128),
+			(const char *)bucket.data);
 	return refuse_known(exchange->principal, bucket, err);
 }
 

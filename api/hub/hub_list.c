@@ -72,7 +72,7 @@ static bool holds_nocase(const struct span text, const char *const part)
 {
 	const size_t len = strlen(part);
 	for (size_t at = 0; at + len <= text.len; at++)
-		if (span_equal_nocase(span_slice(text, at, at + len), part))
+		if (span_equal_nocase(span_slice(text, at, len), part))
 			return true;
 	return false;
 }

@@ -357,6 +357,7 @@ START_TEST(lists_show_what_the_caller_may_see)
 	expect_ids("/api/buckets/me?search=OPE", IDS("team/open"));
 	expect_ids("/api/buckets/me?search=data", IDS("team/Data_1"));
 	expect_ids("/api/buckets/me?search=team", IDS());
+	expect_ids("/api/buckets/me?search=e", IDS("team/secret", "team/open"));
 	expect_ids("/api/buckets/me?search=", IDS("team/secret", "team/open", "team/Data_1", "main/plain"));
 	expect(400, METHOD_GET, "/api/buckets/me?limit=0", NULL);
 	expect(400, METHOD_GET, "/api/buckets/me?limit=x", NULL);
