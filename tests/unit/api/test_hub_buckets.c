@@ -356,6 +356,7 @@ START_TEST(lists_show_what_the_caller_may_see)
 	expect_ids("/api/buckets/main", IDS("main/plain"));
 	expect_ids("/api/buckets/me?search=OPE", IDS("team/open"));
 	expect_ids("/api/buckets/me?search=data", IDS("team/Data_1"));
+	expect_ids("/api/buckets/me?search=ATA_", IDS("team/Data_1"));
 	expect_ids("/api/buckets/me?search=team", IDS());
 	expect_ids("/api/buckets/me?search=e", IDS("team/secret", "team/open"));
 	expect_ids("/api/buckets/me?search=", IDS("team/secret", "team/open", "team/Data_1", "main/plain"));
