@@ -177,6 +177,8 @@ int shard_reader_end(struct shard_reader *const reader, struct error *const err)
 	if (got < 0)
 		return -1;
 	const size_t left = reader->bytes.len - reader->at;
+	if (left == 0 && reader->footer_bytes == SHARD_FOOTER_BYTES)
+		return 0; /* hf_xet before 1.3 announces one and sends none */
 	if (left < reader->footer_bytes)
 		return is_cut_off(reader, "its footer", err);
 	if (reader->footer_bytes == 0 && left > 0)
@@ -188,7 +190,7 @@ int shard_reader_answer(struct shard_reader *const reader, struct shard_answer *
 {
 	if (shard_reader_end(reader, err) != 0)
 		return -1;
-	if (reader->footer_bytes != SHARD_FOOTER_BYTES)
+	if (reader->footer_bytes != SHARD_FOOTER_BYTES || reader->bytes.len - reader->at < SHARD_FOOTER_BYTES)
 		return error_set(err, ERROR_INVALID, "The shard has no footer, which an answer must have.");
 	const uint8_t *const footer = reader->bytes.data + reader->bytes.len - SHARD_FOOTER_BYTES;
 	const uint64_t version = little_endian_get(footer, 8);

@@ -58,7 +58,8 @@ struct shard_chunk {
 /* The same for xorbs; files that were not read are skipped. */
 int shard_reader_xorb(struct shard_reader *reader, struct shard_xorb *out, struct error *err);
 struct shard_chunk shard_xorb_chunk(const struct shard_xorb *xorb, uint32_t index);
-/* The rest of the shard: xorbs that were not read are skipped, and what follows the last bookend is a footer, or nothing. */
+/* The rest of the shard: xorbs that were not read are skipped, and what follows the last bookend is a footer, or nothing, whichever was
+ * announced. */
 int shard_reader_end(struct shard_reader *reader, struct error *err);
 
 struct shard_answer {

@@ -206,7 +206,7 @@ static const struct {
 	{0, 'h', 1},                             /* tag */
 	{31, 0, 1},
 	{32, 1, 8}, {32, 3, 8}, {32, UINT64_C(1) << 32 | 2, 8}, /* version */
-	{40, 1, 8}, {40, 200, 8}, {40, UINT64_MAX, 8}, /* a footer that is not there */
+	{40, 1, 8}, {40, 199, 8}, {40, UINT64_MAX, 8}, /* a footer that is not there */
 	{FILE_AT + 36, UINT32_MAX, 4},           /* terms: with ranges twice as many, which 32 bits do not hold */
 	{FILE_AT + 36, UINT64_C(1) << 31, 4},
 	{FILE_AT + 36, 6, 4},                    /* there are six records, of which the ranges need as many again */
@@ -237,6 +237,23 @@ START_TEST(bytes_behind_the_end_need_a_footer)
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	little_endian_put(bytes.data + 40, SHARD_FOOTER_BYTES, 8);
 	ck_assert_msg(read_all(buffer_span(&bytes), &err) == 0, "%s", err.text);
+	buffer_release(&bytes);
+}
+END_TEST
+
+START_TEST(a_footer_may_be_announced_and_not_sent)
+{
+	struct error err = {0};
+	struct buffer bytes = vectors_read_hex("hello-shard.hex");
+	little_endian_put(bytes.data + 40, SHARD_FOOTER_BYTES, 8); /* as hf_xet 1.2 sends it */
+	ck_assert_msg(read_all(buffer_span(&bytes), &err) == 0, "%s", err.text);
+	struct shard_reader reader;
+	struct shard_answer answer;
+	ck_assert_int_eq(shard_reader_open(&reader, buffer_span(&bytes), &err), 0);
+	ck_assert_int_eq(shard_reader_answer(&reader, &answer, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	buffer_add(&bytes, (uint8_t[SHARD_FOOTER_BYTES]){0}, SHARD_FOOTER_BYTES - 1);
+	ck_assert_int_eq(read_all(buffer_span(&bytes), &err), -1);
 	buffer_release(&bytes);
 }
 END_TEST
@@ -282,6 +299,7 @@ Suite *test_shard_suite(void)
 	tcase_add_test(reading, files_may_be_skipped);
 	tcase_add_test(reading, a_shard_may_hold_nothing);
 	tcase_add_test(reading, bytes_behind_the_end_need_a_footer);
+	tcase_add_test(reading, a_footer_may_be_announced_and_not_sent);
 	tcase_add_test(reading, an_answer_needs_its_footer);
 	suite_add_tcase(suite, reading);
 	TCase *const broken = tcase_create("broken");
