@@ -1,6 +1,6 @@
 #include "client/chunk_search.h"
 
-enum { SPACING_FIRST = 16, SPACING_MOST = 1024 };
+enum { SPACING_FIRST = 16, SPACING_MOST = 1024, EDGE_MISSES_MOST = 16 };
 
 static const struct chunk_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
 
@@ -9,26 +9,47 @@ static bool is_multiple(const struct chunk_id *const id, const uint64_t of)
 	return chunk_id_modulo_word(id) % of == 0;
 }
 
-static int walk(const struct chunk_search *const search, struct error *const err)
+struct walk {
+	uint64_t spacing;      /* of the ids that are asked about */
+	unsigned edge_misses;  /* in a row */
+	bool after_known;
+};
+
+/* What an earlier upload changed lies in a xorb of its own, which the index knows by its first chunk: that is where known chunks end. */
+static bool is_worth_asking(const struct walk *const walk, const size_t number, const struct chunk_id *const id)
 {
-	uint64_t spacing = SPACING_FIRST;
+	return number == 0 || is_multiple(id, walk->spacing) || (walk->after_known && walk->edge_misses < EDGE_MISSES_MOST);
+}
+
+static void learn(struct walk *const walk, const size_t number, const bool known)
+{
+	if (known) {
+		walk->spacing = SPACING_FIRST;
+		walk->edge_misses = 0;
+	} else if (walk->after_known) {
+		walk->edge_misses++;
+	} else if (walk->spacing < SPACING_MOST && number != 0) {
+		walk->spacing *= 2;
+	}
+}
+
+static int walk_through(const struct chunk_search *const search, struct error *const err)
+{
+	struct walk walk = {.spacing = SPACING_FIRST};
 	struct chunk_place place = NOWHERE;
 	for (size_t i = 0; i < search->count; i++) {
 		const struct chunk_id *const id = &search->entries[i].id;
-		if (chunk_table_find(search->table, id, place, &place))
-			continue;
-		place = NOWHERE;
-		if (i != 0 && !is_multiple(id, spacing))
-			continue;
-		const int known = search->ask(search->owner, id, err);
-		if (known < 0)
-			return -1;
-		if (known > 0)
-			spacing = SPACING_FIRST;
-		else if (spacing < SPACING_MOST && i != 0)
-			spacing *= 2;
-		if (known > 0)
-			chunk_table_find(search->table, id, NOWHERE, &place);
+		bool known = chunk_table_find(search->table, id, place, &place);
+		if (!known && is_worth_asking(&walk, i, id)) {
+			const int answer = search->ask(search->owner, id, err);
+			if (answer < 0)
+				return -1;
+			learn(&walk, i, answer > 0);
+			known = answer > 0 && chunk_table_find(search->table, id, NOWHERE, &place);
+		}
+		if (!known)
+			place = NOWHERE;
+		walk.after_known = known;
 	}
 	return 0;
 }
@@ -57,7 +78,7 @@ int chunk_search(const struct chunk_search *const search, struct error *const er
 {
 	struct chunk_place place = NOWHERE;
 	size_t first = 0;
-	if (walk(search, err) != 0)
+	if (walk_through(search, err) != 0)
 		return -1;
 	for (size_t i = 0; i <= search->count; i++) {
 		const bool known = i < search->count && chunk_table_find(search->table, &search->entries[i].id, place, &place);

@@ -63,17 +63,18 @@ static int check_names(const struct sync *const sync, struct error *const err)
 	return 0;
 }
 
+/* One listing has every key, another the hashes. */
 static int list_objects(struct sync *const sync, struct sync_list *const out, struct error *const err)
 {
 	const struct sync_move *const move = &sync->move;
 	struct error failure = {0};
-	if (!sync->session->options->plain && sync_list_hub(move->remote, move->bucket, move->prefix, out, &failure) == 0)
-		return 0;
-	if (!sync->session->options->plain && !session_wants_plain(&failure)) {
-		*err = failure;
+	if (sync_list_prefix(move->remote, move->bucket, move->prefix, out, err) != 0)
 		return -1;
-	}
-	return sync_list_prefix(move->remote, move->bucket, move->prefix, out, err);
+	if (sync->session->options->plain || sync_list_add_hashes(move->remote, move->bucket, move->prefix, out, &failure) == 0 ||
+		session_wants_plain(&failure))
+		return 0;
+	*err = failure;
+	return -1;
 }
 
 static int read_lists(struct sync *const sync, struct error *const err)

@@ -101,32 +101,32 @@ struct hub_lister {
 	struct span folder; /* with a slash at its end, or empty */
 };
 
-static int add_file(void *const owner, const struct hub_file *const file, struct error *const err)
+/* A size that differs is of another version of the object: it changed between the two listings. */
+static int add_hash(void *const owner, const struct hub_file *const file, struct error *const err)
 {
 	const struct hub_lister *const lister = owner;
-	if (!span_starts(file->key, lister->folder) || file->key.len == lister->folder.len || file->key.data[file->key.len - 1] == '/')
+	(void)err;
+	if (!span_starts(file->key, lister->folder) || file->key.len == lister->folder.len || span_find(file->key, 0) >= 0)
 		return 0;
-	if (span_find(file->key, 0) >= 0)
-		return error_set(err, ERROR_UPSTREAM, "the server lists a key with a NUL in it");
-	if (add_entry(lister->list, span_slice(file->key, lister->folder.len, file->key.len), file->size, err) != 0)
-		return -1;
-	struct sync_entry *const entry = &lister->list->entries[lister->list->count - 1];
-	entry->has_hash = true;
-	entry->hash = file->hash;
+	const struct span name = span_slice(file->key, lister->folder.len, file->key.len);
+	char *const text = memory_new(name.len + 1);
+	memcpy(text, name.data, name.len);
+	const struct sync_entry wanted = {.name = text};
+	struct sync_entry *const entry = lister->list->count == 0 ? NULL :
+		bsearch(&wanted, lister->list->entries, lister->list->count, sizeof wanted, by_name);
+	free(text);
+	if (entry != NULL && entry->size == file->size) {
+		entry->has_hash = true;
+		entry->hash = file->hash;
+	}
 	return 0;
 }
 
-int sync_list_hub(struct remote *const remote, const struct span bucket, const struct span prefix, struct sync_list *const out, struct error *const err)
+int sync_list_add_hashes(struct remote *const remote, const struct span bucket, const struct span prefix, struct sync_list *const list,
+	struct error *const err)
 {
-	struct hub_lister lister = {.list = out, .folder = prefix};
-	*out = (struct sync_list){0};
-	if (remote_hub_list(remote, bucket, prefix, add_file, &lister, err) != 0) {
-		sync_list_release(out);
-		return -1;
-	}
-	if (out->count > 0)
-		qsort(out->entries, out->count, sizeof *out->entries, by_name);
-	return 0;
+	struct hub_lister lister = {.list = list, .folder = prefix};
+	return list->count == 0 ? 0 : remote_hub_list(remote, bucket, prefix, add_hash, &lister, err);
 }
 
 static const struct chunk_id *hash_of(const struct sync_entry *const entry)

@@ -139,7 +139,8 @@ class Daemon:
     def client(self, *arguments, token=ROOT_TOKEN, check=True, **options):
         """Runs `deltabucket ARGUMENTS` against this server; gives the CompletedProcess with text output."""
         environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.endpoint, DELTABUCKET_TOKEN=token or '',
-                           XDG_STATE_HOME=os.path.join(self.scratch, 'state'), HOME=self.scratch)
+                           XDG_STATE_HOME=os.path.join(self.scratch, 'state'),
+                           XDG_CACHE_HOME=os.path.join(self.scratch, 'cache'), HOME=self.scratch)
         if self.tls:
             environment['DELTABUCKET_CA'] = self.ca
         environment.update(options.pop('environment', {}))
