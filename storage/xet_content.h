@@ -1,5 +1,5 @@
 /* What holds a file of this Xet hash that the caller may reach: registered by himself for this bucket, or the bytes of a version of the bucket whose
- * key he may read. Who may reach none is told that there is none. docs/FORMAT.md, "Xet files". */
+ * key he may read. Who may reach none is told that there is none. docs/FORMAT.md, "Files by their hash". */
 #ifndef STORAGE_XET_CONTENT_H
 #define STORAGE_XET_CONTENT_H
 

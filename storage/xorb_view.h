@@ -1,6 +1,6 @@
 /* Xorbs as they are shown to Xet clients: chunk records one behind the other, without a footer. A record with one of our own codecs is shown as
  * a plain one (header and content), all others as they lie; `as_stored` shows everything as it lies. Chunks that compaction took away count
- * nothing, so offsets in a shown xorb hold for one file of its pack. docs/FORMAT.md, "Shown xorbs". Any thread; a view is one thread's. */
+ * nothing, so offsets in a shown xorb hold until its pack is compacted. docs/FORMAT.md, "Fetch tokens". Any thread; a view is one thread's. */
 #ifndef STORAGE_XORB_VIEW_H
 #define STORAGE_XORB_VIEW_H
 
