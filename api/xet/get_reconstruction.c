@@ -1,4 +1,5 @@
-/* A file that a derived version holds is made into records first: then the request waits, and looks again. */
+/* A file that a derived version holds is made into records first: then the request waits, and looks again. What may take the indexes of many packs is
+ * worked out by a helper. */
 #include "api/xet/get_reconstruction.h"
 
 #include "api/base_url.h"
@@ -6,9 +7,12 @@
 #include "api/xet/reconstruction_json.h"
 #include "api/xet/xet_lookup.h"
 #include "api/xet/xet_range.h"
+#include "storage/helpers.h"
 #include "storage/xet_make.h"
 
 enum { BATCH_FILES_MAX = 256, REPLY_MAX_BYTES = 192 * 1024 * 1024, MAKES_MORE_MAX = 3 };
+/* What clients ask for at most at a time, twice. */
+static const uint64_t SHORT_BYTES = UINT64_C(16) << 30;
 
 struct asked_file {
 	struct chunk_id file;
@@ -17,70 +21,71 @@ struct asked_file {
 };
 /* The exchange's state. */
 struct asking {
+	struct helper_job job;
+	struct helper_lane lane;
+	struct exchange *exchange;
 	bool grouped;           /* the second form */
 	bool is_batch;
+	bool as_stored;
+	bool has_range;         /* a Range header is there, and */
+	bool range_is_sound;    /* can be understood */
+	struct xet_range range;
 	uint64_t skip;          /* into the first term; not of a batch */
-	struct xet_make *make;  /* under way, or done */
+	struct xet_make *make;  /* under way, or done; NULL: a helper has made the plan */
 	size_t makes;           /* so many were begun */
+	struct reconstruction plan;
+	int64_t version;        /* not 0: this one is to be made first */
+	int result;             /* of the plan */
+	struct error error;
 	size_t count;
 	struct asked_file files[];
 };
 
-static bool wants_as_stored(struct exchange *const exchange)
-{
-	return span_equal_text(exchange_header(exchange, "x-deltabucket-codecs"), "all");
-}
-
-/* Bytes [*out_from, *out_to) of the file are asked for. */
-static int asked_range(struct exchange *const exchange, const uint64_t size, uint64_t *const out_from, uint64_t *const out_to,
-	struct error *const err)
+/* What of the request's headers counts; a helper does not look at them. */
+static void take_headers(struct exchange *const exchange, struct asking *const asking)
 {
 	const struct span header = exchange_header(exchange, "range");
 	struct xet_range ranges[XET_RANGES_MAX];
-	size_t count;
-	*out_from = 0;
-	*out_to = size;
-	if (header.data == NULL)
-		return 0;
-	if (!xet_range_parse(header, ranges, &count) || count != 1 || !xet_range_resolve(&ranges[0], size, out_from, out_to))
-		return error_set(err, ERROR_RANGE, "the range lies outside the file of %llu bytes", (unsigned long long)size);
-	return 0;
+	size_t count = 0;
+	asking->as_stored = span_equal_text(exchange_header(exchange, "x-deltabucket-codecs"), "all");
+	asking->has_range = header.data != NULL;
+	asking->range_is_sound = xet_range_parse(header, ranges, &count) && count == 1;
+	if (asking->range_is_sound)
+		asking->range = ranges[0];
 }
 
-/* What a request finds out before it answers. */
-struct plan_work {
-	struct exchange *exchange;
-	struct asking *asking;
-	struct xet_view *view;
-	struct reconstruction *plan;
-	int64_t version; /* not 0: this one is to be made first */
-};
+/* Bytes [*out_from, *out_to) of the file are asked for. */
+static int asked_range(const struct asking *const asking, const uint64_t size, uint64_t *const out_from, uint64_t *const out_to,
+	struct error *const err)
+{
+	*out_from = 0;
+	*out_to = size;
+	if (!asking->has_range || (asking->range_is_sound && xet_range_resolve(&asking->range, size, out_from, out_to)))
+		return 0;
+	return error_set(err, ERROR_RANGE, "the range lies outside the file of %llu bytes", (unsigned long long)size);
+}
 
-static int plan_content(struct plan_work *const work, const struct xet_content *const content, const uint64_t from, const uint64_t to,
-	uint64_t *const out_skip, struct error *const err)
+static int plan_content(struct asking *const asking, struct xet_view *const view, const struct xet_content *const content, const uint64_t from,
+	const uint64_t to, uint64_t *const out_skip, struct error *const err)
 {
 	if (content->kind == XET_CONTENT_DERIVED) {
-		work->version = content->version;
+		asking->version = content->version;
 		return 0;
 	}
 	if (content->is_made)
-		xet_make_touch(work->exchange->context->store, &content->file);
-	return xet_view_load(work->view, work->plan, content, from, to, out_skip, err);
+		xet_make_touch(asking->exchange->context->store, &content->file);
+	return xet_view_load(view, &asking->plan, content, from, to, out_skip, err);
 }
 
-static int plan_file(struct plan_work *const work, struct error *const err)
+static int plan_file(struct asking *const asking, struct xet_view *const view, struct error *const err)
 {
 	struct xet_content content;
 	uint64_t from;
 	uint64_t to;
-	struct asked_file *const file = &work->asking->files[0];
-	if (xet_lookup_find(work->exchange, work->view, &file->file, &content, err) != 0 ||
-	    asked_range(work->exchange, content.size, &from, &to, err) != 0 ||
-	    plan_content(work, &content, from, to, &work->asking->skip, err) != 0)
+	if (xet_lookup_find(asking->exchange, view, &asking->files[0].file, &content, err) != 0 ||
+	    asked_range(asking, content.size, &from, &to, err) != 0)
 		return -1;
-	file->found = true;
-	file->term_end = work->plan->term_count;
-	return 0;
+	return plan_content(asking, view, &content, from, to, &asking->skip, err);
 }
 
 static bool stands_before(const struct asking *const asking, const size_t index)
@@ -92,38 +97,44 @@ static bool stands_before(const struct asking *const asking, const size_t index)
 }
 
 /* What is unknown is left out. */
-static int plan_batch(struct plan_work *const work, struct error *const err)
+static int plan_batch(struct asking *const asking, struct xet_view *const view, struct error *const err)
 {
-	struct asking *const asking = work->asking;
-	for (size_t i = 0; i < asking->count && work->version == 0; i++) {
+	for (size_t i = 0; i < asking->count && asking->version == 0; i++) {
 		struct xet_content content;
 		struct error missing = {0};
 		uint64_t skip;
 		struct asked_file *const file = &asking->files[i];
-		file->found = !stands_before(asking, i) && xet_lookup_find(work->exchange, work->view, &file->file, &content, &missing) == 0;
+		file->found = !stands_before(asking, i) && xet_lookup_find(asking->exchange, view, &file->file, &content, &missing) == 0;
 		if (missing.kind != ERROR_NONE && missing.kind != ERROR_NOT_FOUND) {
 			*err = missing;
 			return -1;
 		}
-		if (file->found && plan_content(work, &content, 0, content.size, &skip, err) != 0)
+		if (file->found && plan_content(asking, view, &content, 0, content.size, &skip, err) != 0)
 			return -1;
-		file->term_end = work->plan->term_count;
+		file->term_end = asking->plan.term_count;
 	}
 	return 0;
 }
 
 /* The whole plan, in one snapshot; or the version that is to be made. */
-static int make_plan(struct plan_work *const work, struct error *const err)
+static int plan_all(struct asking *const asking, struct error *const err)
 {
-	struct store *const store = work->exchange->context->store;
-	work->view = xet_view_new(store, err);
-	if (work->view == NULL)
+	struct store *const store = asking->exchange->context->store;
+	struct xet_view *const view = xet_view_new(store, err);
+	if (view == NULL)
 		return -1;
-	int result = work->asking->is_batch ? plan_batch(work, err) : plan_file(work, err);
-	if (result == 0 && work->version == 0)
-		result = reconstruction_place(work->plan, store, wants_as_stored(work->exchange), err);
-	xet_view_free(work->view);
+	int result = asking->is_batch ? plan_batch(asking, view, err) : plan_file(asking, view, err);
+	if (result == 0 && asking->version == 0)
+		result = reconstruction_place(&asking->plan, store, asking->as_stored, err);
+	xet_view_free(view);
 	return result;
+}
+
+static void make_plan(struct asking *const asking)
+{
+	reconstruction_release(&asking->plan);
+	asking->version = 0;
+	asking->result = plan_all(asking, &asking->error);
 }
 
 static void print_terms(const struct reconstruction_json *const reply, const struct asking *const asking)
@@ -143,15 +154,16 @@ static void print_terms(const struct reconstruction_json *const reply, const str
 	json_writer_end(reply->json, '}');
 }
 
-static enum next reply_plan(struct exchange *const exchange, const struct asking *const asking, const struct reconstruction *const plan)
+static enum next reply_plan(struct exchange *const exchange)
 {
+	const struct asking *const asking = exchange->state;
 	struct error err = {0};
 	struct buffer body;
 	struct json_writer json;
 	buffer_init(&body, REPLY_MAX_BYTES);
 	json_writer_init(&json, &body);
-	const struct reconstruction_json reply = {.exchange = exchange, .plan = plan, .base = base_url(exchange),
-		.as_stored = wants_as_stored(exchange), .grouped = asking->grouped, .json = &json};
+	const struct reconstruction_json reply = {.exchange = exchange, .plan = &asking->plan, .base = base_url(exchange),
+		.as_stored = asking->as_stored, .grouped = asking->grouped, .json = &json};
 	json_writer_object(&json, NULL);
 	print_terms(&reply, asking);
 	const int result = reconstruction_json_ranges(&reply, &err);
@@ -163,16 +175,22 @@ static enum next reply_plan(struct exchange *const exchange, const struct asking
 	return next;
 }
 
-static void release_make(struct exchange *const exchange)
+static void release_make(struct asking *const asking)
 {
-	struct asking *const asking = exchange->state;
 	if (asking->make != NULL)
 		xet_make_free(asking->make);
 	asking->make = NULL;
 }
 
+static void release(struct exchange *const exchange)
+{
+	struct asking *const asking = exchange->state;
+	release_make(asking);
+	reconstruction_release(&asking->plan);
+}
+
 /* What was made may go again before it is looked at, when much is asked for at once: not for ever. */
-static enum next wait_for_make(struct exchange *const exchange, const int64_t version)
+static enum next wait_for_make(struct exchange *const exchange)
 {
 	struct asking *const asking = exchange->state;
 	if (asking->makes++ == asking->count + MAKES_MORE_MAX) {
@@ -180,38 +198,65 @@ static enum next wait_for_make(struct exchange *const exchange, const int64_t ve
 		error_set(&err, ERROR_BUSY, "more derived objects are asked for than there is room for their records: try again later");
 		return exchange_fail(exchange, &err);
 	}
-	exchange->release = release_make;
-	asking->make = xet_make_start(exchange->context->store, version, exchange_wake_owner, exchange);
+	asking->make = xet_make_start(exchange->context->store, asking->version, exchange_wake_owner, exchange);
 	return NEXT_WAIT;
+}
+
+static enum next conclude(struct exchange *const exchange)
+{
+	const struct asking *const asking = exchange->state;
+	if (asking->result != 0)
+		return exchange_fail(exchange, &asking->error);
+	return asking->version != 0 ? wait_for_make(exchange) : reply_plan(exchange);
+}
+
+static void run_plan(struct helper_job *const job)
+{
+	struct asking *const asking = (struct asking *)job;
+	make_plan(asking);
+	exchange_wake(asking->exchange); /* nothing of it may be touched from here on */
+}
+
+/* A range that says how short it is. */
+static bool is_short(const struct asking *const asking)
+{
+	return !asking->is_batch && asking->range_is_sound && !asking->range.is_suffix && asking->range.last - asking->range.first < SHORT_BYTES;
 }
 
 static enum next answer(struct exchange *const exchange)
 {
-	struct error err = {0};
-	struct reconstruction plan = {0};
-	struct plan_work work = {.exchange = exchange, .asking = exchange->state, .plan = &plan};
-	const int result = make_plan(&work, &err);
-	const enum next next = result != 0 ? exchange_fail(exchange, &err)
-		: work.version != 0 ? wait_for_make(exchange, work.version) : reply_plan(exchange, work.asking, &plan);
-	reconstruction_release(&plan);
-	return next;
+	struct asking *const asking = exchange->state;
+	if (is_short(asking)) {
+		make_plan(asking);
+		return conclude(exchange);
+	}
+	asking->job.run = run_plan;
+	helpers_submit(store_helpers(exchange->context->store), &asking->lane, &asking->job);
+	return NEXT_WAIT;
 }
 
 enum next get_reconstruction_resume(struct exchange *const exchange)
 {
 	struct error err = {0};
 	struct asking *const asking = exchange->state;
+	if (asking->make == NULL)
+		return conclude(exchange);
 	const int result = xet_make_outcome(asking->make, &err);
-	release_make(exchange);
+	release_make(asking);
 	return result == 0 ? answer(exchange) : exchange_fail(exchange, &err);
 }
 
 static struct asking *asking_new(struct exchange *const exchange, const size_t files, struct error *const err)
 {
 	struct asking *const asking = arena_take(exchange->arena, sizeof(*asking) + files * sizeof(asking->files[0]));
-	if (asking == NULL)
+	if (asking == NULL) {
 		error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		return NULL;
+	}
+	asking->exchange = exchange;
+	take_headers(exchange, asking);
 	exchange->state = asking;
+	exchange->release = release;
 	return asking;
 }
 
