@@ -65,7 +65,7 @@ static int read_listing(struct exchange *const exchange, struct listing *const o
 	out->search = arena_text(exchange->arena, search);
 	if (out->search == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
-	return hub_page_limit(exchange, PAGE_MAX_BUCKETS, &out->limit, err);
+	return hub_page_limit(exchange, PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &out->limit, err);
 }
 
 static bool holds_nocase(const struct span text, const char *const part)
@@ -171,12 +171,10 @@ enum next hub_list_begin(struct exchange *const exchange)
 	buffer_init(&body, BODY_MAX_BYTES);
 	json_writer_init(&json, &body);
 	json_writer_array(&json, NULL);
-	if (show_all(exchange, &listing, &json, &err) != 0) {
+	if (show_all(exchange, &listing, &json, &err) != 0 || (listing.more && hub_page_link(exchange, listing.after, &err) != 0)) {
 		buffer_release(&body);
 		return exchange_fail(exchange, &err);
 	}
 	json_writer_end(&json, ']');
-	if (listing.more)
-		hub_page_link(exchange, listing.after);
 	return json_reply(exchange, 200, &body);
 }

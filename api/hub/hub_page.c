@@ -7,10 +7,11 @@
 
 enum { URL_MAX_BYTES = 16 * 1024 };
 
-int hub_page_limit(struct exchange *const exchange, const uint64_t most, uint64_t *const out_limit, struct error *const err)
+int hub_page_limit(struct exchange *const exchange, const uint64_t usual, const uint64_t most, uint64_t *const out_limit,
+	struct error *const err)
 {
 	struct span text;
-	*out_limit = most;
+	*out_limit = usual;
 	if (!exchange_query(exchange, "limit", &text))
 		return 0;
 	if (!span_parse_u64(text, out_limit) || *out_limit == 0)
@@ -39,7 +40,7 @@ static bool is_cursor(const struct span pair)
 	return span_equal_text(pair, "cursor") || span_starts(pair, span_text("cursor="));
 }
 
-void hub_page_link(struct exchange *const exchange, const struct span cursor)
+int hub_page_link(struct exchange *const exchange, const struct span cursor, struct error *const err)
 {
 	struct buffer url;
 	struct span rest = exchange->query;
@@ -57,7 +58,10 @@ void hub_page_link(struct exchange *const exchange, const struct span cursor)
 	buffer_add_text(&url, "cursor=");
 	encode_percent(cursor, false, &url);
 	buffer_add_text(&url, ">; rel=\"next\"");
-	if (!buffer_failed(&url))
-		exchange_add_header(exchange, "Link", arena_text(exchange->arena, buffer_span(&url)));
+	const char *const link = buffer_failed(&url) ? NULL : arena_text(exchange->arena, buffer_span(&url));
 	buffer_release(&url);
+	if (link == NULL)
+		return error_set(err, ERROR_INVALID, "The request's URL is too long to be told where the listing goes on.");
+	exchange_add_header(exchange, "Link", link);
+	return 0;
 }

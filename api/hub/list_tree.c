@@ -1,14 +1,11 @@
 #include "api/hub/list_tree.h"
 
-#include <string.h>
-
 #include "api/authorise.h"
-#include "api/base_url.h"
+#include "api/hub/hub_page.h"
 #include "api/hub/tree_call.h"
 #include "api/json_reply.h"
-#include "base/encode.h"
 
-enum { BODY_MAX_BYTES = 48 * 1024 * 1024, LINK_MAX_BYTES = 8 * 1024 };
+enum { BODY_MAX_BYTES = 48 * 1024 * 1024 };
 
 struct list_tree { /* the exchange's state */
 	struct tree_call call; /* first */
@@ -21,28 +18,14 @@ static int look(struct exchange *const exchange, struct tree *const out, struct 
 	return tree_list(exchange->context->store, &state->params, exchange->arena, out, err);
 }
 
-/* The request once more, with the position of the last entry: 'f' or 'd' and its path. */
-static const char *next_link(struct exchange *const exchange, const struct tree_position *const last)
+/* The cursor is the position of the last entry: 'f' or 'd' and its path. */
+static int add_link(struct exchange *const exchange, const struct tree_position *const last, struct error *const err)
 {
-	struct buffer link;
-	struct span rest = exchange->query;
-	struct span pair;
-	buffer_init(&link, LINK_MAX_BYTES);
-	buffer_format(&link, "<%s", base_url(exchange));
-	buffer_add_span(&link, exchange->path);
-	buffer_add_byte(&link, '?');
-	while (span_split(&rest, '&', &pair)) {
-		if (pair.len == 0 || span_starts(pair, span_text("cursor=")))
-			continue;
-		buffer_add_span(&link, pair);
-		buffer_add_byte(&link, '&');
-	}
-	buffer_add_text(&link, last->is_directory ? "cursor=d" : "cursor=f");
-	encode_percent(last->path, false, &link);
-	buffer_add_text(&link, ">; rel=\"next\"");
-	const char *const text = buffer_failed(&link) ? NULL : arena_text(exchange->arena, buffer_span(&link));
-	buffer_release(&link);
-	return text;
+	const char *const cursor = arena_format(exchange->arena, "%c%.*s", last->is_directory ? 'd' : 'f', (int)last->path.len,
+		(const char *)last->path.data);
+	if (cursor == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
+	return hub_page_link(exchange, span_text(cursor), err);
 }
 
 static enum next reply(struct exchange *const exchange, const struct tree *const tree)
@@ -50,13 +33,8 @@ static enum next reply(struct exchange *const exchange, const struct tree *const
 	struct buffer body;
 	struct json_writer json;
 	struct error err = {0};
-	const char *const link = tree->truncated ? next_link(exchange, &tree->last) : NULL;
-	if (tree->truncated && link == NULL) {
-		error_set(&err, ERROR_INVALID, "The request's URL is too long to be told where the listing goes on.");
+	if (tree->truncated && add_link(exchange, &tree->last, &err) != 0)
 		return exchange_fail(exchange, &err);
-	}
-	if (link != NULL)
-		exchange_add_header(exchange, "Link", link);
 	buffer_init(&body, BODY_MAX_BYTES);
 	json_writer_init(&json, &body);
 	json_writer_array(&json, NULL);
@@ -78,11 +56,10 @@ static int read_recursive(struct exchange *const exchange, bool *const out, stru
 
 static int read_limit(struct exchange *const exchange, size_t *const out, struct error *const err)
 {
-	struct span value;
-	uint64_t limit = TREE_LIMIT;
-	if (exchange_query(exchange, "limit", &value) && (!span_parse_u64(value, &limit) || limit == 0))
-		return error_set(err, ERROR_INVALID, "The parameter limit is a number from 1 on.");
-	*out = limit > TREE_LIMIT_MAX ? TREE_LIMIT_MAX : (size_t)limit;
+	uint64_t limit;
+	if (hub_page_limit(exchange, TREE_LIMIT, TREE_LIMIT_MAX, &limit, err) != 0)
+		return -1;
+	*out = (size_t)limit;
 	return 0;
 }
 
