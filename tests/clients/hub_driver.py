@@ -9,7 +9,6 @@ import dataclasses
 import datetime
 import json
 import os
-import pathlib
 import sys
 
 from huggingface_hub import HfApi, HfFileSystem
@@ -102,17 +101,7 @@ def sync(source, dest, **options):
     return [[operation.action, operation.path] for operation in plan.operations]
 
 
-def download(bucket, name):
-    """The bytes of one file, by way of a file of this machine."""
-    path = pathlib.Path(os.environ['TMPDIR']) / f'read-{os.getpid()}'
-    try:
-        HfApi().download_bucket_files(bucket, files=[(name, path)], raise_on_missing_files=True)
-        return path.read_bytes()
-    finally:
-        path.unlink(missing_ok=True)
-
-
-OWN = {function.__name__: function for function in (fs_write, fs_read, fs_lines, fs_follow, add_numbered, sync, download)}
+OWN = {function.__name__: function for function in (fs_write, fs_read, fs_lines, fs_follow, add_numbered, sync)}
 
 
 def main():

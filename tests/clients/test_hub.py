@@ -1,4 +1,5 @@
 """huggingface_hub with hf_xet, as HF_ENDPOINT and HF_TOKEN set them up: the newest, 1.29 and the first that has buckets; over HTTPS and HTTP."""
+import json
 import os
 import unittest
 
@@ -236,6 +237,16 @@ class Access:
         with self.fails('HfHubHTTPError', 403):
             self.hub.batch_bucket_files('main/shown', delete=['file'], token=self.reader)
 
+    def test_a_hash_is_no_permission(self):
+        """Who knows the hash of a file in a hidden bucket does not get at its bytes with it."""
+        held = self.hub.get_bucket_paths_info('main/hidden', ['file'])[0]['xet_hash']
+        self.hub.create_bucket('stranger/thief', token=self.stranger, exist_ok=True)
+        for line in ({'type': 'addFile', 'path': 'file', 'xetHash': held, 'mtime': 1},
+                     {'type': 'copyFile', 'path': 'file', 'xetHash': held, 'sourceRepoType': 'bucket', 'sourceRepoId': 'main/hidden'}):
+            reply = self.daemon.request('POST', '/api/buckets/stranger/thief/batch', json.dumps(line), token=self.stranger)
+            self.assertEqual((reply.status, [failed['path'] for failed in reply.json()['failed']]), (422, ['file']))
+        self.assertEqual(self.hub.list_bucket_tree('stranger/thief', token=self.stranger), [])
+
     def test_wrong_token(self):
         for call in (lambda: self.hub.bucket_info('main/shown', token='hf_wrong'), lambda: self.hub.create_bucket('main/no', token='hf_wrong'),
                      lambda: self.hub.list_bucket_tree('main/shown', token='hf_wrong')):
@@ -298,7 +309,7 @@ class HubNewest(Access, Library, Copies, HubCase):
         driver = self.fresh_driver('localhost', HF_ENDPOINT=endpoint)
         self.assertEqual(driver.api.create_bucket('main/by-name')['url'], f'{endpoint}/buckets/main/by-name')
         driver.api.batch_bucket_files('main/by-name', add=[(b'by name', 'file')])
-        self.assertEqual(driver.own.download('main/by-name', 'file'), b'by name')
+        self.assertEqual(self.download('main/by-name', 'file', driver), b'by name')
 
 
 @unittest.skipUnless(ready(NEWEST), MISSING)

@@ -3,7 +3,7 @@ import json
 import os
 import unittest
 
-from tests.support.clients import both_schemes, content, read, tree, write
+from tests.support.clients import content, read, tree, write
 from tests.support.hub import MIDDLE, MISSING, NEWEST, OLDEST, HubCase, hub_program, ready
 
 
@@ -96,7 +96,6 @@ class LaterCommands:
 
 
 @unittest.skipUnless(ready(NEWEST), MISSING)
-@both_schemes
 class HubCommandsNewest(Commands, LaterCommands, HubCase):
     version = NEWEST
 
@@ -104,6 +103,7 @@ class HubCommandsNewest(Commands, LaterCommands, HubCase):
 @unittest.skipUnless(ready(MIDDLE), MISSING)
 class HubCommandsMiddle(Commands, LaterCommands, HubCase):
     version = MIDDLE
+    tls = False
 
 
 @unittest.skipUnless(ready(OLDEST), MISSING)

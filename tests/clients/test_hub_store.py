@@ -25,7 +25,7 @@ class HubAndS3(HubCase):
 
     def assertHubReads(self, bucket, key, data):
         name = f'main/{bucket.name}'
-        self.assertSame(self.own.download(name, key), data)
+        self.assertSame(self.download(name, key), data)
         self.assertSame(self.fs.cat_file(f'buckets/{name}/{key}'), data)
         file, = self.hub.get_bucket_paths_info(name, [key])
         self.assertEqual((file['size'], len(file['xet_hash'])), (len(data), 64))
@@ -64,7 +64,7 @@ class HubAndS3(HubCase):
                 self.assertSame(part.body, data[size // 2:])
         copied = bucket.copy(f'/from-hub/{quote("files/ü 3000000")}', 'copied')
         self.assertEqual(copied.status, 200)
-        self.assertSame(self.own.download('main/from-hub', 'copied'), content(3_000_000, 5))
+        self.assertSame(self.download('main/from-hub', 'copied'), content(3_000_000, 5))
 
     def test_changes_are_seen_at_once(self):
         bucket = self.bucket('changes')
@@ -123,7 +123,7 @@ class HubAndSteps(HubCase):
         after = {file['path']: file['xet_hash'] for file in self.hub.list_bucket_tree(bucket, recursive=True)}
         self.assertEqual(after, before)
         for step, path in enumerate(self.paths):
-            self.assertSame(self.own.download(bucket, f'ckpt/{step}.safetensors'), read(path))
+            self.assertSame(self.download(bucket, f'ckpt/{step}.safetensors'), read(path))
         data = read(self.paths[-1])
         self.assertSame(self.own.fs_read(f'buckets/{bucket}/ckpt/{self.steps}.safetensors', 500_000, 90_000), data[500_000:590_000])
 

@@ -48,10 +48,10 @@ class HubXet(XetCase):
             files = {f'{policy}/weights': weights_like(1_500_001, number), f'{policy}/text': text_like(500_003, number), f'{policy}/noise': content(300_000, number)}
             driver = self.fresh_driver(policy, HF_XET_XORB_COMPRESSION_POLICY=policy)
             before = self.sent()
-            driver.api.batch_bucket_files(bucket, add=[(data, name) for name, data in files.items()])
+            self.upload(bucket, files, driver)
             sizes[policy] = self.sent() - before
             for name, data in files.items():
-                self.assertSame(self.own.download(bucket, name), data)
+                self.assertSame(self.download(bucket, name), data)
                 self.assertSame(self.s3('GET', f'/codecs/{name}').body, data)
         self.assertGreater(sizes['none'], sizes['lz4'])
         self.assertGreater(sizes['lz4'], sizes['bg4-lz4'])
@@ -62,8 +62,8 @@ class HubXet(XetCase):
             driver = self.fresh_driver(f'api-{version}', HF_XET_CLIENT_RECONSTRUCTION_API_VERSION=version, HF_XET_CLIENT_SHARD_API_VERSION=version)
             self.setUp()
             data = content(2_000_000, int(version))
-            driver.api.batch_bucket_files(bucket, add=[(data, 'file'), (b'', 'empty')])
-            self.assertSame(driver.own.download(bucket, 'file'), data)
+            self.upload(bucket, {'file': data, 'empty': b''}, driver)
+            self.assertSame(self.download(bucket, 'file', driver), data)
             for what in ('reconstructions', 'shards'):
                 self.assertTrue(self.requests(f'/v{version}/{what}'))
                 self.assertFalse(self.requests(f'/v{other}/{what}'))
@@ -71,13 +71,16 @@ class HubXet(XetCase):
     def test_many_ranges_in_one_request(self):
         bucket = self.new_bucket('ranges')
         base = content(14 * MIB)
-        self.hub.batch_bucket_files(bucket, add=[(base, 'base')])
+        self.upload(bucket, {'base': base})
         pieces = b''.join(base[at * MIB:(at + 2) * MIB] for at in (0, 4, 8, 12))
-        self.hub.batch_bucket_files(bucket, add=[(pieces, 'pieces')])
+        self.upload(bucket, {'pieces': pieces})
+        fetches = {}
         for name, value in (('one', '0'), ('many', '1')):
             reader = self.fresh_driver(f'ranges-{name}', HF_XET_CLIENT_ENABLE_MULTIRANGE_FETCHING=value)
-            self.assertSame(reader.own.download(bucket, 'pieces'), pieces)
-            self.assertSame(reader.own.download(bucket, 'base'), base)
+            before = len(self.requests('/fetch/'))
+            self.assertSame(self.download(bucket, 'pieces', reader), pieces)
+            fetches[name] = len(self.requests('/fetch/')) - before
+        self.assertLess(fetches['many'], fetches['one'])
 
     def test_several_xorbs(self):
         bucket = self.new_bucket('large')
@@ -129,48 +132,59 @@ class HubDedup(XetCase):
         bucket, data = self.new_bucket('dedup-s3'), content(9_000_000, 1)
         self.s3('PUT', '/dedup-s3/whole', data)
         driver = self.fresh_driver('dedup-s3')
-        driver.api.batch_bucket_files(bucket, add=[(data, 'again')])
+        self.upload(bucket, {'again': data}, driver)
         self.assertLess(self.sent(), 150_000)
         self.assertFiles(bucket, {'whole': data, 'again': data})
 
     def test_content_of_another_bucket(self):
         first, second, data = self.new_bucket('dedup-a'), self.new_bucket('dedup-b'), content(4_000_000, 2)
-        self.hub.batch_bucket_files(first, add=[(data, 'file')])
+        self.upload(first, {'file': data})
         before = self.sent()
-        self.fresh_driver('dedup-b').api.batch_bucket_files(second, add=[(data, 'file')])
+        self.upload(second, {'file': data}, self.fresh_driver('dedup-b'))
         self.assertLess(self.sent() - before, 150_000)
         self.assertFiles(second, {'file': data})
 
     def test_a_changed_part(self):
-        bucket, data = self.new_bucket('dedup-part'), content(40_000_000, 3)
-        self.hub.batch_bucket_files(bucket, add=[(data, 'file')])
+        bucket, data = self.new_bucket('dedup-part'), content(20_000_000, 3)
+        self.upload(bucket, {'file': data})
         before = self.sent()
-        changed = data[:20_000_000] + content(400_000, 4) + data[20_400_000:]
-        self.fresh_driver('dedup-part').api.batch_bucket_files(bucket, add=[(changed, 'file')])
+        changed = data[:9_000_000] + content(400_000, 4) + data[9_400_000:]
+        self.upload(bucket, {'file': changed}, self.fresh_driver('dedup-part'))
         self.assertLess(self.sent() - before, 1_200_000)
         self.assertFiles(bucket, {'file': changed})
 
     def test_an_inserted_part(self):
-        bucket, data = self.new_bucket('dedup-insert'), content(40_000_000, 5)
-        self.hub.batch_bucket_files(bucket, add=[(data, 'file')])
+        bucket, data = self.new_bucket('dedup-insert'), content(20_000_000, 5)
+        self.upload(bucket, {'file': data})
         before = self.sent()
-        longer = data[:17_000_001] + content(MIB, 6) + data[17_000_001:]
-        self.fresh_driver('dedup-insert').api.batch_bucket_files(bucket, add=[(longer, 'file')])
+        longer = data[:7_000_001] + content(MIB, 6) + data[7_000_001:]
+        self.upload(bucket, {'file': longer}, self.fresh_driver('dedup-insert'))
         self.assertLess(self.sent() - before, 1_800_000)
         self.assertFiles(bucket, {'file': longer})
 
+    def test_a_xorb_that_is_here_already(self):
+        """A client with empty caches that asks for no chunks builds the same xorb again: the answer to its grant request is that it is stored."""
+        bucket, data = self.new_bucket('dedup-grant'), content(3_000_000, 9)
+        self.upload(bucket, {'file': data})
+        before = self.sent()
+        driver = self.fresh_driver('dedup-grant', HF_XET_DEDUPLICATION_GLOBAL_DEDUP_QUERY_ENABLED='false')
+        self.upload(bucket, {'again': data}, driver)
+        self.assertEqual(self.sent() - before, 0)
+        self.assertIn(200, {call['status'] for call in self.requests('/xorb-grants/')})
+        self.assertFiles(bucket, {'file': data, 'again': data})
+
     def test_the_same_client_again(self):
         bucket, data = self.new_bucket('dedup-same'), content(5_000_000, 7)
-        self.hub.batch_bucket_files(bucket, add=[(data, 'file')])
+        self.upload(bucket, {'file': data})
         before = self.sent()
-        self.hub.batch_bucket_files(bucket, add=[(data, 'copy')])
+        self.upload(bucket, {'copy': data})
         self.assertEqual(self.sent() - before, 0)
         self.assertFiles(bucket, {'file': data, 'copy': data})
 
     def test_a_cache_of_deleted_files(self):
         """The client's cache of chunks outlives the bucket's files: what it names is still there."""
         bucket, data = self.new_bucket('dedup-gone'), content(6_000_000, 8)
-        self.hub.batch_bucket_files(bucket, add=[(data, 'file')])
+        self.upload(bucket, {'file': data})
         self.hub.batch_bucket_files(bucket, delete=['file'])
         self.daemon.admin('gc')
         self.hub.batch_bucket_files(bucket, add=[(data[:3_000_000], 'half')])
@@ -191,7 +205,7 @@ class HubTogether(XetCase):
             driver.api.batch_bucket_files(bucket, add=[(files[version], version), (b'', f'{version}-empty')])
         for driver in drivers.values():
             for version, data in files.items():
-                self.assertSame(driver.own.download(bucket, version), data)
+                self.assertSame(self.download(bucket, version, driver), data)
 
     def test_syncs_at_once(self):
         bucket = self.new_bucket('at-once')
@@ -264,7 +278,7 @@ class HubKilled(XetCase):
         thread.join()
         if outcome[0] is not None:
             # It gave up: the user says it again. What had arrived is not sent again.
-            self.fresh_driver('killed').api.batch_bucket_files(bucket, add=[(path, 'file')])
+            self.upload(bucket, {'file': path}, self.fresh_driver('killed'))
         self.hub.download_bucket_files(bucket, files=[('file', self.path('killed-back'))])
         with open(self.path('killed-back'), 'rb') as back:
             self.assertSame(back.read(), data)

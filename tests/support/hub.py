@@ -151,12 +151,25 @@ class HubCase(ClientCase):
         self.settle()
         return [call for call in self.calls(self.seen) if pattern in call['path'] and method in (None, call['method'])]
 
+    def upload(self, bucket, files, driver=None):
+        """{path: bytes} in one call, by way of files of this machine."""
+        paths = [(write(self.path('upload', str(index)), data), name) for index, (name, data) in enumerate(files.items())]
+        (driver or self.driver).api.batch_bucket_files(bucket, add=paths)
+
+    def download(self, bucket, name, driver=None):
+        """The file's bytes."""
+        path = self.path('download')
+        (driver or self.driver).api.download_bucket_files(bucket, files=[(name, path)], raise_on_missing_files=True)
+        data = read(path)
+        os.remove(path)
+        return data
+
     def assertFiles(self, bucket, wanted):
         """The bucket holds exactly these: {path: bytes}."""
         found = {file['path']: file['size'] for file in self.hub.list_bucket_tree(bucket, recursive=True)}
         self.assertEqual(found, {name: len(data) for name, data in wanted.items()})
         for name, data in wanted.items():
-            self.assertSame(self.own.download(bucket, name), data)
+            self.assertSame(self.download(bucket, name), data)
 
 
 class _Fails:
