@@ -39,6 +39,7 @@ static const struct {
 	{'s', "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nonly this"},
 	{'g', "what is this\r\n\r\n"},
 	{'l', "HTTP/1.1 500 Large\r\nContent-Length: 100000\r\n\r\n"},
+	{'p', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nLink: <http://h/x?cursor=1>; rel=\"next\"\r\n\r\n"},
 	{'x', ""},
 };
 
@@ -186,6 +187,37 @@ START_TEST(get_gives_status_headers_and_body)
 	ck_assert(strncmp(server.head, "GET /o/a/../b%20c?x=1 HTTP/1.1\r\n", 32) == 0);
 	ck_assert_ptr_nonnull(strstr(server.head, "\r\nAuthorization: Bearer a-token\r\n"));
 	ck_assert_ptr_null(strstr(server.head, "Content-Length"));
+}
+END_TEST
+
+START_TEST(a_request_may_bring_its_own_token_or_none)
+{
+	const struct http_request other = {.method = "GET", .target = "/o", .bearer = "xet_1"};
+	ck_assert_int_eq(http_client_send(client, &other, &response, &err), 0);
+	http_response_release(&response);
+	ck_assert_ptr_nonnull(strstr(server.head, "\r\nAuthorization: Bearer xet_1\r\n"));
+	ck_assert_ptr_null(strstr(server.head, "a-token"));
+	const struct http_request none = {.method = "GET", .target = "/o", .bearer = ""};
+	ck_assert_int_eq(http_client_send(client, &none, &response, &err), 0);
+	ck_assert_ptr_null(strstr(server.head, "Authorization"));
+}
+END_TEST
+
+START_TEST(an_errors_body_comes_whole_where_that_is_wanted)
+{
+	const struct http_request request = {.method = "GET", .target = "/l", .whole_errors = true};
+	ck_assert_int_eq(http_client_send(client, &request, &response, &err), 0);
+	ck_assert_int_eq(response.status, 500);
+	ck_assert_uint_eq(response.body.len, 100000);
+}
+END_TEST
+
+START_TEST(a_link_is_kept)
+{
+	check_sent("GET", "/p");
+	ck_assert_str_eq(response.link, "<http://h/x?cursor=1>; rel=\"next\"");
+	check_sent("GET", "/o");
+	ck_assert_str_eq(response.link, "");
 }
 END_TEST
 
@@ -516,6 +548,9 @@ Suite *test_http_client_suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, get_gives_status_headers_and_body);
+	tcase_add_test(tc, a_request_may_bring_its_own_token_or_none);
+	tcase_add_test(tc, an_errors_body_comes_whole_where_that_is_wanted);
+	tcase_add_test(tc, a_link_is_kept);
 	tcase_add_test(tc, one_connection_serves_many_requests);
 	tcase_add_test(tc, head_tells_the_length);
 	tcase_add_test(tc, no_content_and_chunked);

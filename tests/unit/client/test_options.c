@@ -48,6 +48,22 @@ START_TEST(flags_and_arguments_mix)
 }
 END_TEST
 
+START_TEST(seeds_are_paths_of_any_form)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const words[] = {"--seed", "a=b", "--seed=/c", "b/k", "--plain", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_GET, words, &err), 0);
+	ck_assert_uint_eq(options.seeds.count, 2);
+	ck_assert_str_eq(options.seeds.items[0], "a=b");
+	ck_assert_str_eq(options.seeds.items[1], "/c");
+	ck_assert(options.plain);
+	const char *const empty[] = {"--seed=", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_GET, empty, &err), -1);
+	ck_assert_int_eq(parse(&options, COMMAND_PUT, words, &err), -1);
+}
+END_TEST
+
 START_TEST(one_name_may_mean_two_things)
 {
 	struct options options;
@@ -217,6 +233,7 @@ Suite *test_options_suite(void)
 	TCase *const tests = tcase_create("options");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, flags_and_arguments_mix);
+	tcase_add_test(tests, seeds_are_paths_of_any_form);
 	tcase_add_test(tests, one_name_may_mean_two_things);
 	tcase_add_test(tests, a_dash_is_an_argument_and_two_end_the_flags);
 	tcase_add_loop_test(tests, refusals_name_the_flag, 0, sizeof REFUSED / sizeof REFUSED[0]);

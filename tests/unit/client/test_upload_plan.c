@@ -151,6 +151,38 @@ START_TEST(a_changed_file_costs_a_question_for_each_xorb_and_finds_all)
 }
 END_TEST
 
+/* What an earlier change left: few chunks, none of them sampled, known by the first of their xorb alone. */
+START_TEST(an_island_of_an_earlier_upload_is_found)
+{
+	struct error err = {0};
+	struct server server = {.from = 32001, .to = 32009};
+	struct chunk_entry *const entries = run(500, 100);
+	for (size_t i = 0; i < 8; i++)
+		entries[40 + i] = entry_of(32001 + i);
+	answer(500, 100, 9);
+	const struct chunk_search search = {.entries = entries, .count = 100, .table = table, .ask = ask, .owner = &server};
+	ck_assert_int_eq(chunk_search(&search, &err), 0);
+	ck_assert_uint_eq(count_unknown(entries, 100), 0);
+	ck_assert_int_eq(server.questions, 1);
+	free(entries);
+}
+END_TEST
+
+START_TEST(many_edges_without_an_answer_are_asked_about_no_more)
+{
+	struct error err = {0};
+	struct server server = {0};
+	struct chunk_entry *const entries = run(500, 1000);
+	for (size_t i = 5; i < 1000; i += 10)
+		entries[i] = entry_of(700001 + 16 * i);
+	answer(500, 1000, 9);
+	const struct chunk_search search = {.entries = entries, .count = 1000, .table = table, .ask = ask, .owner = &server};
+	ck_assert_int_eq(chunk_search(&search, &err), 0);
+	ck_assert_int_eq(server.questions, 16);
+	free(entries);
+}
+END_TEST
+
 START_TEST(a_known_tail_behind_much_that_is_new_is_found)
 {
 	struct error err = {0};
@@ -273,6 +305,8 @@ Suite *test_upload_plan_suite(void)
 	tcase_add_test(tests, nonsense_is_no_answer);
 	tcase_add_test(tests, a_new_file_costs_few_questions);
 	tcase_add_test(tests, a_changed_file_costs_a_question_for_each_xorb_and_finds_all);
+	tcase_add_test(tests, an_island_of_an_earlier_upload_is_found);
+	tcase_add_test(tests, many_edges_without_an_answer_are_asked_about_no_more);
 	tcase_add_test(tests, a_known_tail_behind_much_that_is_new_is_found);
 	tcase_add_test(tests, only_what_is_missing_is_in_new_xorbs);
 	tcase_add_test(tests, small_holes_are_sent_again);
