@@ -1,5 +1,7 @@
 #include "storage/shard_put.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "base/little_endian.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/shard.h"
+#include "storage/pack_store_internal.h"
 #include "storage/part.h"
 #include "storage/store_internal.h"
 #include "storage/xet_file.h"
@@ -27,11 +30,11 @@ static struct chunk_entry entries[CHUNKS];
 static struct chunk_id xorb;
 static struct buffer shard;
 
-static void set_up(void)
+static void set_up_with(const struct file_ops *const files)
 {
 	struct error err = {0};
 	bool inserted = false;
-	fixture = (struct store_fixture){.promise_ms = 28 * DAY_MS};
+	fixture = (struct store_fixture){.files = files, .promise_ms = 28 * DAY_MS};
 	store_fixture_open(&fixture);
 	for (unsigned i = 0; i < CHUNKS; i++) {
 		uint8_t *const content = xorb_sample_chunk(&sample, i);
@@ -41,6 +44,11 @@ static void set_up(void)
 	xorb = chunk_hash_xorb(entries, CHUNKS);
 	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0 && inserted, "%s", err.text);
 	buffer_init(&shard, SHARD_CAP_BYTES);
+}
+
+static void set_up(void)
+{
+	set_up_with(NULL);
 }
 
 static void tear_down(void)
@@ -483,6 +491,46 @@ START_TEST(an_upload_may_be_given_up)
 }
 END_TEST
 
+START_TEST(a_xorb_that_gc_works_on_is_asked_for_again)
+{
+	struct error err = {0};
+	struct shard_report report;
+	struct xorb found;
+	struct pack_cache *const cache = store_packs(fixture.store)->cache;
+	write_shard((const struct run[]){{0, CHUNKS}}, 1);
+	ck_assert_int_eq(xorb_find(fixture.store, &xorb, &found, &err), 0);
+	pack_cache_retire(cache, &found.pack, true);
+	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_BUSY);
+	ck_assert_int_eq(registered(), 0);
+	pack_cache_retire(cache, &found.pack, false);
+	accept();
+}
+END_TEST
+
+START_TEST(a_full_disk_registers_nothing)
+{
+	struct error err = {0};
+	struct shard_report report;
+	static struct file_faults faults; /* outlives the store */
+	tear_down();
+	file_faults_init(&faults, FILE_FAULT_WRITE, INT_MAX, ENOSPC);
+	set_up_with(&faults.ops);
+	shard_write_header(&shard, 0);
+	for (int i = 0; i < 20000; i++)
+		add_file(&(const struct run){3, 4}, 1);
+	end_shard(true);
+	for (int left = 0; left < 3; left++) { /* the first piece, a later one, the last one */
+		faults.countdown = left;
+		ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
+		ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
+		faults.countdown = INT_MAX;
+	}
+	ck_assert_int_eq(registered(), 0);
+	accept();
+}
+END_TEST
+
 START_TEST(registered_files_survive_a_restart)
 {
 	struct xet_file file;
@@ -522,6 +570,8 @@ Suite *test_shard_put_suite(void)
 	tcase_add_test(wrong, the_empty_body_is_no_shard);
 	tcase_add_test(wrong, a_shard_over_the_limit_is_too_large);
 	tcase_add_test(wrong, an_upload_may_be_given_up);
+	tcase_add_test(wrong, a_xorb_that_gc_works_on_is_asked_for_again);
+	tcase_add_test(wrong, a_full_disk_registers_nothing);
 	suite_add_tcase(suite, wrong);
 	return suite;
 }
