@@ -11,7 +11,7 @@
 #include "api/keyring.h"
 #include "base/encode.h"
 
-enum { PARAMETERS_MAX = 4, ROUTE_MARKER_BYTES = 64 };
+enum { PARAMETERS_MAX = 4, ROUTE_MARKER_BYTES = 64, LOG_PATH_BYTES = 512 };
 
 struct family {
 	const char *first;  /* path segment; NULL: everything else */
@@ -280,4 +280,11 @@ enum next router_resume(struct exchange *exchange)
 {
 	ASSERT(exchange->route != NULL && exchange->route->resume != NULL);
 	return exchange->route->resume(exchange);
+}
+
+struct span router_log_path(const struct exchange *exchange)
+{
+	if (exchange->route != NULL && strstr(exchange->route->pattern, "{token}") != NULL)
+		return span_text(exchange->route->pattern);
+	return span_slice(exchange->path, 0, LOG_PATH_BYTES);
 }

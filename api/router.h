@@ -34,7 +34,7 @@ enum access {
 
 struct route {
 	int methods;             /* of enum method, or'ed */
-	/* Segments of literal text or {name}; a last {name*} takes the rest with its slashes (not empty). "/" alone is the root. A trailing
+	/* Segments of literal text or {name} ({token}: a secret, which no log shows); a last {name*} takes the rest with its slashes (not empty). "/" alone is the root. A trailing
 	 * slash in the request is ignored unless {name*} takes it. */
 	const char *pattern;
 	/* This query parameter must be present ("uploads"), or "list-type=2" with its value; NULL: any. Rows are tried in order. */
@@ -65,5 +65,7 @@ void router_match(struct exchange *exchange);
 enum next router_begin(struct exchange *exchange);
 enum next router_finish(struct exchange *exchange);
 enum next router_resume(struct exchange *exchange);
+/* The path as a log may show it: where a parameter called {token} permits something, the route's pattern instead. */
+struct span router_log_path(const struct exchange *exchange);
 
 #endif

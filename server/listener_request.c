@@ -355,7 +355,7 @@ static void log_request(struct request *request, bool whole)
 	const struct span agent = exchange_header(exchange, "user-agent");
 	const struct log_field fields[] = {
 		log_text("method", method_name(exchange->method)),
-		log_span("path", span_slice(exchange->path, 0, 512)),
+		log_span("path", router_log_path(exchange)),
 		log_text("route", exchange->route != NULL ? exchange->route->name : "-"),
 		log_number("status", exchange->reply.status),
 		log_number("received", (int64_t)request->received),

@@ -171,6 +171,16 @@ class Reconstructions(unittest.TestCase):
             self.assertEqual(self.cas.fetch(entry['url'], text).status, 403, text)
         self.assertEqual(self.daemon.request('GET', '/xet/v1/fetch/', token=None).status, 404)
 
+    def test_urls_stay_out_of_the_log(self):
+        self.bucket.put('secret', self.noise)
+        plan = self.cas.reconstruction(hash_of(self.noise), 1).json()
+        url = next(iter(plan['fetch_info'].values()))[0]['url']
+        self.assertEqual(self.cas.fetch(url).status, 200)
+        self.assertEqual(self.cas.fetch(url[:-1]).status, 403)
+        self.cas.request('GET', '/v1/reconstructions/' + 'b' * 64)  # the log has it all by now
+        self.assertIn('path=/xet/v1/fetch/{token}', self.daemon.log())
+        self.assertNotIn(url.rsplit('/', 1)[1][:40], self.daemon.log())
+
     def test_telemetry(self):
         for target in ('/v1/telemetry', '/xet/v1/telemetry'):
             reply = self.daemon.request('POST', target, b'{"event":"xet_upload_summary"}', token=self.cas.token)
