@@ -1,6 +1,7 @@
 #include "chunker/xorb_parse.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
@@ -12,11 +13,17 @@ enum { PARSE_FIRST_CHUNKS = 16 };
 
 struct xorb_parse {
 	xorb_take_fn *take;
+	xorb_room_fn *room;
 	void *taker;
 	bool private_codecs;
 	struct codec_context *codec; /* once a record was encoded, as the next */
 	uint8_t *content;
-	struct buffer partial;       /* the front of a record that came in pieces */
+	/* a record that comes in pieces */
+	struct xorb_record_header header;
+	uint8_t front[XORB_RECORD_HEADER_BYTES]; /* until it is whole */
+	uint8_t *into;               /* then all of it, which `room` gave; NULL before */
+	size_t gathered;             /* bytes of it that came */
+	struct buffer own_room;
 	struct xorb_footer_chunk *chunks;
 	uint32_t count;
 	uint32_t capacity;
@@ -33,9 +40,14 @@ struct xorb_parse *xorb_parse_new(xorb_take_fn *const take, void *const taker, c
 	parse->take = take;
 	parse->taker = taker;
 	parse->private_codecs = private_codecs;
-	buffer_init(&parse->partial, XORB_RECORD_HEADER_BYTES + XORB_STORED_MAX_BYTES);
+	buffer_init(&parse->own_room, XORB_RECORD_HEADER_BYTES + XORB_STORED_MAX_BYTES);
 	buffer_init(&parse->footer, XORB_FOOTER_MAX_BYTES);
 	return parse;
+}
+
+void xorb_parse_gather_into(struct xorb_parse *const parse, xorb_room_fn *const room)
+{
+	parse->room = room;
 }
 
 void xorb_parse_free(struct xorb_parse *const parse)
@@ -45,7 +57,7 @@ void xorb_parse_free(struct xorb_parse *const parse)
 	codec_context_free(parse->codec);
 	free(parse->content);
 	free(parse->chunks);
-	buffer_release(&parse->partial);
+	buffer_release(&parse->own_room);
 	buffer_release(&parse->footer);
 	free(parse);
 }
@@ -165,45 +177,61 @@ static int take_footer(struct xorb_parse *const parse, const struct span bytes, 
 	return 0;
 }
 
-/* Moves bytes from `rest` until the partial record has `wanted` of them; false when there are not so many yet. */
-static bool gather(struct xorb_parse *const parse, struct span *const rest, const size_t wanted)
+/* Moves bytes from `rest` behind those that are at `into`; false when there are not `wanted` yet. */
+static bool gather(struct xorb_parse *const parse, struct span *const rest, uint8_t *const into, const size_t wanted)
 {
-	if (parse->partial.len < wanted) {
-		const struct span piece = span_slice(*rest, 0, wanted - parse->partial.len);
-		buffer_reserve(&parse->partial, wanted - parse->partial.len);
-		buffer_add_span(&parse->partial, piece);
-		*rest = span_slice(*rest, piece.len, rest->len);
-	}
-	return parse->partial.len == wanted;
+	const struct span piece = span_slice(*rest, 0, wanted - parse->gathered);
+	if (piece.len > 0)
+		memcpy(into + parse->gathered, piece.data, piece.len);
+	parse->gathered += piece.len;
+	*rest = span_slice(*rest, piece.len, rest->len);
+	return parse->gathered == wanted;
 }
 
-/* A record, or the front of one, from `rest`. */
+static int begin_gathering(struct xorb_parse *const parse, struct error *const err)
+{
+	const size_t whole = XORB_RECORD_HEADER_BYTES + parse->header.stored;
+	parse->into = parse->room != NULL ? parse->room(parse->taker, whole, err) : buffer_reserve(&parse->own_room, whole);
+	if (parse->into == NULL)
+		return -1;
+	memcpy(parse->into, parse->front, parse->gathered);
+	return 0;
+}
+
+static int take_gathered(struct xorb_parse *const parse, struct error *const err)
+{
+	const int result = take_record(parse, &parse->header, parse->into, err);
+	parse->into = NULL;
+	parse->gathered = 0;
+	return result;
+}
+
+/* What begins here: the footer, a record that lies whole in `rest`, or one to be gathered. */
+static int begin(struct xorb_parse *const parse, const uint8_t front[XORB_RECORD_HEADER_BYTES], struct span *const rest, struct error *const err)
+{
+	if (xorb_footer_begins(front)) {
+		const int begun = begin_footer(parse, front, err);
+		const struct span came = span_of(parse->front, parse->gathered);
+		parse->gathered = 0;
+		return begun != 0 ? -1 : take_footer(parse, came, err);
+	}
+	if (check_header(parse, front, &parse->header, err) != 0)
+		return refuse(parse, err);
+	const size_t whole = XORB_RECORD_HEADER_BYTES + parse->header.stored;
+	if (parse->gathered > 0 || rest->len < whole)
+		return begin_gathering(parse, err);
+	*rest = span_slice(*rest, whole, rest->len);
+	return take_record(parse, &parse->header, front, err);
+}
+
+/* A record, or some of one, from `rest`. */
 static int take_some(struct xorb_parse *const parse, struct span *const rest, struct error *const err)
 {
-	struct xorb_record_header header;
-	const bool is_here = parse->partial.len == 0 && rest->len >= XORB_RECORD_HEADER_BYTES;
-	if (!is_here && parse->partial.len < XORB_RECORD_HEADER_BYTES && !gather(parse, rest, XORB_RECORD_HEADER_BYTES))
-		return 0;
-	const uint8_t *const front = is_here ? rest->data : parse->partial.data;
-	if (xorb_footer_begins(front)) {
-		if (begin_footer(parse, front, err) != 0 || take_footer(parse, buffer_span(&parse->partial), err) != 0)
-			return -1;
-		buffer_reset(&parse->partial);
-		return 0;
-	}
-	if (check_header(parse, front, &header, err) != 0)
-		return refuse(parse, err);
-	const size_t whole = XORB_RECORD_HEADER_BYTES + header.stored;
-	if (is_here && rest->len >= whole) {
-		const struct span record = span_slice(*rest, 0, whole);
-		*rest = span_slice(*rest, whole, rest->len);
-		return take_record(parse, &header, record.data, err);
-	}
-	if (!gather(parse, rest, whole))
-		return 0;
-	const int result = take_record(parse, &header, parse->partial.data, err);
-	buffer_reset(&parse->partial);
-	return result;
+	if (parse->into != NULL)
+		return gather(parse, rest, parse->into, XORB_RECORD_HEADER_BYTES + parse->header.stored) ? take_gathered(parse, err) : 0;
+	if (parse->gathered == 0 && rest->len >= XORB_RECORD_HEADER_BYTES)
+		return begin(parse, rest->data, rest, err);
+	return gather(parse, rest, parse->front, XORB_RECORD_HEADER_BYTES) ? begin(parse, parse->front, rest, err) : 0;
 }
 
 int xorb_parse_push(struct xorb_parse *const parse, const struct span bytes, struct error *const err)
@@ -217,9 +245,9 @@ int xorb_parse_push(struct xorb_parse *const parse, const struct span bytes, str
 
 int xorb_parse_end(struct xorb_parse *const parse, struct chunk_id *const out_hash, struct error *const err)
 {
-	if (parse->partial.len > 0)
+	if (parse->gathered > 0 || parse->into != NULL)
 		return error_set(err, ERROR_INVALID, "The xorb ends within record %u, after byte %llu.", parse->count,
-			(unsigned long long)parse->at + parse->partial.len);
+			(unsigned long long)parse->at + parse->gathered);
 	if (parse->count == 0)
 		return error_set(err, ERROR_INVALID, "The xorb has no records.");
 	if (parse->footer_at < parse->footer.len)

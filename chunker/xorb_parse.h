@@ -22,6 +22,10 @@ struct xorb_parse;
 /* `private_codecs`: records may have codecs that Xet clients do not know. */
 struct xorb_parse *xorb_parse_new(xorb_take_fn *take, void *taker, bool private_codecs);
 void xorb_parse_free(struct xorb_parse *parse); /* NULL is fine */
+/* Gives `len` bytes for a record that comes in pieces, its header in front, where it stays until it is taken: `payload` then lies in them, behind
+ * the header. NULL with the error set. A taker that keeps records spares a copy so; without it the parser has memory of its own. */
+typedef uint8_t *xorb_room_fn(void *taker, size_t len, struct error *err);
+void xorb_parse_gather_into(struct xorb_parse *parse, xorb_room_fn *room); /* before the first push */
 /* invalid, saying where, or the taker's error; then only free may follow. */
 int xorb_parse_push(struct xorb_parse *parse, struct span bytes, struct error *err);
 /* The bytes are whole. invalid when they are not a xorb. */

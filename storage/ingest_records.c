@@ -16,11 +16,17 @@ static int take_record(void *const taker, const struct xorb_record *const record
 	return 0;
 }
 
+static uint8_t *give_room(void *const taker, const size_t len, struct error *const err)
+{
+	return xorb_builder_room(&((struct ingest *)taker)->xorb, len, err);
+}
+
 void ingest_records_init(struct ingest *const ingest, const struct ingest_xorb *const xorb)
 {
 	ingest->declared_xorb = *xorb;
 	ingest->options.xorb = &ingest->declared_xorb;
 	ingest->serialized = xorb_parse_new(take_record, ingest, xorb->private_codecs);
+	xorb_parse_gather_into(ingest->serialized, give_room);
 }
 
 int ingest_records_end(struct ingest *const ingest, struct error *const err)

@@ -112,12 +112,20 @@ int xorb_builder_add(struct xorb_builder *const builder, struct codec_context *c
 	return 0;
 }
 
+uint8_t *xorb_builder_room(struct xorb_builder *const builder, const size_t len, struct error *const err)
+{
+	uint8_t *const at = builder_reserve(&builder->bytes, len);
+	if (at == NULL)
+		error_set(err, ERROR_NO_MEMORY, "a record of %zu bytes does not fit into the write buffer", len);
+	return at;
+}
+
 int xorb_builder_add_record(struct xorb_builder *const builder, const struct xorb_record *const record, struct error *const err)
 {
 	ASSERT(record->payload.len <= PACK_STORED_MAX_BYTES && builder->count < XORB_MAX_CHUNKS);
-	uint8_t *const at = builder_reserve(&builder->bytes, PACK_RECORD_HEADER_BYTES + record->payload.len);
+	uint8_t *const at = xorb_builder_room(builder, PACK_RECORD_HEADER_BYTES + record->payload.len, err);
 	if (at == NULL)
-		return error_set(err, ERROR_NO_MEMORY, "a record of %zu bytes does not fit into the write buffer", record->payload.len);
+		return -1;
 	struct pack_entry *const entry = builder_next_entry(builder);
 	*entry = (struct pack_entry){
 		.id = record->id,
@@ -126,7 +134,8 @@ int xorb_builder_add_record(struct xorb_builder *const builder, const struct xor
 		.size = (uint32_t)record->content.len,
 		.codec = record->codec,
 	};
-	memcpy(at + PACK_RECORD_HEADER_BYTES, record->payload.data, record->payload.len);
+	if (record->payload.data != at + PACK_RECORD_HEADER_BYTES)
+		memcpy(at + PACK_RECORD_HEADER_BYTES, record->payload.data, record->payload.len);
 	builder_end_record(builder, entry, at);
 	return 0;
 }

@@ -27,6 +27,8 @@ void xorb_builder_reset(struct xorb_builder *builder); /* memory is kept */
 bool xorb_builder_fits(const struct xorb_builder *builder, size_t size, uint64_t max_bytes);
 /* Encodes the chunk as its trial advises and adds its record. */
 int xorb_builder_add(struct xorb_builder *builder, struct codec_context *codec, const struct chunk_id *id, struct span content, struct error *err);
+/* Where the next record may be made, header in front, to be added without a copy. NULL with the error set. */
+uint8_t *xorb_builder_room(struct xorb_builder *builder, size_t len, struct error *err);
 /* Adds a record as it lies. */
 int xorb_builder_add_record(struct xorb_builder *builder, const struct xorb_record *record, struct error *err);
 /* Exchanges the gathered bytes for an empty buffer, made by xorb_builder_init_bytes. */

@@ -336,6 +336,55 @@ START_TEST(a_body_has_at_most_65_mib)
 }
 END_TEST
 
+struct roomy {
+	uint8_t room[64]; /* exactly one record of hello */
+	size_t given;
+	size_t taken_there;
+};
+
+static uint8_t *give_room(void *const taker, const size_t len, struct error *const err)
+{
+	struct roomy *const roomy = taker;
+	ck_assert_uint_le(len, sizeof roomy->room);
+	if (roomy->given++ == 2) {
+		error_set(err, ERROR_NO_MEMORY, "no room");
+		return NULL;
+	}
+	return roomy->room;
+}
+
+static int take_from_room(void *const taker, const struct xorb_record *const record, struct error *const err)
+{
+	struct roomy *const roomy = taker;
+	(void)err;
+	roomy->taken_there += record->payload.data == roomy->room + XORB_RECORD_HEADER_BYTES;
+	ck_assert(span_equal_text(record->payload, "Hello World!"));
+	return 0;
+}
+
+/* A record that lies whole in what is pushed stays there; others come together where the taker wants them. */
+START_TEST(records_are_gathered_where_the_taker_says)
+{
+	struct buffer body = hello();
+	struct roomy roomy = {.given = 0};
+	struct error err = {0};
+	const struct span whole = buffer_span(&body);
+	struct xorb_parse *const parse = xorb_parse_new(take_from_room, &roomy, false);
+	xorb_parse_gather_into(parse, give_room);
+	ck_assert_int_eq(xorb_parse_push(parse, whole, &err), 0);
+	ck_assert_uint_eq(roomy.given, 0);
+	for (size_t cut = 3; cut <= 15; cut += 12) { /* within the header and behind it */
+		ck_assert_int_eq(xorb_parse_push(parse, span_slice(whole, 0, cut), &err), 0);
+		ck_assert_int_eq(xorb_parse_push(parse, span_slice(whole, cut, whole.len), &err), 0);
+	}
+	ck_assert_uint_eq(roomy.taken_there, 2);
+	ck_assert_int_eq(xorb_parse_push(parse, span_slice(whole, 0, 9), &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_MEMORY);
+	xorb_parse_free(parse);
+	buffer_release(&body);
+}
+END_TEST
+
 START_TEST(the_takers_failure_ends_the_push)
 {
 	struct buffer body = hello();
@@ -458,6 +507,7 @@ Suite *test_xorb_parse_suite(void)
 	tcase_add_test(all, a_xorb_has_at_most_8192_chunks);
 	tcase_add_test(all, a_xorb_has_at_most_64_mib_of_content);
 	tcase_add_test(all, a_body_has_at_most_65_mib);
+	tcase_add_test(all, records_are_gathered_where_the_taker_says);
 	tcase_add_test(all, the_takers_failure_ends_the_push);
 	tcase_add_test(all, the_published_footer_is_taken);
 	tcase_add_test(all, both_footers_are_taken);
