@@ -49,7 +49,9 @@ static void tear_down(void)
 static struct object put_derived(const unsigned index)
 {
 	const char *const key = arena_format(fixture.arena, "next-%u", index);
-	return derived_fixture_put_swapped(&fixture, "b", key, &base, &root, &next[index]);
+	struct object object = derived_fixture_put_swapped(&fixture, "b", key, &base, &root, &next[index]);
+	object.key = span_text(key);
+	return object;
 }
 
 static int make(const int64_t version, struct error *const err)
