@@ -5,6 +5,7 @@
 
 #include "base/encode.h"
 #include "base/memory.h"
+#include "storage/batch.h"
 #include "storage/committer.h"
 #include "storage/step_pin.h"
 #include "storage/version.h"
@@ -245,6 +246,39 @@ START_TEST(test_copies)
 }
 END_TEST
 
+static bool may_read_all(void *const owner, const struct span bucket, const struct span key)
+{
+	(void)owner;
+	(void)bucket;
+	(void)key;
+	return true;
+}
+
+/* Lines of a batch share a recipe as copies do, whatever version of the bytes they find. */
+START_TEST(test_lines_of_a_batch)
+{
+	struct error err = {0};
+	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
+	derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object source = find("k1");
+	struct batch_line lines[] = {{.kind = BATCH_COPY, .path = span_text("copy"), .file = source.file_hash, .source = span_text("b")},
+		{.kind = BATCH_ADD, .path = span_text("k1"), .file = source.file_hash}, {.kind = BATCH_DELETE, .path = span_text("k0")}};
+	struct settled *const settled = settled_new();
+	const struct batch_params params = {.bucket = span_text("b"), .account = span_text("main"), .lines = lines, .count = 3,
+		.may_read = may_read_all, .done = settled_done, .owner = settled};
+	struct batch *const batch = batch_start(fixture.store, &params);
+	settled_wait(settled);
+	ck_assert_msg(batch_outcome(batch, &err) == 0, "%s", err.text);
+	batch_free(batch);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_msg(lines[i].error.kind == ERROR_NONE, "%s", lines[i].error.text);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derivations"), 2);
+	fixture_sweep(fixture.store);
+	gc_all();
+	ck_assert(holds("copy", 1) && holds("k1", 1));
+}
+END_TEST
+
 START_TEST(test_a_copy_of_the_plain_one_keeps_its_segments)
 {
 	struct error err = {0};
@@ -458,6 +492,7 @@ Suite *test_derived_suite(void)
 	tcase_add_test(tests, test_sources_stay_while_they_are_named);
 	tcase_add_test(tests, test_space_comes_back);
 	tcase_add_test(tests, test_copies);
+	tcase_add_test(tests, test_lines_of_a_batch);
 	tcase_add_test(tests, test_a_copy_of_the_plain_one_keeps_its_segments);
 	tcase_add_test(tests, test_a_made_version);
 	tcase_add_test(tests, test_a_wrong_base_is_an_error);
