@@ -70,6 +70,7 @@ Suite *test_ingest_suite(void);
 Suite *test_xorb_source_suite(void);
 Suite *test_reconstruction_plan_suite(void);
 Suite *test_reconstruction_suite(void);
+Suite *test_xet_content_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_helpers_suite, test_md5_pool_suite,
@@ -128,7 +129,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_file_hash_suite,
 	test_xet_make_suite,
 	test_part_map_suite,
-	test_reconstruction_suite,
+	test_xet_content_suite, test_reconstruction_suite,
 	test_upload_suite,
 	test_upload_kill_suite,
 	test_version_suite,
