@@ -19,6 +19,12 @@ int xorb_find(struct store *const store, const struct chunk_id *const hash, stru
 
 enum { MEASURE_ENTRIES = 32 };
 
+/* Records with codecs of ours are shown to Xet clients without any. */
+static uint32_t shown_bytes(const struct pack_entry *const entry)
+{
+	return codec_private((enum codec)entry->codec) ? entry->size : entry->stored;
+}
+
 static void measure(struct pack_cache *const cache, const struct pack *const pinned, const struct xorb_place *const place, bool *const out_whole,
 	uint64_t *const out_bytes)
 {
@@ -31,7 +37,7 @@ static void measure(struct pack_cache *const cache, const struct pack *const pin
 		if (found == 0)
 			break;
 		for (size_t i = 0; i < found; i++)
-			*out_bytes += PACK_RECORD_HEADER_BYTES + (uint64_t)entries[i].stored;
+			*out_bytes += PACK_RECORD_HEADER_BYTES + (uint64_t)shown_bytes(&entries[i]);
 		seen += (uint32_t)found;
 	}
 	*out_whole = seen == place->count;

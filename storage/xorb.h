@@ -19,10 +19,10 @@ struct xorb {
 };
 /* not_found. */
 int xorb_find(struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err);
-/* Bytes of its records as they lie, headers included. not_found when they are not all there any more. */
+/* Bytes of its records as Xet clients see them, headers included. not_found when they are not all there any more. */
 int xorb_length(struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err);
 
-/* The chunks [first, first + count) of a pack: whether all are there, and then the bytes of their records. -1 when the pack's index cannot be
+/* The chunks [first, first + count) of a pack: whether all are there, and then the bytes of their records as above. -1 when the pack's index cannot be
  * read. */
 struct xorb_place {
 	struct chunk_id hash;

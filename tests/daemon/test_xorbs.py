@@ -209,6 +209,20 @@ class Xorbs(unittest.TestCase):
 
 
 class XorbsOverTime(unittest.TestCase):
+    def fetch(self, daemon, cas, xorb):
+        """The content of the file that is this xorb, as a reader gets it: all its records are raw."""
+        name = xet.file_of(xorb)[0]
+        entries = cas.reconstruction(name, version=1).json()['fetch_info'][xet.text(xorb.hash)]
+        content = b''
+        for entry in entries:
+            span = entry['url_range']
+            path = entry['url'].removeprefix(daemon.endpoint)
+            records = daemon.request('GET', path, headers={'Range': f'bytes={span["start"]}-{span["end"]}'}, token=None).body
+            while records:
+                size = int.from_bytes(records[5:8], 'little')
+                content, records = content + records[8:8 + size], records[8 + size:]
+        return content
+
     def test_a_kill_keeps_what_was_acknowledged(self):
         with Daemon(tls=False) as daemon:
             cas = make_bucket(daemon)
@@ -222,6 +236,8 @@ class XorbsOverTime(unittest.TestCase):
                 self.assertEqual(cas.put_xorb(xorb).json(), {'was_inserted': False})
                 head = cas.request('HEAD', f'/v1/xorbs/default/{xet.text(xorb.hash)}')
                 self.assertEqual((head.status, int(head.headers['Content-Length'])), (200, len(xorb.body())))
+                self.assertEqual(cas.put_shard(xet.shard_of(xorb)).status, 200)
+                self.assertEqual(self.fetch(daemon, cas, xorb), b''.join(xorb.pieces))
 
     def test_promises_keep_space(self):
         for hours, deleted in ((1, 0), (0, 1)):
