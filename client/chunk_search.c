@@ -2,7 +2,7 @@
 
 enum { SPACING_FIRST = 16, SPACING_MOST = 1024, EDGE_MISSES_MOST = 16 };
 
-static const struct chunk_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
+static const struct table_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
 
 static bool is_multiple(const struct chunk_id *const id, const uint64_t of)
 {
@@ -36,7 +36,7 @@ static void learn(struct walk *const walk, const size_t number, const bool known
 static int walk_through(const struct chunk_search *const search, struct error *const err)
 {
 	struct walk walk = {.spacing = SPACING_FIRST};
-	struct chunk_place place = NOWHERE;
+	struct table_place place = NOWHERE;
 	for (size_t i = 0; i < search->count; i++) {
 		const struct chunk_id *const id = &search->entries[i].id;
 		bool known = chunk_table_find(search->table, id, place, &place);
@@ -58,7 +58,7 @@ static int walk_through(const struct chunk_search *const search, struct error *c
  * know is asked about, and while that is a hit, the run got shorter and is looked at again. */
 static int look_back(const struct chunk_search *const search, const size_t first, size_t end, struct error *const err)
 {
-	struct chunk_place place;
+	struct table_place place;
 	while (end > first) {
 		size_t at = end;
 		while (at > first && !is_multiple(&search->entries[at - 1].id, SPACING_FIRST))
@@ -76,7 +76,7 @@ static int look_back(const struct chunk_search *const search, const size_t first
 
 int chunk_search(const struct chunk_search *const search, struct error *const err)
 {
-	struct chunk_place place = NOWHERE;
+	struct table_place place = NOWHERE;
 	size_t first = 0;
 	if (walk_through(search, err) != 0)
 		return -1;

@@ -13,7 +13,7 @@ enum { KEYS_MAX = 16, XORBS_MAX = 1 << 20, ENTRIES_MAX = 1 << 28 };
 struct entry {
 	struct chunk_id name; /* keyed */
 	uint32_t size;
-	struct chunk_place place;
+	struct table_place place;
 };
 struct xorb {
 	struct chunk_id hash;
@@ -151,7 +151,7 @@ static struct chunk_id name_under(const struct chunk_table *const table, const u
 	return chunk_hash_keyed(table->keys[key], span_of(id->bytes, sizeof id->bytes));
 }
 
-static bool is_behind(const struct chunk_table *const table, const struct chunk_id *const id, const struct chunk_place near)
+static bool is_behind(const struct chunk_table *const table, const struct chunk_id *const id, const struct table_place near)
 {
 	if (near.xorb == CHUNK_TABLE_NOWHERE)
 		return false;
@@ -162,12 +162,12 @@ static bool is_behind(const struct chunk_table *const table, const struct chunk_
 	return chunk_id_equal(&table->entries[xorb->first + near.index + 1].name, &name);
 }
 
-bool chunk_table_find(struct chunk_table *const table, const struct chunk_id *const id, const struct chunk_place near, struct chunk_place *const out)
+bool chunk_table_find(struct chunk_table *const table, const struct chunk_id *const id, const struct table_place near, struct table_place *const out)
 {
 	bool found = false;
 	lock_enter(&table->lock);
 	if (is_behind(table, id, near)) {
-		*out = (struct chunk_place){.xorb = near.xorb, .index = near.index + 1};
+		*out = (struct table_place){.xorb = near.xorb, .index = near.index + 1};
 		found = true;
 	}
 	for (uint32_t key = 0; key < table->key_count && !found; key++) {
@@ -198,7 +198,7 @@ uint32_t chunk_table_find_xorb(struct chunk_table *const table, const struct chu
 	return found;
 }
 
-bool chunk_table_chunk(struct chunk_table *const table, const struct chunk_place place, uint32_t *const out_size, struct chunk_place *const out_first)
+bool chunk_table_chunk(struct chunk_table *const table, const struct table_place place, uint32_t *const out_size, struct table_place *const out_first)
 {
 	lock_enter(&table->lock);
 	const bool found = place.xorb < table->xorb_count && place.index < table->xorbs[place.xorb].count;

@@ -1,7 +1,8 @@
 /* What files hashed to when they were last read, so that an unchanged one costs a stat. One file of fixed records in the user's cache folder
  * ($XDG_CACHE_HOME/deltabucket/hashes or ~/.cache/deltabucket/hashes): a record counts only while size, both times, inode and device are what they
  * were, and only where the file had rested for two seconds when it was read (a later write could leave the times as they are). Damage costs the records
- * it hits. Several processes may use it: who closes last adds to what the others wrote. Any thread. */
+ * it hits. Several processes may use it: who closes last adds to what the others wrote. Any thread. docs/FORMAT.md, "Files of
+ * the command line". */
 #ifndef CLIENT_HASH_CACHE_H
 #define CLIENT_HASH_CACHE_H
 

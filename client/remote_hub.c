@@ -6,7 +6,7 @@
 #include "base/encode.h"
 #include "base/json_node.h"
 #include "base/memory.h"
-#include "client/reconstruction.h"
+#include "client/fetch_plan.h"
 
 enum { TARGET_MAX_BYTES = 16 * 1024, KEY_MAX_BYTES = 1024, BODY_MAX_BYTES = 16 * 1024 * 1024, COMMIT_WAIT_MS = 120 * 1000 };
 
@@ -161,7 +161,7 @@ static char *next_page(const char *const link)
 		return NULL;
 	char *const url = memory_copy(link + 1, (size_t)(end - link));
 	url[end - link - 1] = '\0';
-	const char *const target = reconstruction_target(url);
+	const char *const target = fetch_plan_target(url);
 	char *const copy = memory_copy_text(target);
 	free(url);
 	return copy;

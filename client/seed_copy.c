@@ -22,7 +22,7 @@ struct seed_chunk {
 struct seed {
 	const struct xet_fetch *fetch;
 	const struct xet_remote *xet;
-	struct chunk_map *map;
+	struct file_map *map;
 	const char *path;
 	int fd;
 	struct chunk_table *table;
@@ -40,7 +40,7 @@ static int ask(void *const owner, const struct chunk_id *const id, struct error 
 	return xet_remote_ask(seed->xet, id, seed->table, err);
 }
 
-static uint64_t place_number(const struct chunk_place place)
+static uint64_t place_number(const struct table_place place)
 {
 	return (uint64_t)place.xorb << PLACE_SHIFT | place.index;
 }
@@ -54,12 +54,12 @@ static int by_place(const void *const left, const void *const right)
 
 static void list_known(struct seed *const seed)
 {
-	const struct chunk_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
+	const struct table_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
 	uint64_t offset = 0;
 	seed->known = memory_new_array(seed->chunks.count + 1, sizeof *seed->known);
 	for (size_t i = 0; i < seed->chunks.count; i++) {
 		const struct chunk_entry *const entry = &seed->chunks.entries[i];
-		struct chunk_place place;
+		struct table_place place;
 		if (chunk_table_find(seed->table, &entry->id, nowhere, &place))
 			seed->known[seed->known_count++] = (struct seed_chunk){.place = place_number(place), .offset = offset, .id = entry->id};
 		offset += entry->size;
@@ -73,7 +73,7 @@ static int book_copied(struct seed *const seed, struct error *const err)
 {
 	const size_t count = seed->copied_count;
 	seed->copied_count = 0;
-	return chunk_map_add(seed->map, seed->copied, count, err);
+	return file_map_add(seed->map, seed->copied, count, err);
 }
 
 /* A seed that changed since it was chunked gives nothing. */
@@ -81,7 +81,7 @@ static int copy_chunk(struct seed *const seed, const struct seed_chunk *const fr
 {
 	struct error ignored = {0};
 	struct map_gap gap;
-	if (!chunk_map_gap(seed->map, offset, &gap) || gap.from != offset || gap.to < offset + size)
+	if (!file_map_gap(seed->map, offset, &gap) || gap.from != offset || gap.to < offset + size)
 		return 0;
 	if (file_read_at(file_system(), seed->fd, seed->content, size, (off_t)from->offset, seed->path, &ignored) != 0)
 		return 0;
@@ -95,10 +95,10 @@ static int copy_chunk(struct seed *const seed, const struct seed_chunk *const fr
 	return seed->copied_count == COPIED_MOST ? book_copied(seed, err) : 0;
 }
 
-static int copy_term(struct seed *const seed, const struct reconstruction_term *const term, uint64_t offset, struct error *const err)
+static int copy_term(struct seed *const seed, const struct fetch_term *const term, uint64_t offset, struct error *const err)
 {
-	struct chunk_place place = {.xorb = chunk_table_find_xorb(seed->table, &term->xorb)};
-	struct chunk_place first;
+	struct table_place place = {.xorb = chunk_table_find_xorb(seed->table, &term->xorb)};
+	struct table_place first;
 	uint32_t size;
 	int result = 0;
 	for (place.index = term->first; place.index < term->end && result == 0; place.index++) {
@@ -117,7 +117,7 @@ static int copy_term(struct seed *const seed, const struct reconstruction_term *
 
 static int copy_range(struct seed *const seed, const uint64_t from, const uint64_t to, struct error *const err)
 {
-	struct reconstruction plan;
+	struct fetch_plan plan;
 	if (xet_remote_reconstruct(seed->xet, &seed->fetch->file, from, to, &plan, err) != 0)
 		return -1;
 	int result = 0;
@@ -126,7 +126,7 @@ static int copy_range(struct seed *const seed, const uint64_t from, const uint64
 		result = copy_term(seed, &plan.terms[i], offset, err);
 		offset += plan.terms[i].bytes;
 	}
-	reconstruction_release(&plan);
+	fetch_plan_release(&plan);
 	return result == 0 ? book_copied(seed, err) : -1;
 }
 
@@ -142,7 +142,7 @@ static int copy_all(struct seed *const seed, struct error *const err)
 	return result;
 }
 
-static int copy_seed(const struct xet_fetch *const fetch, const struct xet_remote *const xet, const char *const path, struct chunk_map *const map,
+static int copy_seed(const struct xet_fetch *const fetch, const struct xet_remote *const xet, const char *const path, struct file_map *const map,
 	struct error *const err)
 {
 	struct error failure = {0};
@@ -168,10 +168,10 @@ static int copy_seed(const struct xet_fetch *const fetch, const struct xet_remot
 }
 
 int seed_copy(const struct xet_fetch *const fetch, const struct xet_remote *const xet, const char *const *const seeds, const size_t seed_count,
-	struct chunk_map *const map, struct error *const err)
+	struct file_map *const map, struct error *const err)
 {
 	struct map_gap gap;
-	for (size_t i = 0; i < seed_count && chunk_map_gap(map, 0, &gap); i++)
+	for (size_t i = 0; i < seed_count && file_map_gap(map, 0, &gap); i++)
 		if (copy_seed(fetch, xet, seeds[i], map, err) != 0)
 			return -1;
 	return 0;

@@ -6,7 +6,7 @@
 #include "client/xet_fetch.h"
 
 /* Copies what it can into fetch->fd and notes it in `map`. A seed that cannot be read is passed over. -1 when the server or the disk fails. */
-int seed_copy(const struct xet_fetch *fetch, const struct xet_remote *xet, const char *const *seeds, size_t seed_count, struct chunk_map *map,
+int seed_copy(const struct xet_fetch *fetch, const struct xet_remote *xet, const char *const *seeds, size_t seed_count, struct file_map *map,
 	struct error *err);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
 
-static const struct chunk_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
+static const struct table_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
 
 struct planner {
 	struct upload_plan *plan;
@@ -68,7 +68,7 @@ static struct upload_xorb *xorb_for(const struct planner *const planner, const u
 }
 
 /* Where the plan puts a chunk that the server lacks: where it stands already, or at the end of the last xorb. */
-static struct chunk_place place_new(struct planner *const planner, const struct upload_chunk *const chunk)
+static struct table_place place_new(struct planner *const planner, const struct upload_chunk *const chunk)
 {
 	struct upload_plan *const plan = planner->plan;
 	const struct chunk_entry *const entry = &planner->files[chunk->file].entries[chunk->index];
@@ -83,7 +83,7 @@ static struct chunk_place place_new(struct planner *const planner, const struct 
 		xorb->count++;
 		xorb->bytes += entry->size;
 		plan->new_bytes += entry->size;
-		return (struct chunk_place){.xorb = (uint32_t)plan->xorb_count - 1, .index = xorb->count - 1};
+		return (struct table_place){.xorb = (uint32_t)plan->xorb_count - 1, .index = xorb->count - 1};
 	}
 	number--;
 	size_t low = 0;
@@ -95,10 +95,10 @@ static struct chunk_place place_new(struct planner *const planner, const struct 
 		else
 			high = middle;
 	}
-	return (struct chunk_place){.xorb = (uint32_t)low, .index = (uint32_t)(number - plan->xorbs[low].first)};
+	return (struct table_place){.xorb = (uint32_t)low, .index = (uint32_t)(number - plan->xorbs[low].first)};
 }
 
-static void add_term(struct planner *const planner, const struct chunk_place place, const bool is_new)
+static void add_term(struct planner *const planner, const struct table_place place, const bool is_new)
 {
 	struct upload_plan *const plan = planner->plan;
 	if (plan->term_count == planner->term_capacity) {
@@ -109,7 +109,7 @@ static void add_term(struct planner *const planner, const struct chunk_place pla
 }
 
 /* Known chunks with new ones on both sides, too few to be worth a term of their own, become new. */
-static void fill_holes(struct chunk_place *const places, const size_t count)
+static void fill_holes(struct table_place *const places, const size_t count)
 {
 	size_t known = 0; /* how many end here */
 	bool after_new = false;
@@ -125,10 +125,10 @@ static void fill_holes(struct chunk_place *const places, const size_t count)
 	}
 }
 
-static struct chunk_place *find_places(const struct file_chunks *const file, struct chunk_table *const table)
+static struct table_place *find_places(const struct file_chunks *const file, struct chunk_table *const table)
 {
-	struct chunk_place *const places = memory_new_array(file->count + 1, sizeof *places);
-	struct chunk_place place = NOWHERE;
+	struct table_place *const places = memory_new_array(file->count + 1, sizeof *places);
+	struct table_place place = NOWHERE;
 	for (size_t i = 0; i < file->count; i++) {
 		if (!chunk_table_find(table, &file->entries[i].id, place, &place))
 			place = NOWHERE;
@@ -142,14 +142,14 @@ static void plan_file(struct planner *const planner, const uint32_t number, stru
 {
 	struct upload_plan *const plan = planner->plan;
 	const struct file_chunks *const file = &planner->files[number];
-	struct chunk_place *const places = find_places(file, table);
+	struct table_place *const places = find_places(file, table);
 	struct upload_terms *const terms = &plan->files[number];
 	uint64_t offset = 0;
 	terms->first = plan->term_count;
 	for (size_t i = 0; i < file->count; i++) {
 		const struct upload_chunk chunk = {.file = number, .index = (uint32_t)i, .offset = offset};
 		const bool is_new = places[i].xorb == CHUNK_TABLE_NOWHERE;
-		const struct chunk_place place = is_new ? place_new(planner, &chunk) : places[i];
+		const struct table_place place = is_new ? place_new(planner, &chunk) : places[i];
 		struct upload_term *term = plan->term_count == terms->first ? NULL : &plan->terms[plan->term_count - 1];
 		if (term == NULL || term->is_new != is_new || term->xorb != place.xorb || term->end != place.index) {
 			add_term(planner, place, is_new);

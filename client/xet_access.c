@@ -7,7 +7,7 @@
 #include "base/json_node.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "client/reconstruction.h"
+#include "client/fetch_plan.h"
 #include "client/remote_hub.h"
 
 enum { RENEW_S = 60, BASE_MAX_BYTES = 512, TARGET_MAX_BYTES = 4096, MS_PER_SECOND = 1000 };
@@ -43,7 +43,7 @@ static bool copy_base(const struct json_node *const node, char *const out)
 	char url[BASE_MAX_BYTES];
 	if (!copy_text(node, url, sizeof url))
 		return false;
-	const char *const path = reconstruction_target(url);
+	const char *const path = fetch_plan_target(url);
 	out[0] = '\0';
 	if (path != NULL)
 		memcpy(out, path, strlen(path) + 1);

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "client/chunk_map.h"
+#include "client/file_map.h"
 #include "client/pool.h"
 #include "client/seed_copy.h"
 
@@ -22,7 +22,7 @@ struct file { /* one that is open */
 	const struct xet_download_file *what;
 	size_t number;
 	struct xet_fetch fetch;
-	struct chunk_map map;
+	struct file_map map;
 	uint64_t at;         /* no range before it is free; guarded by the lock, as the rest */
 	unsigned busy;       /* threads that fetch a range of it */
 	bool restarted;
@@ -79,12 +79,12 @@ static int open_part(struct file *const file, struct error *const err)
 		return error_set(err, ERROR_BUSY, "another process is downloading into %s", what->part_path);
 	if (reserve(file->fetch.fd, what, err) != 0)
 		return -1;
-	return chunk_map_open(&file->map, what->size, &what->hash, journal, file->fetch.fd, err);
+	return file_map_open(&file->map, what->size, &what->hash, journal, file->fetch.fd, err);
 }
 
 static void file_free(struct file *const file)
 {
-	chunk_map_close(&file->map);
+	file_map_close(&file->map);
 	if (file->fetch.fd >= 0)
 		close(file->fetch.fd);
 	free(file);
@@ -130,9 +130,9 @@ static int finish(struct job *const job, struct file *const file, struct error *
 /* All ranges are here: 1 when they have to come again, 0 when the file is in place. */
 static int prove(struct job *const job, struct file *const file, struct error *const err)
 {
-	if (chunk_map_is_whole(&file->map))
+	if (file_map_is_whole(&file->map))
 		return finish(job, file, err);
-	chunk_map_restart(&file->map);
+	file_map_restart(&file->map);
 	if (file->restarted)
 		return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as something else than what it should be", file->what->path);
 	progress_take_back(job->download->progress, file->what->size);
@@ -148,7 +148,7 @@ static uint64_t range_bytes(const struct job *const job, const uint64_t size)
 /* Under the lock: the next free range of a file. */
 static bool take_range(const struct job *const job, struct file *const file, struct map_gap *const out)
 {
-	if (!chunk_map_gap(&file->map, file->at, out))
+	if (!file_map_gap(&file->map, file->at, out))
 		return false;
 	const uint64_t most = range_bytes(job, file->what->size);
 	if (out->to - out->from > most)
@@ -193,7 +193,7 @@ static void end_opening(struct job *const job)
 static bool take_off(struct job *const job, struct file *const file)
 {
 	struct map_gap gap;
-	if (file->busy > 0 || chunk_map_gap(&file->map, file->at, &gap))
+	if (file->busy > 0 || file_map_gap(&file->map, file->at, &gap))
 		return false;
 	struct file **link = &job->open;
 	while (*link != file)
@@ -233,7 +233,7 @@ static int fetch_range(struct job *const job, struct file *const file, const str
 	int result = xet_fetch_range(&file->fetch, &xet, gap->from, gap->to, &chunks, &count, err);
 	lock_enter(&job->lock);
 	if (result == 0)
-		result = chunk_map_add(&file->map, chunks, count, err);
+		result = file_map_add(&file->map, chunks, count, err);
 	file->busy--;
 	const bool mine = result == 0 && take_off(job, file);
 	lock_leave(&job->lock);
@@ -257,10 +257,10 @@ static int open_file(struct job *const job, const size_t number, struct remote *
 	file->fetch = (struct xet_fetch){.file = what->hash, .size = what->size, .fd = -1, .path = what->part_path, .progress = job->download->progress};
 	if (open_part(file, err) != 0)
 		goto failed;
-	progress_add(job->download->progress, chunk_map_bytes(&file->map));
+	progress_add(job->download->progress, file_map_bytes(&file->map));
 	if (use_seeds(file, &xet, err) != 0)
 		goto failed;
-	if (!chunk_map_gap(&file->map, 0, &gap))
+	if (!file_map_gap(&file->map, 0, &gap))
 		return settle(job, file, err);
 	put_on(job, file);
 	return 0;

@@ -19,7 +19,7 @@ struct range {
 	const struct xet_fetch *fetch;
 	const struct xet_remote *xet;
 	uint64_t from, to;
-	struct reconstruction plan;
+	struct fetch_plan plan;
 	struct place *places;      /* of each term */
 	struct map_chunk *chunks;
 	size_t count, capacity;
@@ -29,7 +29,7 @@ struct range {
 struct delivery {
 	struct body_sink sink;
 	struct range *range;
-	const struct reconstruction_fetch *what;
+	const struct fetch_entry *what;
 	struct xorb_parse *parse;
 	uint32_t index;            /* of the next record in the xorb */
 	uint64_t received;
@@ -76,7 +76,7 @@ static int take_record(void *const taker, const struct xorb_record *const record
 	struct range *const range = delivery->range;
 	const uint32_t index = delivery->index++;
 	for (size_t i = 0; i < range->plan.term_count; i++) {
-		const struct reconstruction_term *const term = &range->plan.terms[i];
+		const struct fetch_term *const term = &range->plan.terms[i];
 		if (index < term->first || index >= term->end || !chunk_id_equal(&term->xorb, &delivery->what->xorb))
 			continue;
 		if (serve_term(range, i, record, err) != 0)
@@ -98,10 +98,10 @@ static enum sink_result delivery_write(struct body_sink *const sink, const struc
 }
 
 /* A request that is repeated begins anew: the terms that it serves do too. */
-static void rewind_places(struct range *const range, const struct reconstruction_fetch *const what)
+static void rewind_places(struct range *const range, const struct fetch_entry *const what)
 {
 	for (size_t i = 0; i < range->plan.term_count; i++) {
-		const struct reconstruction_term *const term = &range->plan.terms[i];
+		const struct fetch_term *const term = &range->plan.terms[i];
 		if (what->first <= term->first && term->end <= what->end && chunk_id_equal(&term->xorb, &what->xorb))
 			range->places[i].next = range->places[i].end - term->bytes;
 	}
@@ -109,7 +109,7 @@ static void rewind_places(struct range *const range, const struct reconstruction
 
 static int finish_delivery(const struct delivery *const delivery, struct error *const err)
 {
-	const struct reconstruction_fetch *const what = delivery->what;
+	const struct fetch_entry *const what = delivery->what;
 	const struct range *const range = delivery->range;
 	struct chunk_id ignored;
 	if (xorb_parse_end(delivery->parse, &ignored, err) != 0)
@@ -118,7 +118,7 @@ static int finish_delivery(const struct delivery *const delivery, struct error *
 		return error_set(err, ERROR_CORRUPT, "the server sends %u records for %s instead of %u", delivery->index - what->first, range->fetch->path,
 			what->end - what->first);
 	for (size_t i = 0; i < range->plan.term_count; i++) {
-		const struct reconstruction_term *const term = &range->plan.terms[i];
+		const struct fetch_term *const term = &range->plan.terms[i];
 		if (what->first <= term->first && term->end <= what->end && chunk_id_equal(&term->xorb, &what->xorb) &&
 			range->places[i].next != range->places[i].end)
 			return error_set(err, ERROR_CORRUPT, "the server sends less for %s than it announced", range->fetch->path);
@@ -126,7 +126,7 @@ static int finish_delivery(const struct delivery *const delivery, struct error *
 	return 0;
 }
 
-static int try_delivery(struct range *const range, const struct reconstruction_fetch *const what, int *const out_status, struct error *const err)
+static int try_delivery(struct range *const range, const struct fetch_entry *const what, int *const out_status, struct error *const err)
 {
 	struct delivery delivery = {.sink = {.write = delivery_write}, .range = range, .what = what, .index = what->first};
 	char header[HEADER_BYTES];
@@ -154,7 +154,7 @@ static int try_delivery(struct range *const range, const struct reconstruction_f
 
 /* Bytes may be spoilt on the way: what does not parse comes again a few times. 1 when the address is no longer good and the server has to be asked for
  * another. */
-static int deliver(struct range *const range, const struct reconstruction_fetch *const what, struct error *const err)
+static int deliver(struct range *const range, const struct fetch_entry *const what, struct error *const err)
 {
 	struct retry retry = remote_retry(range->xet->remote);
 	struct error failure = {0};
@@ -210,7 +210,7 @@ int xet_fetch_range(const struct xet_fetch *const fetch, const struct xet_remote
 	int result = 1;
 	for (int asked = 0; result > 0 && asked < ASKED_MOST; asked++) {
 		result = fetch_once(&range, err);
-		reconstruction_release(&range.plan);
+		fetch_plan_release(&range.plan);
 		free(range.places);
 		range.places = NULL;
 	}

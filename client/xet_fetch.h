@@ -3,7 +3,7 @@
 #ifndef CLIENT_XET_FETCH_H
 #define CLIENT_XET_FETCH_H
 
-#include "client/chunk_map.h"
+#include "client/file_map.h"
 #include "client/progress.h"
 #include "client/xet_remote.h"
 

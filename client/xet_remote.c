@@ -78,7 +78,7 @@ int xet_remote_put_shard(const struct xet_remote *const xet, const struct span s
 }
 
 int xet_remote_reconstruct(const struct xet_remote *const xet, const struct chunk_id *const file, const uint64_t from, const uint64_t to,
-	struct reconstruction *const out, struct error *const err)
+	struct fetch_plan *const out, struct error *const err)
 {
 	char target[TARGET_BYTES];
 	char range[HEADER_BYTES];
@@ -90,7 +90,7 @@ int xet_remote_reconstruct(const struct xet_remote *const xet, const struct chun
 	int result = xet_access_send(xet->access, xet->remote, &request, &response, err);
 	if (result == 0) {
 		atomic_fetch_add(&xet_access_traffic(xet->access)->received, response.body.len);
-		result = reconstruction_parse(buffer_span(&response.body), out, err);
+		result = fetch_plan_parse(buffer_span(&response.body), out, err);
 	}
 	http_response_release(&response);
 	return result;

@@ -3,7 +3,7 @@
 #define CLIENT_XET_REMOTE_H
 
 #include "client/chunk_table.h"
-#include "client/reconstruction.h"
+#include "client/fetch_plan.h"
 #include "client/xet_access.h"
 
 /* One thread's way to it. */
@@ -19,7 +19,7 @@ int xet_remote_has_xorb(const struct xet_remote *xet, const struct chunk_id *has
 int xet_remote_put_xorb(const struct xet_remote *xet, const struct chunk_id *hash, struct span body, struct error *err);
 int xet_remote_put_shard(const struct xet_remote *xet, struct span shard, struct error *err);
 /* How to put bytes [from, to) of the file together; records come as they lie in the store, private codecs included. */
-int xet_remote_reconstruct(const struct xet_remote *xet, const struct chunk_id *file, uint64_t from, uint64_t to, struct reconstruction *out,
+int xet_remote_reconstruct(const struct xet_remote *xet, const struct chunk_id *file, uint64_t from, uint64_t to, struct fetch_plan *out,
 	struct error *err);
 
 #endif

@@ -71,8 +71,8 @@ static int ask(void *const owner, const struct chunk_id *const id, struct error 
 
 static size_t count_unknown(const struct chunk_entry *const entries, const size_t count)
 {
-	const struct chunk_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
-	struct chunk_place place;
+	const struct table_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
+	struct table_place place;
 	size_t unknown = 0;
 	for (size_t i = 0; i < count; i++)
 		unknown += !chunk_table_find(table, &entries[i].id, nowhere, &place);
@@ -81,9 +81,9 @@ static size_t count_unknown(const struct chunk_entry *const entries, const size_
 
 START_TEST(an_answer_is_found_under_its_key)
 {
-	const struct chunk_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
-	struct chunk_place place;
-	struct chunk_place first;
+	const struct table_place nowhere = {.xorb = CHUNK_TABLE_NOWHERE};
+	struct table_place place;
+	struct table_place first;
 	uint32_t size;
 	answer(10, 5, 0);
 	answer(20, 5, 7);
@@ -97,13 +97,13 @@ START_TEST(an_answer_is_found_under_its_key)
 	ck_assert(chunk_table_find(table, &entry.id, nowhere, &place));
 	ck_assert_uint_eq(place.xorb, 1);
 	ck_assert_uint_eq(place.index, 3);
-	ck_assert(chunk_table_find(table, &entry.id, (struct chunk_place){.xorb = 2, .index = 0}, &place));
+	ck_assert(chunk_table_find(table, &entry.id, (struct table_place){.xorb = 2, .index = 0}, &place));
 	ck_assert_uint_eq(place.xorb, 2); /* it follows there */
 	ck_assert_uint_eq(place.index, 1);
 	ck_assert(chunk_table_chunk(table, place, &size, &first));
 	ck_assert_uint_eq(size, entry.size);
-	ck_assert(!chunk_table_chunk(table, (struct chunk_place){.xorb = 2, .index = 5}, &size, &first));
-	ck_assert(!chunk_table_chunk(table, (struct chunk_place){.xorb = 3}, &size, &first));
+	ck_assert(!chunk_table_chunk(table, (struct table_place){.xorb = 2, .index = 5}, &size, &first));
+	ck_assert(!chunk_table_chunk(table, (struct table_place){.xorb = 3}, &size, &first));
 }
 END_TEST
 

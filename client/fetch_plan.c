@@ -1,4 +1,4 @@
-#include "client/reconstruction.h"
+#include "client/fetch_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { URL_MAX_BYTES = 8192 };
 
-const char *reconstruction_target(const char *const url)
+const char *fetch_plan_target(const char *const url)
 {
 	const char *const host = strstr(url, "://");
 	return host == NULL ? NULL : strchr(host + 3, '/');
@@ -30,7 +30,7 @@ static bool read_chunks(const struct json_node *const node, uint32_t *const out_
 	return true;
 }
 
-static bool read_term(const struct json_node *const node, struct reconstruction_term *const out)
+static bool read_term(const struct json_node *const node, struct fetch_term *const out)
 {
 	struct span hash;
 	return json_node_text(json_node_member(node, "hash"), &hash) && chunk_id_parse(hash, &out->xorb) &&
@@ -45,16 +45,16 @@ static char *read_target(const struct json_node *const node)
 		return NULL;
 	char *const text = memory_new(url.len + 1);
 	memcpy(text, url.data, url.len);
-	const char *const target = reconstruction_target(text);
+	const char *const target = fetch_plan_target(text);
 	char *const copy = target == NULL ? NULL : memory_copy_text(target);
 	free(text);
 	return copy;
 }
 
-static bool read_fetch(struct reconstruction *const out, const struct chunk_id *const xorb, const struct json_node *const url,
+static bool read_fetch(struct fetch_plan *const out, const struct chunk_id *const xorb, const struct json_node *const url,
 	const struct json_node *const range)
 {
-	struct reconstruction_fetch fetch = {.xorb = *xorb};
+	struct fetch_entry fetch = {.xorb = *xorb};
 	if (!read_chunks(json_node_member(range, "chunks"), &fetch.first, &fetch.end) ||
 		!read_pair(json_node_member(range, "bytes"), &fetch.from, &fetch.to) || fetch.from > fetch.to)
 		return false;
@@ -66,7 +66,7 @@ static bool read_fetch(struct reconstruction *const out, const struct chunk_id *
 	return true;
 }
 
-static bool read_xorb(struct reconstruction *const out, const struct span name, const struct json_node *const entries)
+static bool read_xorb(struct fetch_plan *const out, const struct span name, const struct json_node *const entries)
 {
 	struct chunk_id xorb;
 	if (!chunk_id_parse(name, &xorb))
@@ -81,17 +81,17 @@ static bool read_xorb(struct reconstruction *const out, const struct span name, 
 	return true;
 }
 
-static bool is_covered(const struct reconstruction *const reconstruction, const struct reconstruction_term *const term)
+static bool is_covered(const struct fetch_plan *const plan, const struct fetch_term *const term)
 {
-	for (size_t i = 0; i < reconstruction->fetch_count; i++) {
-		const struct reconstruction_fetch *const fetch = &reconstruction->fetches[i];
+	for (size_t i = 0; i < plan->fetch_count; i++) {
+		const struct fetch_entry *const fetch = &plan->fetches[i];
 		if (fetch->first <= term->first && term->end <= fetch->end && chunk_id_equal(&fetch->xorb, &term->xorb))
 			return true;
 	}
 	return false;
 }
 
-static bool read_all(struct reconstruction *const out, const struct json_node *const root)
+static bool read_all(struct fetch_plan *const out, const struct json_node *const root)
 {
 	const struct json_node *const terms = json_node_member(root, "terms");
 	const struct json_node *const xorbs = json_node_member(root, "xorbs");
@@ -113,10 +113,10 @@ static bool read_all(struct reconstruction *const out, const struct json_node *c
 	return true;
 }
 
-int reconstruction_parse(const struct span answer, struct reconstruction *const out, struct error *const err)
+int fetch_plan_parse(const struct span answer, struct fetch_plan *const out, struct error *const err)
 {
 	struct json_node *const root = json_node_parse(answer, "the server's reconstruction", err);
-	*out = (struct reconstruction){0};
+	*out = (struct fetch_plan){0};
 	if (root == NULL) {
 		err->kind = ERROR_UPSTREAM;
 		return -1;
@@ -125,15 +125,15 @@ int reconstruction_parse(const struct span answer, struct reconstruction *const 
 	json_node_free(root);
 	if (good)
 		return 0;
-	reconstruction_release(out);
+	fetch_plan_release(out);
 	return error_set(err, ERROR_UPSTREAM, "the server's reconstruction of a file is malformed");
 }
 
-void reconstruction_release(struct reconstruction *const reconstruction)
+void fetch_plan_release(struct fetch_plan *const plan)
 {
-	for (size_t i = 0; i < reconstruction->fetch_count; i++)
-		free(reconstruction->fetches[i].target);
-	free(reconstruction->fetches);
-	free(reconstruction->terms);
-	*reconstruction = (struct reconstruction){0};
+	for (size_t i = 0; i < plan->fetch_count; i++)
+		free(plan->fetches[i].target);
+	free(plan->fetches);
+	free(plan->terms);
+	*plan = (struct fetch_plan){0};
 }

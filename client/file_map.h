@@ -1,8 +1,9 @@
 /* Which chunks of a file that is being put together are in place: what is missing, and what all of it hashes to. Beside the file lies a journal of them, so
  * that a download goes on after kill -9: each record is believed only when the file's bytes there hash to the chunk's id, so neither a torn journal nor
- * lost writes do harm. One thread at a time; the owner's lock guards it. */
-#ifndef CLIENT_CHUNK_MAP_H
-#define CLIENT_CHUNK_MAP_H
+ * lost writes do harm. One thread at a time; the owner's lock guards it. docs/FORMAT.md, "Files
+ * of the command line". */
+#ifndef CLIENT_FILE_MAP_H
+#define CLIENT_FILE_MAP_H
 
 #include "base/error.h"
 #include "chunker/chunk.h"
@@ -13,7 +14,7 @@ struct map_chunk {
 	struct chunk_id id;
 };
 
-struct chunk_map {
+struct file_map {
 	uint64_t size;         /* of the file */
 	struct chunk_id hash;  /* that the file shall have */
 	struct map_chunk *chunks; /* sorted by offset and apart, once settled */
@@ -23,20 +24,20 @@ struct chunk_map {
 };
 
 /* `journal_path` NULL: nothing is kept. A journal of another file is emptied; chunks of one of this file that are in place in `fd` are taken over. */
-int chunk_map_open(struct chunk_map *map, uint64_t size, const struct chunk_id *hash, const char *journal_path, int fd, struct error *err);
-void chunk_map_close(struct chunk_map *map); /* the journal stays */
+int file_map_open(struct file_map *map, uint64_t size, const struct chunk_id *hash, const char *journal_path, int fd, struct error *err);
+void file_map_close(struct file_map *map); /* the journal stays */
 /* Chunks that were just written to the file. Twice the same does no harm. -1 when the journal cannot be written. */
-int chunk_map_add(struct chunk_map *map, const struct map_chunk *chunks, size_t count, struct error *err);
+int file_map_add(struct file_map *map, const struct map_chunk *chunks, size_t count, struct error *err);
 /* Forgets all. */
-void chunk_map_restart(struct chunk_map *map);
+void file_map_restart(struct file_map *map);
 
 struct map_gap {
 	uint64_t from, to;
 };
 /* The first range of the file at or behind `from` that no chunk covers; false when there is none. */
-bool chunk_map_gap(struct chunk_map *map, uint64_t from, struct map_gap *out);
-uint64_t chunk_map_bytes(struct chunk_map *map); /* that are in place */
+bool file_map_gap(struct file_map *map, uint64_t from, struct map_gap *out);
+uint64_t file_map_bytes(struct file_map *map); /* that are in place */
 /* Whether all is in place and hashes to what it shall. */
-bool chunk_map_is_whole(struct chunk_map *map);
+bool file_map_is_whole(struct file_map *map);
 
 #endif

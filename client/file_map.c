@@ -1,4 +1,4 @@
-#include "client/chunk_map.h"
+#include "client/file_map.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,14 +33,14 @@ static struct map_chunk get_record(const uint8_t *const bytes)
 	return chunk;
 }
 
-static void put_header(struct buffer *const out, const struct chunk_map *const map)
+static void put_header(struct buffer *const out, const struct file_map *const map)
 {
 	buffer_add(out, MAGIC, sizeof MAGIC);
 	buffer_add(out, &map->size, sizeof map->size);
 	buffer_add(out, map->hash.bytes, sizeof map->hash.bytes);
 }
 
-static void keep(struct chunk_map *const map, const struct map_chunk *const chunk)
+static void keep(struct file_map *const map, const struct map_chunk *const chunk)
 {
 	if (map->count == map->capacity) {
 		map->capacity = map->capacity == 0 ? 64 : 2 * map->capacity;
@@ -51,7 +51,7 @@ static void keep(struct chunk_map *const map, const struct map_chunk *const chun
 	map->chunks[map->count++] = *chunk;
 }
 
-static bool is_in_place(const struct chunk_map *const map, const struct map_chunk *const chunk, const int fd, uint8_t *const scratch)
+static bool is_in_place(const struct file_map *const map, const struct map_chunk *const chunk, const int fd, uint8_t *const scratch)
 {
 	struct error ignored = {0};
 	if (chunk->size == 0 || chunk->size > CHUNK_MAX_BYTES || chunk->offset > map->size || map->size - chunk->offset < chunk->size)
@@ -62,7 +62,7 @@ static bool is_in_place(const struct chunk_map *const map, const struct map_chun
 	return chunk_id_equal(&id, &chunk->id);
 }
 
-static void take_over(struct chunk_map *const map, const struct span records, const int fd)
+static void take_over(struct file_map *const map, const struct span records, const int fd)
 {
 	uint8_t *const scratch = memory_new(CHUNK_MAX_BYTES);
 	for (size_t at = 0; at + RECORD_BYTES <= records.len; at += RECORD_BYTES) {
@@ -74,7 +74,7 @@ static void take_over(struct chunk_map *const map, const struct span records, co
 }
 
 /* Half a record at the end, from a kill, would shift all that follow: it is cut off. */
-static int open_journal(struct chunk_map *const map, const char *const path, const int fd, struct error *const err)
+static int open_journal(struct file_map *const map, const char *const path, const int fd, struct error *const err)
 {
 	struct buffer bytes;
 	struct buffer header;
@@ -101,25 +101,25 @@ static int open_journal(struct chunk_map *const map, const char *const path, con
 	return result;
 }
 
-int chunk_map_open(struct chunk_map *const map, const uint64_t size, const struct chunk_id *const hash, const char *const journal_path, const int fd,
+int file_map_open(struct file_map *const map, const uint64_t size, const struct chunk_id *const hash, const char *const journal_path, const int fd,
 	struct error *const err)
 {
-	*map = (struct chunk_map){.size = size, .hash = *hash, .journal_fd = -1, .settled = true};
+	*map = (struct file_map){.size = size, .hash = *hash, .journal_fd = -1, .settled = true};
 	if (journal_path == NULL || open_journal(map, journal_path, fd, err) == 0)
 		return 0;
-	chunk_map_close(map);
+	file_map_close(map);
 	return -1;
 }
 
-void chunk_map_close(struct chunk_map *const map)
+void file_map_close(struct file_map *const map)
 {
 	if (map->journal_fd >= 0)
 		close(map->journal_fd);
 	free(map->chunks);
-	*map = (struct chunk_map){.journal_fd = -1};
+	*map = (struct file_map){.journal_fd = -1};
 }
 
-int chunk_map_add(struct chunk_map *const map, const struct map_chunk *const chunks, const size_t count, struct error *const err)
+int file_map_add(struct file_map *const map, const struct map_chunk *const chunks, const size_t count, struct error *const err)
 {
 	struct buffer records;
 	buffer_init(&records, count * RECORD_BYTES);
@@ -134,7 +134,7 @@ int chunk_map_add(struct chunk_map *const map, const struct map_chunk *const chu
 	return result;
 }
 
-void chunk_map_restart(struct chunk_map *const map)
+void file_map_restart(struct file_map *const map)
 {
 	map->count = 0;
 	map->settled = true;
@@ -150,7 +150,7 @@ static int by_offset(const void *const left, const void *const right)
 }
 
 /* Sorted; of chunks that overlap the first stays. */
-static void settle(struct chunk_map *const map)
+static void settle(struct file_map *const map)
 {
 	if (map->settled)
 		return;
@@ -167,7 +167,7 @@ static void settle(struct chunk_map *const map)
 	map->count = kept;
 }
 
-bool chunk_map_gap(struct chunk_map *const map, const uint64_t from, struct map_gap *const out)
+bool file_map_gap(struct file_map *const map, const uint64_t from, struct map_gap *const out)
 {
 	settle(map);
 	size_t low = 0;
@@ -186,7 +186,7 @@ bool chunk_map_gap(struct chunk_map *const map, const uint64_t from, struct map_
 	return at < map->size;
 }
 
-uint64_t chunk_map_bytes(struct chunk_map *const map)
+uint64_t file_map_bytes(struct file_map *const map)
 {
 	uint64_t bytes = 0;
 	settle(map);
@@ -195,10 +195,10 @@ uint64_t chunk_map_bytes(struct chunk_map *const map)
 	return bytes;
 }
 
-bool chunk_map_is_whole(struct chunk_map *const map)
+bool file_map_is_whole(struct file_map *const map)
 {
 	struct map_gap gap;
-	if (chunk_map_gap(map, 0, &gap))
+	if (file_map_gap(map, 0, &gap))
 		return false;
 	struct merkle *const merkle = memory_new(sizeof *merkle);
 	merkle_init(merkle);

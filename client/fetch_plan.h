@@ -1,34 +1,34 @@
 /* What the server says of how to put a range of a file together: terms in file order, and requests that bring the records of their xorbs.
  * docs/PROTOCOL.md, "Reconstructions" (version 2). */
-#ifndef CLIENT_RECONSTRUCTION_H
-#define CLIENT_RECONSTRUCTION_H
+#ifndef CLIENT_FETCH_PLAN_H
+#define CLIENT_FETCH_PLAN_H
 
 #include "base/error.h"
 #include "chunker/chunk.h"
 
-struct reconstruction_term {
+struct fetch_term {
 	struct chunk_id xorb;
 	uint32_t first, end;  /* chunks */
 	uint64_t bytes;       /* uncompressed */
 };
-struct reconstruction_fetch {
+struct fetch_entry {
 	struct chunk_id xorb;
 	uint32_t first, end;  /* chunks */
 	uint64_t from, to;    /* bytes of the serialized xorb, `to` the last one */
 	char *target;         /* path and query: every request goes to the one endpoint that the user named */
 };
-struct reconstruction {
+struct fetch_plan {
 	uint64_t skip;        /* bytes of the first term before the range that was asked for */
-	struct reconstruction_term *terms;
+	struct fetch_term *terms;
 	size_t term_count;
-	struct reconstruction_fetch *fetches;
+	struct fetch_entry *fetches;
 	size_t fetch_count;
 };
 /* upstream when the answer breaks its form: a term that no fetch covers, ranges that run backwards. */
-int reconstruction_parse(struct span answer, struct reconstruction *out, struct error *err);
-void reconstruction_release(struct reconstruction *reconstruction); /* a zeroed one is fine */
+int fetch_plan_parse(struct span answer, struct fetch_plan *out, struct error *err);
+void fetch_plan_release(struct fetch_plan *plan); /* a zeroed one is fine */
 
 /* The part of an absolute URL that a request line carries; NULL when it has none. Borrowed. */
-const char *reconstruction_target(const char *url);
+const char *fetch_plan_target(const char *url);
 
 #endif

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "chunker/chunk_hash.h"
-#include "client/chunk_map.h"
+#include "client/file_map.h"
 #include "client/folder_files.h"
 
 enum { PIECE = 1000, PIECES = 8, SIZE = PIECE * PIECES };
@@ -44,100 +44,100 @@ static void tear_down(void)
 	unit_scratch_remove(folder);
 }
 
-static void open_map(struct chunk_map *const map)
+static void open_map(struct file_map *const map)
 {
 	struct error err = {0};
-	ck_assert_int_eq(chunk_map_open(map, SIZE, &hash, journal, fd, &err), 0);
+	ck_assert_int_eq(file_map_open(map, SIZE, &hash, journal, fd, &err), 0);
 }
 
 START_TEST(gaps_close_and_the_whole_is_proven)
 {
-	struct chunk_map map;
+	struct file_map map;
 	struct map_gap gap;
 	struct error err = {0};
 	open_map(&map);
-	ck_assert(chunk_map_gap(&map, 0, &gap) && gap.from == 0 && gap.to == SIZE);
-	ck_assert_int_eq(chunk_map_add(&map, chunks + 6, 2, &err), 0);
-	ck_assert_int_eq(chunk_map_add(&map, chunks, 2, &err), 0);
-	ck_assert_int_eq(chunk_map_add(&map, chunks + 1, 1, &err), 0); /* twice */
-	ck_assert(chunk_map_gap(&map, 0, &gap) && gap.from == 2 * PIECE && gap.to == 6 * PIECE);
-	ck_assert(chunk_map_gap(&map, 2500, &gap) && gap.from == 2500 && gap.to == 6 * PIECE);
-	ck_assert(!chunk_map_gap(&map, 6 * PIECE, &gap));
-	ck_assert_uint_eq(chunk_map_bytes(&map), 4 * PIECE);
-	ck_assert(!chunk_map_is_whole(&map));
-	ck_assert_int_eq(chunk_map_add(&map, chunks + 2, 4, &err), 0);
-	ck_assert(!chunk_map_gap(&map, 0, &gap));
-	ck_assert(chunk_map_is_whole(&map));
+	ck_assert(file_map_gap(&map, 0, &gap) && gap.from == 0 && gap.to == SIZE);
+	ck_assert_int_eq(file_map_add(&map, chunks + 6, 2, &err), 0);
+	ck_assert_int_eq(file_map_add(&map, chunks, 2, &err), 0);
+	ck_assert_int_eq(file_map_add(&map, chunks + 1, 1, &err), 0); /* twice */
+	ck_assert(file_map_gap(&map, 0, &gap) && gap.from == 2 * PIECE && gap.to == 6 * PIECE);
+	ck_assert(file_map_gap(&map, 2500, &gap) && gap.from == 2500 && gap.to == 6 * PIECE);
+	ck_assert(!file_map_gap(&map, 6 * PIECE, &gap));
+	ck_assert_uint_eq(file_map_bytes(&map), 4 * PIECE);
+	ck_assert(!file_map_is_whole(&map));
+	ck_assert_int_eq(file_map_add(&map, chunks + 2, 4, &err), 0);
+	ck_assert(!file_map_gap(&map, 0, &gap));
+	ck_assert(file_map_is_whole(&map));
 	map.chunks[3].id.bytes[0] ^= 1;
-	ck_assert(!chunk_map_is_whole(&map));
-	chunk_map_close(&map);
+	ck_assert(!file_map_is_whole(&map));
+	file_map_close(&map);
 }
 END_TEST
 
 START_TEST(the_journal_brings_back_what_is_in_place_and_nothing_else)
 {
-	struct chunk_map map;
+	struct file_map map;
 	struct map_gap gap;
 	struct error err = {0};
 	open_map(&map);
-	ck_assert_int_eq(chunk_map_add(&map, chunks, 5, &err), 0);
-	chunk_map_close(&map);
+	ck_assert_int_eq(file_map_add(&map, chunks, 5, &err), 0);
+	file_map_close(&map);
 	const int cut = open(journal, O_RDWR);
 	ck_assert_int_eq(ftruncate(cut, lseek(cut, 0, SEEK_END) - 10), 0); /* the fifth record is torn */
 	close(cut);
 	const uint8_t other = (uint8_t)(content[2100] ^ 1);
 	ck_assert_int_eq(pwrite(fd, &other, 1, 2100), 1);
 	open_map(&map);
-	ck_assert_uint_eq(chunk_map_bytes(&map), 3 * PIECE);
-	ck_assert(chunk_map_gap(&map, 0, &gap) && gap.from == 2 * PIECE && gap.to == 3 * PIECE);
+	ck_assert_uint_eq(file_map_bytes(&map), 3 * PIECE);
+	ck_assert(file_map_gap(&map, 0, &gap) && gap.from == 2 * PIECE && gap.to == 3 * PIECE);
 	ck_assert_int_eq(pwrite(fd, content, SIZE, 0), SIZE);
-	ck_assert_int_eq(chunk_map_add(&map, chunks + 4, 1, &err), 0);
-	chunk_map_close(&map);
+	ck_assert_int_eq(file_map_add(&map, chunks + 4, 1, &err), 0);
+	file_map_close(&map);
 	open_map(&map);
-	ck_assert_uint_eq(chunk_map_bytes(&map), 5 * PIECE);
-	chunk_map_restart(&map);
-	chunk_map_close(&map);
+	ck_assert_uint_eq(file_map_bytes(&map), 5 * PIECE);
+	file_map_restart(&map);
+	file_map_close(&map);
 	open_map(&map);
-	ck_assert_uint_eq(chunk_map_bytes(&map), 0);
-	chunk_map_close(&map);
+	ck_assert_uint_eq(file_map_bytes(&map), 0);
+	file_map_close(&map);
 }
 END_TEST
 
 START_TEST(a_journal_of_another_file_is_emptied)
 {
-	struct chunk_map map;
+	struct file_map map;
 	struct error err = {0};
 	open_map(&map);
-	ck_assert_int_eq(chunk_map_add(&map, chunks, PIECES, &err), 0);
-	chunk_map_close(&map);
+	ck_assert_int_eq(file_map_add(&map, chunks, PIECES, &err), 0);
+	file_map_close(&map);
 	const struct chunk_id right = hash;
 	hash.bytes[5] ^= 1;
 	open_map(&map);
 	ck_assert_uint_eq(map.count, 0);
-	chunk_map_close(&map);
+	file_map_close(&map);
 	hash = right;
 	open_map(&map);
 	ck_assert_uint_eq(map.count, 0);
-	chunk_map_close(&map);
+	file_map_close(&map);
 }
 END_TEST
 
 START_TEST(an_empty_file_is_whole)
 {
-	struct chunk_map map;
+	struct file_map map;
 	struct error err = {0};
 	const struct chunk_id zero = {{0}};
-	ck_assert_int_eq(chunk_map_open(&map, 0, &zero, NULL, -1, &err), 0);
-	ck_assert(chunk_map_is_whole(&map));
-	chunk_map_close(&map);
+	ck_assert_int_eq(file_map_open(&map, 0, &zero, NULL, -1, &err), 0);
+	ck_assert(file_map_is_whole(&map));
+	file_map_close(&map);
 }
 END_TEST
 
-Suite *test_chunk_map_suite(void);
-Suite *test_chunk_map_suite(void)
+Suite *test_file_map_suite(void);
+Suite *test_file_map_suite(void)
 {
-	Suite *const suite = suite_create("chunk_map");
-	TCase *const tests = tcase_create("chunk_map");
+	Suite *const suite = suite_create("file_map");
+	TCase *const tests = tcase_create("file_map");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, gaps_close_and_the_whole_is_proven);
 	tcase_add_test(tests, the_journal_brings_back_what_is_in_place_and_nothing_else);
