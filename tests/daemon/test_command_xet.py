@@ -1,6 +1,7 @@
 """`deltabucket put`, `get` and `sync` send and fetch only what the other side lacks."""
 import contextlib
 import hashlib
+import http.server
 import json
 import os
 import random
@@ -71,6 +72,47 @@ class Proxy:
         self.listener.close()
         for each in self.sockets:
             each.close()
+
+
+class Meddler:
+    """Passes requests on to the server, one by one; `meddle(method, target, status, body)` may change what comes back."""
+
+    def __init__(self, daemon, meddle):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = 'HTTP/1.1'
+
+            def pass_on(self):
+                body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
+                headers = {name: value for name, value in self.headers.items() if name.lower() not in ('authorization', 'content-length')}
+                if 'Authorization' in self.headers:
+                    headers['Authorization'] = self.headers['Authorization']
+                reply = daemon.request(self.command, self.path, body or None, headers, token=None, timeout=60)
+                status, answer = meddle(self.command, self.path, reply.status, reply.body)
+                self.send_response(status)
+                for name, value in reply.headers.items():
+                    if name.lower() not in ('content-length', 'connection', 'date', 'server', 'transfer-encoding'):
+                        self.send_header(name, value)
+                self.send_header('Content-Length', reply.headers['Content-Length'] if self.command == 'HEAD' else str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer if self.command != 'HEAD' else b'')
+
+            do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = pass_on
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None
+        self.environment = {'DELTABUCKET_ENDPOINT': f'http://127.0.0.1:{self.server.server_port}'}
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self.environment
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class XetCommand(unittest.TestCase):
@@ -298,6 +340,68 @@ class XetCommand(unittest.TestCase):
         self.write('y.part.chunks', os.urandom(10_000))
         self.get('x', 'y')
         self.assertEqual(self.read('y'), body)
+
+    def meddled(self, meddle, *arguments, **more):
+        with Meddler(self.daemon, meddle) as environment:
+            return self.run_json(*arguments, environment=environment, **more)[-1]
+
+    def once(self, matches, change):
+        """Changes the first answer that matches; `self.changed` counts."""
+        self.changed = 0
+
+        def meddle(method, target, status, body):
+            if self.changed == 0 and matches(method, target):
+                self.changed += 1
+                return change(status, body)
+            return status, body
+        return meddle
+
+    def test_a_token_that_is_over_is_renewed(self):
+        body = content(40, 1 * MB)
+        self.write('x', body)
+        refused = self.once(lambda method, target: '/xet/v1/' in target, lambda status, body: (401, b'{"error":"over"}'))
+        self.assertGreater(self.meddled(refused, 'put', self.path('x'), f'{self.bucket}/x')['sent'], 0)
+        self.assertEqual(self.changed, 1)
+        refused = self.once(lambda method, target: '/xet/v2/' in target, lambda status, body: (401, b'{"error":"over"}'))
+        got = self.meddled(refused, 'get', f'{self.bucket}/x', self.path('y'))
+        self.assertEqual((self.changed, self.read('y')), (1, body))
+        self.assertGreater(got['received'], len(body))
+
+    def test_an_address_that_is_over_is_asked_for_again(self):
+        body = content(41, 3 * MB)
+        self.write('x', body)
+        self.put('x')
+
+        def is_fetch(method, target):
+            return method == 'GET' and target.startswith('/xet/') and 'reconstructions' not in target and '/chunks/' not in target
+        self.meddled(self.once(is_fetch, lambda status, body: (403, b'{"error":"over"}')), 'get', f'{self.bucket}/x', self.path('y'))
+        self.assertEqual((self.changed, self.read('y')), (1, body))
+        for at in (3, 5000):  # a header of a record, and content that only the whole file's hash proves wrong
+            os.remove(self.path('y'))
+            flipped = self.once(is_fetch, lambda status, body, at=at: (status, body[:at] + bytes([body[at] ^ 0x40]) + body[at + 1:]))
+            self.meddled(flipped, 'get', f'{self.bucket}/x', self.path('y'))
+            self.assertEqual((self.changed, self.read('y')), (1, body), at)
+
+        def always(method, target, status, body):
+            return (status, body[:5000] + bytes([body[5000] ^ 1]) + body[5001:]) if is_fetch(method, target) else (status, body)
+        with Meddler(self.daemon, always) as environment:
+            done = self.daemon.client('get', f'{self.bucket}/x', self.path('z'), check=False, environment=environment)
+        self.assertEqual(done.returncode, 12, done.stderr)
+        self.assertFalse(os.path.exists(self.path('z')))
+
+    def test_a_server_without_these_halves_gets_plain_requests(self):
+        def without(method, target, status, body):
+            return (404, b'{"error":"none"}') if target.startswith(('/api/', '/xet/')) else (status, body)
+        body = content(42, 1 * MB)
+        self.write('tree/x', body)
+        with Meddler(self.daemon, without) as environment:
+            self.assertEqual(self.run_json('put', self.path('tree/x'), f'{self.bucket}/x', environment=environment)[-1]['sent'], len(body))
+            self.assertEqual(self.run_json('get', f'{self.bucket}/x', self.path('y'), environment=environment)[-1]['received'], len(body))
+            self.assertEqual(self.run_json('sync', self.path('tree'), self.bucket, environment=environment)[-1]['sent'], 0)
+            self.write('tree/x', body + b'!')
+            self.assertEqual(self.run_json('sync', self.path('tree'), self.bucket, environment=environment)[-1]['sent'], 1)
+            self.assertEqual(self.run_json('sync', self.bucket, self.path('back'), environment=environment)[-1]['received_bytes'], len(body) + 1)
+        self.assertEqual((self.read('y'), self.read('back/x')), (body, body + b'!'))
 
     def test_sync_of_many_small_files(self):
         names = [f'd{i % 7}/f{i}' for i in range(1500)]
