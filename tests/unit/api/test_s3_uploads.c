@@ -131,7 +131,7 @@ static const struct {
 		"<ETag>cd</ETag><Unknown>x</Unknown></Part></CompleteMultipartUpload>", 2, "cd", 2},
 	{"<CompleteMultipartUpload><Unknown><ETag>x</ETag></Unknown><Part><PartNumber>0</PartNumber><ETag></ETag></Part></CompleteMultipartUpload>", 1,
 		"", 0},
-	{"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>0123456789012345678901234567890123456789012345678901234567890123456789"
+	{"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>01234567890123456789012345678901234567890123456789012345678901234567890123456789"
 		"</ETag></Part></CompleteMultipartUpload>", 1, "", 1},
 	{"<CompleteMultipartUpload></CompleteMultipartUpload>", 0, NULL, 0},
 	{"<Other><Part><PartNumber>1</PartNumber><ETag>x</ETag></Part></Other>", 0, NULL, 0},
