@@ -38,6 +38,7 @@ struct lot {
 	const struct sync_item **items;
 	size_t count;
 	char **keys, **paths, **parts, **targets;
+	bool *done;              /* told already */
 	_Atomic uint64_t received;
 };
 
@@ -49,6 +50,7 @@ static void lot_init(struct lot *const lot, struct sync_move *const move, sync_t
 	lot->paths = memory_new_array(move->count + 1, sizeof *lot->paths);
 	lot->parts = memory_new_array(move->count + 1, sizeof *lot->parts);
 	lot->targets = memory_new_array(move->count + 1, sizeof *lot->targets);
+	lot->done = memory_new_array(move->count + 1, sizeof *lot->done);
 }
 
 static char *part_path(const char *const path)
@@ -80,13 +82,15 @@ static void lot_release(struct lot *const lot)
 	free(lot->paths);
 	free(lot->parts);
 	free(lot->targets);
+	free(lot->done);
 	free(lot->items);
 }
 
 static int tell(void *const owner, const size_t index, struct error *const err)
 {
-	const struct lot *const lot = owner;
+	struct lot *const lot = owner;
 	(void)err;
+	lot->done[index] = true;
 	lot->told(lot->move->owner, lot->items[index]);
 	return 0;
 }
@@ -222,6 +226,24 @@ static int make_folders(const struct sync_move *const move, const struct lot *co
 	return result;
 }
 
+/* Where the content-addressed half cannot do it after all (an object too large to be made into chunks), what is left goes the plain way. */
+static int move_by_xet(struct lot *const by_xet, struct lot *const plain, struct error *const err)
+{
+	struct error failure = {0};
+	if (by_xet->count == 0)
+		return 0;
+	if ((by_xet->move->uploads ? upload_xet(by_xet, &failure) : download_xet(by_xet, &failure)) == 0)
+		return 0;
+	if (!session_wants_plain(&failure)) {
+		*err = failure;
+		return -1;
+	}
+	for (size_t i = 0; i < by_xet->count; i++)
+		if (!by_xet->done[i])
+			lot_add(plain, by_xet->items[i]);
+	return 0;
+}
+
 int sync_move_all(struct sync_move *const move, sync_told_fn *const told, struct error *const err)
 {
 	struct lot by_xet;
@@ -234,8 +256,8 @@ int sync_move_all(struct sync_move *const move, sync_told_fn *const told, struct
 	for (size_t i = 0; i < move->count; i++)
 		lot_add(goes_by_xet(move, move->items[i]) ? &by_xet : &plain, move->items[i]);
 	int result = make_folders(move, &by_xet, err) == 0 ? make_folders(move, &plain, err) : -1;
-	if (result == 0 && by_xet.count > 0)
-		result = move->uploads ? upload_xet(&by_xet, err) : download_xet(&by_xet, err);
+	if (result == 0)
+		result = move_by_xet(&by_xet, &plain, err);
 	if (result == 0 && plain.count > 0)
 		result = move->uploads ? upload_plain(&plain, err) : download_plain(&plain, err);
 	move->traffic += atomic_load(&plain.received);

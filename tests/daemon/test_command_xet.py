@@ -403,6 +403,16 @@ class XetCommand(unittest.TestCase):
             self.assertEqual(self.run_json('sync', self.bucket, self.path('back'), environment=environment)[-1]['received_bytes'], len(body) + 1)
         self.assertEqual((self.read('y'), self.read('back/x')), (body, body + b'!'))
 
+    def test_a_server_that_cannot_make_chunks_gives_whole_files(self):
+        def unable(method, target, status, body):
+            return (501, b'{"error":"too large"}') if 'reconstructions' in target else (status, body)
+        for name in 'abc':
+            self.write('tree/' + name, content(ord(name), 300_000))
+        self.run_json('sync', self.path('tree'), self.bucket)
+        self.assertEqual(self.meddled(unable, 'sync', self.bucket, self.path('back'))['sent'], 3)
+        self.assertEqual(self.read('back/b'), content(ord('b'), 300_000))
+        self.assertEqual(self.meddled(unable, 'get', f'{self.bucket}/c', self.path('c'))['received'], 300_000)
+
     def test_sync_of_many_small_files(self):
         names = [f'd{i % 7}/f{i}' for i in range(1500)]
         for i, name in enumerate(names):
