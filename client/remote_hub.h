@@ -1,5 +1,5 @@
 /* The Hub half, typed, with the user's own token: what a listing says of files and their hashes, and many changes at once. A bucket goes by the name that S3
- * has for it. docs/PROTOCOL.md, "The Hub". */
+ * has for it. docs/PROTOCOL.md, "Hub". */
 #ifndef CLIENT_REMOTE_HUB_H
 #define CLIENT_REMOTE_HUB_H
 
