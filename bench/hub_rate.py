@@ -24,7 +24,7 @@ ROUNDS = 3
 def received(daemon):
     """Bytes of request bodies so far."""
     text = daemon.request('GET', '/-/metrics').body.decode()
-    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith('deltabucket_bytes_received_total '))
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith('deltabucket_bytes_received '))
 
 
 class Client:
@@ -203,4 +203,5 @@ def main():
         shutil.rmtree(scratch)
 
 
-main()
+if __name__ == '__main__':
+    main()
