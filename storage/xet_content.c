@@ -5,10 +5,11 @@
 #include "storage/version_internal.h"
 #include "storage/xet_file.h"
 
-/* The length is what the index versions_file asks for. */
+enum { COLUMN_KEY = 3, CANDIDATES = 1000 /* versions that are looked at for one whose key the caller may read: this may run in a change */ };
+
+/* The newest first. The length is what the index versions_file asks for. */
 static const char SQL_CONTENT_VERSIONS[] =
-	"SELECT " VERSION_COLUMNS " FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0";
-enum { COLUMN_KEY = 3 };
+	"SELECT " VERSION_COLUMNS " FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
 static int content_not_found(const struct chunk_id *const file, struct error *const err)
 {
@@ -60,6 +61,7 @@ static int find_version(struct db *const db, const struct xet_reach *const reach
 		return -1;
 	db_bind_blob(statement, 1, span_of(file->bytes, CHUNK_ID_BYTES));
 	db_bind_i64(statement, 2, reach->bucket);
+	db_bind_i64(statement, 3, CANDIDATES);
 	int got = 0;
 	int judged = 0;
 	while (judged == 0 && (got = db_step(statement, err)) == 1)

@@ -1,5 +1,5 @@
-/* A file that a derived version holds is made into records first: then the request waits, and looks again. What may take the indexes of many packs is
- * worked out by a helper. */
+/* A file that a derived version holds is made into records first: then the request waits, and looks again. Plan and reply are a helper's work: however
+ * few bytes are asked for, they may lie in very many places. */
 #include "api/xet/get_reconstruction.h"
 
 #include "api/base_url.h"
@@ -11,8 +11,6 @@
 #include "storage/xet_make.h"
 
 enum { BATCH_FILES_MAX = 256, REPLY_MAX_BYTES = 192 * 1024 * 1024, MAKES_MORE_MAX = 3 };
-/* What clients ask for at most at a time, twice. */
-static const uint64_t SHORT_BYTES = UINT64_C(16) << 30;
 
 struct asked_file {
 	struct chunk_id file;
@@ -24,6 +22,7 @@ struct asking {
 	struct helper_job job;
 	struct helper_lane lane;
 	struct exchange *exchange;
+	const char *base;       /* of URLs */
 	bool grouped;           /* the second form */
 	bool is_batch;
 	bool as_stored;
@@ -35,7 +34,8 @@ struct asking {
 	size_t makes;           /* so many were begun */
 	struct reconstruction plan;
 	int64_t version;        /* not 0: this one is to be made first */
-	int result;             /* of the plan */
+	struct buffer body;     /* of the reply, once there is a plan */
+	int result;             /* of both */
 	struct error error;
 	size_t count;
 	struct asked_file files[];
@@ -47,6 +47,7 @@ static void take_headers(struct exchange *const exchange, struct asking *const a
 	const struct span header = exchange_header(exchange, "range");
 	struct xet_range ranges[XET_RANGES_MAX];
 	size_t count = 0;
+	asking->base = base_url(exchange);
 	asking->as_stored = span_equal_text(exchange_header(exchange, "x-deltabucket-codecs"), "all");
 	asking->has_range = header.data != NULL;
 	asking->range_is_sound = xet_range_parse(header, ranges, &count) && count == 1;
@@ -130,13 +131,6 @@ static int plan_all(struct asking *const asking, struct error *const err)
 	return result;
 }
 
-static void make_plan(struct asking *const asking)
-{
-	reconstruction_release(&asking->plan);
-	asking->version = 0;
-	asking->result = plan_all(asking, &asking->error);
-}
-
 static void print_terms(const struct reconstruction_json *const reply, const struct asking *const asking)
 {
 	if (!asking->is_batch) {
@@ -154,25 +148,27 @@ static void print_terms(const struct reconstruction_json *const reply, const str
 	json_writer_end(reply->json, '}');
 }
 
-static enum next reply_plan(struct exchange *const exchange)
+static int print_plan(struct asking *const asking, struct error *const err)
 {
-	const struct asking *const asking = exchange->state;
-	struct error err = {0};
-	struct buffer body;
 	struct json_writer json;
-	buffer_init(&body, REPLY_MAX_BYTES);
-	json_writer_init(&json, &body);
-	const struct reconstruction_json reply = {.exchange = exchange, .plan = &asking->plan, .base = base_url(exchange),
+	buffer_init(&asking->body, REPLY_MAX_BYTES);
+	json_writer_init(&json, &asking->body);
+	const struct reconstruction_json reply = {.exchange = asking->exchange, .plan = &asking->plan, .base = asking->base,
 		.as_stored = asking->as_stored, .grouped = asking->grouped, .json = &json};
 	json_writer_object(&json, NULL);
 	print_terms(&reply, asking);
-	const int result = reconstruction_json_ranges(&reply, &err);
+	const int result = reconstruction_json_ranges(&reply, err);
 	json_writer_end(&json, '}');
-	if (result == 0)
-		exchange_add_header(exchange, "Cache-Control", "private, no-store");
-	const enum next next = result == 0 ? json_reply(exchange, 200, &body) : exchange_fail(exchange, &err);
-	buffer_release(&body);
-	return next;
+	return result;
+}
+
+static void make_plan(struct asking *const asking)
+{
+	asking->version = 0;
+	asking->result = plan_all(asking, &asking->error);
+	if (asking->result == 0 && asking->version == 0)
+		asking->result = print_plan(asking, &asking->error);
+	reconstruction_release(&asking->plan);
 }
 
 static void release_make(struct asking *const asking)
@@ -186,7 +182,7 @@ static void release(struct exchange *const exchange)
 {
 	struct asking *const asking = exchange->state;
 	release_make(asking);
-	reconstruction_release(&asking->plan);
+	buffer_release(&asking->body);
 }
 
 /* What was made may go again before it is looked at, when much is asked for at once: not for ever. */
@@ -204,10 +200,13 @@ static enum next wait_for_make(struct exchange *const exchange)
 
 static enum next conclude(struct exchange *const exchange)
 {
-	const struct asking *const asking = exchange->state;
+	struct asking *const asking = exchange->state;
 	if (asking->result != 0)
 		return exchange_fail(exchange, &asking->error);
-	return asking->version != 0 ? wait_for_make(exchange) : reply_plan(exchange);
+	if (asking->version != 0)
+		return wait_for_make(exchange);
+	exchange_add_header(exchange, "Cache-Control", "private, no-store");
+	return json_reply(exchange, 200, &asking->body);
 }
 
 static void run_plan(struct helper_job *const job)
@@ -217,19 +216,9 @@ static void run_plan(struct helper_job *const job)
 	exchange_wake(asking->exchange); /* nothing of it may be touched from here on */
 }
 
-/* A range that says how short it is. */
-static bool is_short(const struct asking *const asking)
-{
-	return !asking->is_batch && asking->range_is_sound && !asking->range.is_suffix && asking->range.last - asking->range.first < SHORT_BYTES;
-}
-
 static enum next answer(struct exchange *const exchange)
 {
 	struct asking *const asking = exchange->state;
-	if (is_short(asking)) {
-		make_plan(asking);
-		return conclude(exchange);
-	}
 	asking->job.run = run_plan;
 	helpers_submit(store_helpers(exchange->context->store), &asking->lane, &asking->job);
 	return NEXT_WAIT;
