@@ -141,6 +141,16 @@ static void file_release(struct file *const file)
 	free(file->taken);
 }
 
+/* That of ranges, and that of chunks, which client/xet_download keeps, where it came to this after all. */
+static void remove_journals(const char *const part_path)
+{
+	static const char *const KINDS[] = {"journal", "chunks"};
+	char path[4096];
+	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+		if (snprintf(path, sizeof path, "%s.%s", part_path, KINDS[i]) < (int)sizeof path)
+			unlink(path);
+}
+
 static int file_finish(struct file *const file, struct error *const err)
 {
 	const struct transfer_download *const what = file->what;
@@ -148,11 +158,7 @@ static int file_finish(struct file *const file, struct error *const err)
 		return -1;
 	if (rename(what->part_path, what->path) != 0)
 		return error_set_errno(err, "renaming %s to %s", what->part_path, what->path);
-	if (file->journal != NULL) {
-		char path[4096];
-		snprintf(path, sizeof path, "%s.journal", what->part_path);
-		unlink(path);
-	}
+	remove_journals(what->part_path);
 	return 0;
 }
 

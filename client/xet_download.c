@@ -110,6 +110,14 @@ static int tell(struct job *const job, const size_t number, struct error *const 
 	return result;
 }
 
+/* That of a plain download that was begun before. */
+static void remove_other_journal(const struct xet_download_file *const what)
+{
+	char path[PATH_MAX_BYTES];
+	if (snprintf(path, sizeof path, "%s.journal", what->part_path) < (int)sizeof path)
+		unlink(path);
+}
+
 static int finish(struct job *const job, struct file *const file, struct error *const err)
 {
 	const struct xet_download_file *const what = file->what;
@@ -121,6 +129,7 @@ static int finish(struct job *const job, struct file *const file, struct error *
 	if (rename(what->part_path, what->path) != 0)
 		return error_set_errno(err, "renaming %s to %s", what->part_path, what->path);
 	unlink(journal);
+	remove_other_journal(what);
 	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
 		return -1;
 	hash_cache_add(job->download->cache, what->path, &facts, &what->hash, clock->wall_ms(clock));

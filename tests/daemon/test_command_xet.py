@@ -412,6 +412,7 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(self.meddled(unable, 'sync', self.bucket, self.path('back'))['sent'], 3)
         self.assertEqual(self.read('back/b'), content(ord('b'), 300_000))
         self.assertEqual(self.meddled(unable, 'get', f'{self.bucket}/c', self.path('c'))['received'], 300_000)
+        self.assertEqual((sorted(os.listdir(self.folder)), sorted(os.listdir(self.path('back')))), (['back', 'c', 'tree'], ['a', 'b', 'c']))
 
     def test_sync_of_many_small_files(self):
         names = [f'd{i % 7}/f{i}' for i in range(1500)]
