@@ -16,11 +16,12 @@ static struct json_node *node_of(json_t *const value)
 	return (struct json_node *)value;
 }
 
-/* jansson nests up to 2048 levels; this is checked before it sees the text. Quotes and escapes are all that matters here: whatever else is
- * wrong with the text, jansson says better. */
-static bool too_deep(const struct span text)
+/* jansson nests up to 2048 levels, and a value of two bytes takes a hundred of memory; so both are checked before it sees the text. Quotes and escapes
+ * are all that matters here: whatever else is wrong with the text, jansson says better. */
+static bool is_within(const struct span text, const size_t values_max, const char *const what, struct error *const err)
 {
 	int depth = 0;
+	size_t values = 0; /* at most those that there are */
 	bool quoted = false;
 	for (size_t i = 0; i < text.len; i++) {
 		const uint8_t byte = text.data[i];
@@ -32,19 +33,25 @@ static bool too_deep(const struct span text)
 			depth++;
 		else if (!quoted && (byte == '}' || byte == ']'))
 			depth--;
+		values += !quoted && (byte == ',' || byte == '{' || byte == '[');
 		if (depth > DEPTH_MAX)
-			return true;
+			return error_set(err, ERROR_INVALID, "%s is JSON nested over %d levels", what, DEPTH_MAX) == 0;
+		if (values > values_max)
+			return error_set(err, ERROR_INVALID, "%s is JSON with more than %zu values", what, values_max) == 0;
 	}
-	return false;
+	return true;
 }
 
 struct json_node *json_node_parse(const struct span text, const char *const what, struct error *const err)
 {
+	return json_node_parse_within(text, SIZE_MAX, what, err);
+}
+
+struct json_node *json_node_parse_within(const struct span text, const size_t values_max, const char *const what, struct error *const err)
+{
 	json_error_t fault;
-	if (too_deep(text)) {
-		error_set(err, ERROR_INVALID, "%s is JSON nested over %d levels", what, DEPTH_MAX);
+	if (!is_within(text, values_max, what, err))
 		return NULL;
-	}
 	const char *const bytes = text.len > 0 ? (const char *)text.data : "";
 	json_t *const root = json_loadb(bytes, text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &fault);
 	if (root == NULL)

@@ -9,6 +9,8 @@ struct json_node; /* borrowed from its document, except the root */
 
 /* NULL with invalid and the line and column of the fault. `what` names the text in the message. Free with json_node_free. */
 struct json_node *json_node_parse(struct span text, const char *what, struct error *err);
+/* The same for what a stranger sent: invalid also when it has more values than that, or a few more, each of which takes far more memory than text. */
+struct json_node *json_node_parse_within(struct span text, size_t values_max, const char *what, struct error *err);
 void json_node_free(struct json_node *root); /* NULL is fine */
 
 bool json_node_is_object(const struct json_node *node);

@@ -4,7 +4,7 @@
 #include "base/json_node.h"
 #include "storage/tree_path.h"
 
-enum { CONTENT_TYPE_MAX_BYTES = 255 };
+enum { CONTENT_TYPE_MAX_BYTES = 255, VALUES_MAX = 100 /* of a line */ };
 #define SECONDS_BELOW INT64_C(100000000000) /* as milliseconds that is a day in 1973: some clients send seconds */
 
 struct line_parse {
@@ -137,7 +137,7 @@ static int parse_line(const struct span text, const size_t number, const char *c
 {
 	struct error inner = {0};
 	struct line_parse parse = {.default_namespace = default_namespace, .arena = arena, .out = out, .err = &inner};
-	struct json_node *const root = json_node_parse(text, "it", &inner);
+	struct json_node *const root = json_node_parse_within(text, VALUES_MAX, "it", &inner);
 	parse.root = root;
 	const int result = root == NULL ? -1 : read_line(&parse);
 	json_node_free(root);

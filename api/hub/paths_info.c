@@ -4,7 +4,7 @@
 #include "api/hub/tree_call.h"
 #include "api/json_reply.h"
 
-enum { PATHS_MAX = 1000, REQUEST_MAX_BYTES = 8 * 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024 };
+enum { PATHS_MAX = 1000, VALUES_MAX = 4 * PATHS_MAX, REQUEST_MAX_BYTES = 8 * 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024 };
 
 struct paths_info { /* the exchange's state */
 	struct tree_call call; /* first */
@@ -57,7 +57,7 @@ static int choose(struct exchange *const exchange, const struct json_node *const
 
 static int read_request(struct exchange *const exchange, struct tree_find_params *const out, struct error *const err)
 {
-	struct json_node *const root = json_node_parse(exchange_body(exchange), "the request", err);
+	struct json_node *const root = json_node_parse_within(exchange_body(exchange), VALUES_MAX, "the request", err);
 	int result = -1;
 	if (root == NULL)
 		return -1;

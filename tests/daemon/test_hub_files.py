@@ -138,7 +138,7 @@ class Trees(Case):
             reply = self.ask('GET', f'/api/buckets/{self.hub}/tree?{query}')
             self.assertEqual(reply.status, 400, query)
             self.assertIn('error', reply.json())
-        for body in ('', '[]', '{}', '{"paths":"a"}', '{"paths":[1]}', json.dumps({'paths': ['x'] * 1001})):
+        for body in ('', '[]', '{}', '{"paths":"a"}', '{"paths":[1]}', json.dumps({'paths': ['x'] * 1001}), '{"paths":[' + '[],' * 1000000 + '0]}'):
             self.assertEqual(self.ask('POST', f'/api/buckets/{self.hub}/paths-info', body).status, 400, body[:40])
         self.assertEqual(self.info(*['x'] * 1000), [])
 

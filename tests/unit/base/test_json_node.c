@@ -122,6 +122,22 @@ START_TEST(nesting_ends_at_64)
 }
 END_TEST
 
+START_TEST(values_can_be_bounded)
+{
+	static const struct { const char *text; bool fits; } rows[] = {
+		{"[1,2,3,4]", true}, {"[1,2,3,4,5]", false}, {"[[],[]]", true}, {"[[],[],[]]", false}, {"{\"a\":1,\"b\":{}}", true}, {"[{},{},0]", false},
+		{"\",,,,,,[[[[[{{{{\"", true},
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct error err = {0};
+		struct json_node *const root = json_node_parse_within(span_text(rows[i].text), 4, "the test text", &err);
+		ck_assert_msg((root != NULL) == rows[i].fits, "%s", rows[i].text);
+		ck_assert_int_eq(err.kind, rows[i].fits ? ERROR_NONE : ERROR_INVALID);
+		json_node_free(root);
+	}
+}
+END_TEST
+
 START_TEST(brackets_in_texts_are_no_nesting)
 {
 	struct json_node *const root = parse("[\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"{{{{\"]");
@@ -194,6 +210,7 @@ Suite *test_json_node_suite(void)
 	tcase_add_loop_test(tc, whole_numbers_are_as_written, 0, sizeof number_rows / sizeof number_rows[0]);
 	tcase_add_loop_test(tc, malformed_text_is_invalid_and_located, 0, sizeof bad_rows / sizeof bad_rows[0]);
 	tcase_add_test(tc, nesting_ends_at_64);
+	tcase_add_test(tc, values_can_be_bounded);
 	tcase_add_test(tc, brackets_in_texts_are_no_nesting);
 	tcase_add_test(tc, texts_may_hold_nul);
 	tcase_add_test(tc, members_come_in_the_order_written);
