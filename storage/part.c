@@ -1,6 +1,7 @@
 /* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its segments' sums, a set's contents all
  * part rows. The contents of a single PUT's set cover what its segments say, since its number is not known before them. A range reads only the segments it needs: their own sums and the absence of gaps prove them, and a part read whole proves its
  * sum. */
+#include "storage/part_growth.h"
 #include "storage/part_internal.h"
 
 #include <stdlib.h>
@@ -11,9 +12,6 @@
 #include "storage/row_sum.h"
 
 static const char SQL_SET_ROWS[] = "SELECT row_count, holders FROM part_sets WHERE id = ?1";
-static const char SQL_SET_ADD[] = "INSERT INTO part_sets (row_count) VALUES (?1)";
-static const char SQL_PART_ADD[] =
-	"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, ?2, ?3, x'', x'', x'', ?4)";
 static const char SQL_SET_SHARE[] = "UPDATE part_sets SET holders = holders + 1 WHERE id = ?1 AND is_dead = 0";
 static const char SQL_SINGLE_SHARE[] =
 	"INSERT INTO part_sets (id, row_count, holders) SELECT ?1, COUNT(*), 2 FROM segments WHERE part_set = ?1"
@@ -68,13 +66,12 @@ static uint64_t segment_sum(const struct segment_row *const row)
 	return row_sum_number(sum, (int64_t)row->segment.bytes);
 }
 
-/* One whose only number is that of a set, or the rows of a new one. */
-static int run_on_set(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+static int run_on_set(struct db *const db, const char *const sql, const int64_t set, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
 		return -1;
-	db_bind_i64(statement, 1, number);
+	db_bind_i64(statement, 1, set);
 	return db_execute(statement, err);
 }
 
@@ -98,22 +95,29 @@ static int add_segment(struct db *const db, const struct segment_row *const row,
 	return 0;
 }
 
-int part_add_segments(struct db *const db, const int64_t set, const struct stored_part *const part, struct part_row *const out,
+int part_grow(struct db *const db, const int64_t set, const struct segment *const segments, const size_t count, struct part_row *const part,
 	struct error *const err)
 {
-	struct segment_row row = {.set = set, .number = out->number};
-	uint64_t part_sum = 0;
-	for (size_t i = 0; i < part->segment_count; i++) {
-		row.segment = part->segments[i];
+	struct segment_row row = {.set = set, .number = part->number, .start = part->size};
+	for (size_t i = 0; i < count; i++) {
+		row.segment = segments[i];
 		const uint64_t sum = segment_sum(&row);
 		if (add_segment(db, &row, sum, err) != 0)
 			return -1;
-		part_sum = row_sum_number(part_sum, (int64_t)sum);
+		part->sum = row_sum_number(part->sum, (int64_t)sum);
 		row.start += row.segment.bytes;
 	}
-	ASSERT(row.start == part->size);
-	out->size = part->size;
-	out->sum = part_sum;
+	part->size = row.start;
+	return 0;
+}
+
+int part_add_segments(struct db *const db, const int64_t set, const struct stored_part *const part, struct part_row *const out,
+	struct error *const err)
+{
+	*out = (struct part_row){.number = out->number};
+	if (part_grow(db, set, part->segments, part->segment_count, out, err) != 0)
+		return -1;
+	ASSERT(out->size == part->size);
 	return 0;
 }
 
@@ -155,34 +159,15 @@ int part_single_add(struct db *const db, const int64_t set, const struct stored_
 	return part_add_segments(db, set, part, &row, err);
 }
 
-static int add_part_row(struct db *const db, const int64_t set, const struct part_row *const row, struct error *const err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_PART_ADD, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, row->number);
-	db_bind_i64(statement, 3, (int64_t)row->size);
-	db_bind_i64(statement, 4, (int64_t)row->sum);
-	return db_execute(statement, err);
-}
-
 int part_set_add_single(struct db *const db, const struct segment *const segments, const size_t count, int64_t *const out_set,
 	uint64_t *const out_contents, struct error *const err)
 {
-	const struct span none = {NULL, 0};
-	struct stored_part part = {.segments = segments, .segment_count = count};
-	struct part_row row = {.number = 1};
+	struct part_growth growth;
 	ASSERT(count > 0);
-	for (size_t i = 0; i < count; i++)
-		part.size += segments[i].bytes;
-	if (run_on_set(db, SQL_SET_ADD, (int64_t)count + 1, err) != 0)
+	if (part_growth_begin(db, count, &growth, err) != 0 || part_growth_add(db, &growth, segments, count, err) != 0)
 		return -1;
-	*out_set = db_last_id(db);
-	if (part_add_segments(db, *out_set, &part, &row, err) != 0 || add_part_row(db, *out_set, &row, err) != 0)
-		return -1;
-	*out_contents = part_row_add_to(0, &row, none, none, none);
-	return 0;
+	*out_set = growth.set;
+	return part_growth_end(db, &growth, out_contents, err);
 }
 
 /* *out_all: less than `limit` rows were there. */

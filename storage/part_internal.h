@@ -11,6 +11,8 @@ struct part_row {
 };
 /* The chain of number, size, md5, digest, file_hash and sum behind `contents`. */
 uint64_t part_row_add_to(uint64_t contents, const struct part_row *row, struct span md5, struct span digest, struct span file_hash);
+/* Writes rows of segments that lie behind the part's row->size bytes; row->size and row->sum grow. */
+int part_grow(struct db *db, int64_t set, const struct segment *segments, size_t count, struct part_row *row, struct error *err);
 /* Writes the part's segment rows; fills row->size and row->sum. */
 int part_add_segments(struct db *db, int64_t set, const struct stored_part *part, struct part_row *row, struct error *err);
 /* The part lies at `base` of the whole: appends what the range needs of it, verified. */

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "storage/committer.h"
 #include "storage/part.h"
+#include "storage/part_growth.h"
 #include "storage/scratch.h"
 #include "storage/shard_check.h"
 #include "storage/shard_spool.h"
@@ -14,6 +16,15 @@
 #include "storage/xorb_row.h"
 
 enum { CHANGE_ROWS = 800, FILE_ROWS = 5, PROMISE_SLACK = 64 };
+
+/* A file of more segments than one change takes. A row under a name that nobody knows holds its set meanwhile; after a crash that goes when its time is
+ * over. */
+struct staged_file {
+	bool is_open;
+	struct chunk_id name;
+	struct part_growth growth;
+	size_t segments; /* so many have rows */
+};
 
 struct shard_put {
 	struct change change; /* first */
@@ -31,8 +42,10 @@ struct shard_put {
 	/* the committer's, while changes run */
 	size_t xorb;  /* the next one to promise */
 	size_t file;  /* the next one to register */
+	struct staged_file staged; /* of it */
 	size_t next_xorb;
 	size_t next_file;
+	struct staged_file next_staged;
 	size_t next_new_files;
 	struct shard_report report;
 	bool failed;
@@ -87,18 +100,84 @@ static int add_file(struct shard_put *const put, struct db *const db, const stru
 	return 0;
 }
 
-static int register_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, struct error *const err)
+static int begin_staging(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, struct error *const err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	*staged = (struct staged_file){.is_open = true};
+	random_bytes(staged->name.bytes, CHUNK_ID_BYTES);
+	if (part_growth_begin(db, file->segment_count, &staged->growth, err) != 0)
+		return -1;
+	const struct xet_file row = {.hash = staged->name, .size = file->size, .part_set = staged->growth.set, .expires_ms = now_ms(put) + XET_GRANT_MS};
+	return xet_file_row_add(db, &row, err);
+}
+
+static int end_staging(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
+	struct error *const err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	struct xet_file row = {.hash = file->hash, .size = file->size, .part_set = staged->growth.set, .expires_ms = expires_ms};
+	staged->is_open = false;
+	put->next_new_files++;
+	if (part_growth_end(db, &staged->growth, &row.contents, err) != 0 || xet_file_row_forget(db, &staged->name, err) != 0)
+		return -1;
+	return xet_file_row_add(db, &row, err);
+}
+
+/* Goes on with a file in stages. 1: it is whole; 0: the next change goes on. */
+static int stage_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
+	size_t *const rows, struct error *const err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	if (!staged->is_open && begin_staging(put, db, file, err) != 0)
+		return -1;
+	const size_t left = file->segment_count - staged->segments;
+	const size_t room = *rows < CHANGE_ROWS ? CHANGE_ROWS - *rows : 1;
+	const size_t count = left < room ? left : room;
+	const struct segment *const segments = shard_check_segments(put->check) + file->first_segment + staged->segments;
+	if (part_growth_add(db, &staged->growth, segments, count, err) != 0)
+		return -1;
+	staged->segments += count;
+	*rows += count;
+	if (count < left)
+		return 0;
+	return end_staging(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+}
+
+/* The file was registered while this shard was at it, if it was. */
+static int touch_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
+	struct error *const err)
+{
+	const struct xet_file row = {.hash = put->next_staged.name, .part_set = put->next_staged.growth.set};
+	if (put->next_staged.is_open && xet_file_row_remove(db, &row, err) != 0)
+		return -1;
+	put->next_staged.is_open = false;
+	return xet_file_row_touch(db, &file->hash, false, expires_ms, err);
+}
+
+/* 1: it is registered; 0: the next change goes on with it. */
+static int register_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, size_t *const rows,
+	struct error *const err)
 {
 	const int64_t expires_ms = now_ms(put) + XET_GRANT_MS;
 	struct xet_file known;
-	const int found = xet_file_row_find(db, &file->hash, &known, err);
-	if (found < 0)
+	int kept = xet_file_row_find(db, &file->hash, &known, err);
+	if (kept < 0)
 		return -1;
-	const int kept = found == 1 ? xet_file_row_touch(db, &file->hash, false, expires_ms, err) : add_file(put, db, file, expires_ms, err);
-	return kept != 0 ? -1 : xet_grant_row_put(db, &file->hash, put->bucket_id, put->account, expires_ms, err);
+	*rows += FILE_ROWS;
+	if (kept == 1) {
+		kept = touch_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+	} else if (file->segment_count > CHANGE_ROWS) {
+		kept = stage_file(put, db, file, expires_ms, rows, err);
+	} else {
+		*rows += file->segment_count;
+		kept = add_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+	}
+	if (kept != 1)
+		return kept;
+	return xet_grant_row_put(db, &file->hash, put->bucket_id, put->account, expires_ms, err) == 0 ? 1 : -1;
 }
 
-/* One change's worth: up to about CHANGE_ROWS, but one file at least. */
+/* One change's worth: up to about CHANGE_ROWS, but one file at least, or a stage of one. */
 static int apply(struct change *const change, struct db *const db, struct error *const err)
 {
 	struct shard_put *const put = (struct shard_put *)change;
@@ -106,15 +185,16 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	size_t rows = 0;
 	const struct shard_check_file *const files = shard_check_files(put->check, &count);
 	put->next_file = put->file;
+	put->next_staged = put->staged;
 	put->next_new_files = put->report.new_files;
 	if (promise_xorbs(put, db, &rows, err) != 0)
 		return -1;
-	for (; put->next_file < count && rows < CHANGE_ROWS; put->next_file++) {
-		rows += FILE_ROWS + files[put->next_file].segment_count;
-		if (register_file(put, db, &files[put->next_file], err) != 0)
-			return -1;
+	int registered = 1;
+	while (registered == 1 && put->next_file < count && rows < CHANGE_ROWS) {
+		registered = register_file(put, db, &files[put->next_file], &rows, err);
+		put->next_file += registered == 1;
 	}
-	return 0;
+	return registered < 0 ? -1 : 0;
 }
 
 static bool is_finished(const struct shard_put *const put)
@@ -136,6 +216,7 @@ static void committed(struct change *const change)
 	}
 	put->xorb = put->next_xorb;
 	put->file = put->next_file;
+	put->staged = put->next_staged;
 	put->report.new_files = put->next_new_files;
 	if (is_finished(put))
 		settle(put);

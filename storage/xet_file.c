@@ -121,13 +121,18 @@ int xet_file_made_oldest(struct db *const db, struct xet_file *const out, struct
 	return statement == NULL ? -1 : read_one(db, statement, out, err);
 }
 
-int xet_file_row_remove(struct db *const db, const struct xet_file *const file, struct error *const err)
+int xet_file_row_forget(struct db *const db, const struct chunk_id *const hash, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_FILE_REMOVE, err);
 	if (statement == NULL)
 		return -1;
-	db_bind_blob(statement, 1, hash_span(&file->hash));
-	return db_execute(statement, err) != 0 ? -1 : part_set_drop(db, file->part_set, err);
+	db_bind_blob(statement, 1, hash_span(hash));
+	return db_execute(statement, err);
+}
+
+int xet_file_row_remove(struct db *const db, const struct xet_file *const file, struct error *const err)
+{
+	return xet_file_row_forget(db, &file->hash, err) != 0 ? -1 : part_set_drop(db, file->part_set, err);
 }
 
 int xet_grant_row_put(struct db *const db, const struct chunk_id *const file, const int64_t bucket, const struct span account,

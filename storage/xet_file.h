@@ -29,6 +29,8 @@ int xet_file_row_touch(struct db *db, const struct chunk_id *hash, bool is_made,
 int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
 /* The made file that was used longest ago: 1 found, 0 there is none, -1. */
 int xet_file_made_oldest(struct db *db, struct xet_file *out, struct error *err);
+/* The row goes; its hold of the set is the caller's. */
+int xet_file_row_forget(struct db *db, const struct chunk_id *hash, struct error *err);
 /* The row goes, and its hold of the set. */
 int xet_file_row_remove(struct db *db, const struct xet_file *file, struct error *err);
 

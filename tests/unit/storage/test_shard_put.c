@@ -337,6 +337,55 @@ START_TEST(many_files_take_several_changes)
 }
 END_TEST
 
+/* One chunk again and again, which no two segments share. */
+static struct chunk_id add_scattered_file(const uint32_t count)
+{
+	struct chunk_entry *const chunks = calloc(count, sizeof(*chunks));
+	struct shard_term *const terms = calloc(count, sizeof(*terms));
+	struct chunk_id *const ranges = calloc(count, sizeof(*ranges));
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t chunk = i % 2 * 2;
+		chunks[i] = entries[chunk];
+		terms[i] = (struct shard_term){.xorb = xorb, .first = chunk, .end = chunk + 1, .bytes = CHUNK_BYTES};
+		ranges[i] = chunk_hash_range(&entries[chunk], 1);
+	}
+	const struct chunk_id hash = chunk_hash_file(chunks, count);
+	shard_write_file(&shard, &hash, terms, ranges, count);
+	free(chunks);
+	free(terms);
+	free(ranges);
+	return hash;
+}
+
+START_TEST(a_file_in_many_places_takes_several_changes)
+{
+	enum { PLACES = 3000 };
+	struct xet_file file;
+	struct segment *const segments = calloc(PLACES, sizeof(*segments));
+	shard_write_header(&shard, 0);
+	add_file(&(const struct run){3, 7}, 1);
+	const struct chunk_id hash = add_scattered_file(PLACES);
+	const struct chunk_id again = add_scattered_file(PLACES);
+	add_file(&(const struct run){4, 7}, 1);
+	end_shard(true);
+	ck_assert(chunk_id_equal(&hash, &again));
+	const int64_t before = fixture_count(fixture.store, "SELECT MAX(id) FROM part_sets");
+	const struct shard_report report = accept();
+	ck_assert_uint_eq(report.files, 4);
+	ck_assert_uint_eq(report.new_files, 3);
+	ck_assert_int_eq(registered(), 6);
+	ck_assert(find_file(&hash, &file));
+	ck_assert_uint_eq(file.size, (uint64_t)PLACES * CHUNK_BYTES);
+	ck_assert_int_eq(file.expires_ms, fixture.clock.now_ms + XET_GRANT_MS);
+	ck_assert_uint_eq(load(&file, segments, PLACES), PLACES);
+	for (uint32_t i = 0; i < PLACES; i++)
+		ck_assert(segments[i].first % 20 == i % 2 * 2 && segments[i].count == 1);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT MAX(id) FROM part_sets"), before + 3);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM part_sets"), 3);
+	free(segments);
+}
+END_TEST
+
 static bool scratch_is_empty(void)
 {
 	char *const path = store_fixture_path(&fixture, "scratch");
@@ -558,6 +607,7 @@ Suite *test_shard_put_suite(void)
 	tcase_add_test(right, the_first_chunk_of_a_file_can_be_asked_for);
 	tcase_add_test(right, empty_files_count_nothing);
 	tcase_add_test(right, many_files_take_several_changes);
+	tcase_add_test(right, a_file_in_many_places_takes_several_changes);
 	tcase_add_test(right, a_large_shard_goes_through_a_file);
 	tcase_add_test(right, registered_files_survive_a_restart);
 	suite_add_tcase(suite, right);
