@@ -5,7 +5,7 @@ import threading
 import time
 import unittest
 
-from tests.support.clients import both_schemes, content, tree, write
+from tests.support.clients import both_schemes, content, read, tree, write
 from tests.support.hub import MIDDLE, MISSING, NEWEST, OLDEST, HubCase, ready
 
 MIB = 1 << 20
@@ -207,6 +207,52 @@ class HubTogether(XetCase):
             for version, data in files.items():
                 self.assertSame(self.download(bucket, version, driver), data)
 
+    def at_once(self, work, arguments):
+        """A thread for each of `arguments`; none may fail."""
+        failures = []
+
+        def run(*words):
+            try:
+                work(*words)
+            except Exception as failure:
+                failures.append(failure)
+
+        threads = [threading.Thread(target=run, args=words) for words in arguments]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_gc_beside_them(self):
+        """Files come, are read and go, some of them again and again, while gc runs all the time."""
+        bucket = self.new_bucket('gc-beside')
+        drivers = [self.fresh_driver(f'gc-{version}', version) for version in (NEWEST, OLDEST)]
+        done = threading.Event()
+
+        def collect():
+            while not done.is_set():
+                self.daemon.admin('gc')
+
+        def work(number, driver):
+            for turn in range(4):
+                files = {f'{number}/{turn}/{index}': content(30_000 + 1777 * index, 1000 * number + 50 * (turn // 2)) for index in range(8)}
+                driver.api.batch_bucket_files(bucket, add=[(data, name) for name, data in files.items()])
+                driver.api.download_bucket_files(bucket, files=[(name, self.path('gc', name)) for name in files])
+                for name, data in files.items():
+                    self.assertSame(read(self.path('gc', name)), data)
+                if turn % 2:
+                    driver.api.batch_bucket_files(bucket, delete=list(files))
+
+        collector = threading.Thread(target=collect)
+        collector.start()
+        try:
+            self.at_once(work, enumerate(drivers))
+        finally:
+            done.set()
+            collector.join()
+        self.assertEqual(self.hub.bucket_info(bucket)['total_files'], 2 * 2 * 8)
+
     def test_syncs_at_once(self):
         bucket = self.new_bucket('at-once')
         shared = {f'common/{index}': content(90_000, index) for index in range(12)}
@@ -217,20 +263,7 @@ class HubTogether(XetCase):
             for name, data in (*shared.items(), (f'own/{index}', content(200_000 + index, index))):
                 write(os.path.join(folder, name), data)
             folders.append(folder)
-        failures = []
-
-        def run(driver, folder):
-            try:
-                driver.own.sync(folder, f'hf://buckets/{bucket}')
-            except Exception as failure:
-                failures.append(failure)
-
-        threads = [threading.Thread(target=run, args=pair) for pair in zip(drivers, folders)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(failures, [])
+        self.at_once(lambda driver, folder: driver.own.sync(folder, f'hf://buckets/{bucket}'), zip(drivers, folders))
         down = self.path('at-once-down')
         self.own.sync(f'hf://buckets/{bucket}', down)
         everything = {name: digest for folder in folders for name, digest in tree(folder).items()}
