@@ -5,7 +5,7 @@ import unittest
 
 from tests.daemon.test_derived import wait_for_swaps
 from tests.support.checkpoints import expand_small, sha256
-from tests.support.clients import content, md5, read
+from tests.support.clients import content, md5, read, write
 from tests.support.hub import MISSING, NEWEST, HubCase, ready
 from tests.support.s3 import Bucket, quote
 
@@ -65,6 +65,27 @@ class HubAndS3(HubCase):
         copied = bucket.copy(f'/from-hub/{quote("files/ü 3000000")}', 'copied')
         self.assertEqual(copied.status, 200)
         self.assertSame(self.download('main/from-hub', 'copied'), content(3_000_000, 5))
+
+    def test_the_own_command(self):
+        """`deltabucket put` sends codecs that no Xet client knows: those see plain records. What hf sent, `deltabucket get` reads."""
+        bucket, data = self.bucket('own-command'), b''.join(bytes((60 + at % 3, value)) for at, value in enumerate(content(700_000, 11)))
+        path = write(self.path('own.safetensors'), data)
+        self.daemon.client('put', path, 'own-command/put')
+        self.assertHubReads(bucket, 'put', data)
+        self.upload('main/own-command', {'again': data, 'changed': data[:500_000] + b'!' + data[500_000:]}, self.fresh_driver('own-command'))
+        self.daemon.client('get', 'own-command/changed', self.path('own-back'))
+        self.assertSame(read(self.path('own-back')), data[:500_000] + b'!' + data[500_000:])
+        self.assertHubReads(bucket, 'again', data)
+
+    def test_another_namespace(self):
+        """The Hub's `team/x` is S3's `team--x`."""
+        token = self.daemon.add_key('--namespace', 'team')['token']
+        self.hub.create_bucket('team/x', token=token)
+        self.hub.batch_bucket_files('team/x', add=[(b'of the team', 'file')], token=token)
+        reply = self.daemon.request('GET', '/team--x/file', token=token)
+        self.assertEqual((reply.status, reply.body), (200, b'of the team'))
+        self.assertEqual(self.daemon.request('PUT', '/team--made', token=token).status, 200)
+        self.assertEqual([bucket['id'] for bucket in self.hub.list_buckets('team', token=token)], ['team/made', 'team/x'])
 
     def test_changes_are_seen_at_once(self):
         bucket = self.bucket('changes')
