@@ -14,8 +14,9 @@ static const char SQL_XORB_ADD[] =
 	"INSERT INTO xorbs (hash, pack, first, count, promised_ms)"
 	" SELECT ?1, packs.number, ?3, ?4, ?5 FROM packs WHERE packs.id = ?2 AND packs.state < 2";
 static const char SQL_XORB_PROMISED[] = "SELECT 1 FROM xorbs WHERE pack = ?1 AND promised_ms > ?2 LIMIT 1";
+/* Each pack once, and of its xorbs the last alone: there may be very many of both. */
 static const char SQL_XORB_OF_SET[] =
-	"SELECT max(x.promised_ms) FROM segments s JOIN xorbs x ON x.pack = s.pack WHERE s.part_set = ?1";
+	"SELECT max((SELECT max(x.promised_ms) FROM xorbs x WHERE x.pack = p.pack)) FROM (SELECT DISTINCT pack FROM segments WHERE part_set = ?1) AS p";
 static const char SQL_XORB_OF_PACK[] = "SELECT hash, first, count FROM xorbs WHERE pack = ?1";
 static const char SQL_XORB_DROP[] = "DELETE FROM xorbs WHERE hash = ?1";
 static const char SQL_XORB_DROP_PACK[] = "DELETE FROM xorbs WHERE pack = ?1";
