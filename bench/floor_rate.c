@@ -1,7 +1,7 @@
 /* What an upload cannot do without, each measured alone: CPU seconds per GB of MD5, BLAKE3 in chunks, boundaries, CRC32, XXH3-64, SHA-256,
  * writing with fdatasync, and libmicrohttpd receiving a body and dropping it. Prints `name value unit`.
  *
- *   floor_rate FOLDER     for the file that is written */
+ *   floor_rate FOLDER [NAME...]     FOLDER is for the file that is written; NAMEs are those to measure, without any it is all */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -166,12 +166,22 @@ static const struct {
 	{"write_fdatasync", run_write}, {"microhttpd_receive", run_receive},
 };
 
+static bool is_wanted(const char *const name, const char *const *const names, const int count)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return count <= 0;
+}
+
 int main(int argc, char **argv)
 {
 	folder = argc > 1 ? argv[1] : ".";
 	content = memory_new(BYTES);
 	random_bytes(content, BYTES);
 	for (size_t i = 0; i < sizeof floors / sizeof floors[0]; i++) {
+		if (!is_wanted(floors[i].name, (const char *const *)argv + 2, argc - 2))
+			continue;
 		double best = 1e9;
 		for (int round = 0; round < ROUNDS; round++) {
 			const double begun = cpu_seconds();

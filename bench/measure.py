@@ -16,6 +16,12 @@ def cpu_seconds(pids):
     return ticks / os.sysconf('SC_CLK_TCK')
 
 
+def user_seconds(pid):
+    """User time alone so far of one process."""
+    with open(f'/proc/{pid}/stat') as stat:
+        return int(stat.read().rsplit(')', 1)[1].split()[11]) / os.sysconf('SC_CLK_TCK')
+
+
 def say(name, value, unit):
     print(f'{name:52} {value:10.3f} {unit}', flush=True)
 
