@@ -81,13 +81,16 @@ static bool read_xorb(struct fetch_plan *const out, const struct span name, cons
 	return true;
 }
 
+bool fetch_plan_covers(const struct fetch_entry *const fetch, const struct fetch_term *const term)
+{
+	return fetch->first <= term->first && term->end <= fetch->end && chunk_id_equal(&fetch->xorb, &term->xorb);
+}
+
 static bool is_covered(const struct fetch_plan *const plan, const struct fetch_term *const term)
 {
-	for (size_t i = 0; i < plan->fetch_count; i++) {
-		const struct fetch_entry *const fetch = &plan->fetches[i];
-		if (fetch->first <= term->first && term->end <= fetch->end && chunk_id_equal(&fetch->xorb, &term->xorb))
+	for (size_t i = 0; i < plan->fetch_count; i++)
+		if (fetch_plan_covers(&plan->fetches[i], term))
 			return true;
-	}
 	return false;
 }
 

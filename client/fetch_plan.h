@@ -26,6 +26,8 @@ struct fetch_plan {
 };
 /* upstream when the answer breaks its form: a term that no fetch covers, ranges that run backwards. */
 int fetch_plan_parse(struct span answer, struct fetch_plan *out, struct error *err);
+/* Whether the request brings all chunks of the term. */
+bool fetch_plan_covers(const struct fetch_entry *fetch, const struct fetch_term *term);
 void fetch_plan_release(struct fetch_plan *plan); /* a zeroed one is fine */
 
 /* The part of an absolute URL that a request line carries; NULL when it has none. Borrowed. */

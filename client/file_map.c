@@ -116,6 +116,7 @@ void file_map_close(struct file_map *const map)
 	if (map->journal_fd >= 0)
 		close(map->journal_fd);
 	free(map->chunks);
+	free(map->claims);
 	*map = (struct file_map){.journal_fd = -1};
 }
 
@@ -134,10 +135,21 @@ int file_map_add(struct file_map *const map, const struct map_chunk *const chunk
 	return result;
 }
 
+void file_map_claim(struct file_map *const map, const struct map_chunk *const chunk)
+{
+	if (map->claim_count == map->claim_capacity) {
+		map->claim_capacity = map->claim_capacity == 0 ? 16 : 2 * map->claim_capacity;
+		map->claims = memory_grow(map->claims, map->claim_capacity, sizeof *map->claims);
+	}
+	map->claims[map->claim_count++] = *chunk;
+}
+
 void file_map_restart(struct file_map *const map)
 {
 	map->count = 0;
+	map->claim_count = 0;
 	map->settled = true;
+	map->torn = false;
 	if (map->journal_fd >= 0 && ftruncate(map->journal_fd, RECORD_BYTES) != 0)
 		map->settled = true; /* its records are checked before they are believed */
 }
@@ -147,6 +159,11 @@ static int by_offset(const void *const left, const void *const right)
 	const struct map_chunk *const a = left;
 	const struct map_chunk *const b = right;
 	return a->offset < b->offset ? -1 : a->offset > b->offset ? 1 : 0;
+}
+
+static bool is_same(const struct map_chunk *const a, const struct map_chunk *const b)
+{
+	return a->offset == b->offset && a->size == b->size && chunk_id_equal(&a->id, &b->id);
 }
 
 /* Sorted; of chunks that overlap the first stays. */
@@ -159,8 +176,10 @@ static void settle(struct file_map *const map)
 	size_t kept = 0;
 	uint64_t end = 0;
 	for (size_t i = 0; i < map->count; i++) {
-		if (map->chunks[i].offset < end)
+		if (map->chunks[i].offset < end) {
+			map->torn = map->torn || !is_same(&map->chunks[i], &map->chunks[kept - 1]);
 			continue;
+		}
 		end = map->chunks[i].offset + map->chunks[i].size;
 		map->chunks[kept++] = map->chunks[i];
 	}
@@ -195,10 +214,20 @@ uint64_t file_map_bytes(struct file_map *const map)
 	return bytes;
 }
 
+static bool claims_hold(const struct file_map *const map)
+{
+	for (size_t i = 0; i < map->claim_count; i++) {
+		const struct map_chunk *const found = bsearch(&map->claims[i], map->chunks, map->count, sizeof *map->chunks, by_offset);
+		if (found == NULL || !is_same(found, &map->claims[i]))
+			return false;
+	}
+	return true;
+}
+
 bool file_map_is_whole(struct file_map *const map)
 {
 	struct map_gap gap;
-	if (file_map_gap(map, 0, &gap))
+	if (file_map_gap(map, 0, &gap) || map->torn || !claims_hold(map))
 		return false;
 	struct merkle *const merkle = memory_new(sizeof *merkle);
 	merkle_init(merkle);

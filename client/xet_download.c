@@ -142,6 +142,8 @@ static int prove(struct job *const job, struct file *const file, struct error *c
 	if (file_map_is_whole(&file->map))
 		return finish(job, file, err);
 	file_map_restart(&file->map);
+	if (file->what->size == 0)
+		return error_set(err, ERROR_DIGEST_MISMATCH, "the server calls %s empty, but not by the hash of an empty file", file->what->path);
 	if (file->restarted)
 		return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as something else than what it should be", file->what->path);
 	progress_take_back(job->download->progress, file->what->size);
@@ -233,6 +235,18 @@ static int settle(struct job *const job, struct file *const file, struct error *
 	return again;
 }
 
+/* A chunk that goes on behind the range is whole when the next range has it too. */
+static int book(struct file *const file, const struct map_gap *const gap, struct map_chunk *const chunks, const size_t count, struct error *const err)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (chunks[i].offset + chunks[i].size > gap->to)
+			file_map_claim(&file->map, &chunks[i]);
+		else
+			chunks[kept++] = chunks[i];
+	return file_map_add(&file->map, chunks, kept, err);
+}
+
 static int fetch_range(struct job *const job, struct file *const file, const struct map_gap *const gap, struct remote *const remote,
 	struct error *const err)
 {
@@ -242,7 +256,7 @@ static int fetch_range(struct job *const job, struct file *const file, const str
 	int result = xet_fetch_range(&file->fetch, &xet, gap->from, gap->to, &chunks, &count, err);
 	lock_enter(&job->lock);
 	if (result == 0)
-		result = file_map_add(&file->map, chunks, count, err);
+		result = book(file, gap, chunks, count, err);
 	file->busy--;
 	const bool mine = result == 0 && take_off(job, file);
 	lock_leave(&job->lock);

@@ -13,6 +13,7 @@ enum { HEADER_BYTES = 80, ASKED_MOST = 4, DAMAGED_MOST = 3, OK = 200, PARTIAL = 
 struct place { /* of a term on its way */
 	uint64_t next;    /* offset in the file of its next chunk */
 	uint64_t end;
+	const struct fetch_entry *by; /* the one request that brings it, of several that could */
 };
 
 struct range {
@@ -35,26 +36,53 @@ struct delivery {
 	uint64_t received;
 };
 
+static const struct fetch_entry *find_fetch(const struct fetch_plan *const plan, const struct fetch_term *const term)
+{
+	size_t i = 0;
+	while (i < plan->fetch_count && !fetch_plan_covers(&plan->fetches[i], term))
+		i++;
+	return i < plan->fetch_count ? &plan->fetches[i] : NULL;
+}
+
 static void begin_places(struct range *const range)
 {
 	uint64_t at = range->from - range->plan.skip;
 	for (size_t i = 0; i < range->plan.term_count; i++) {
-		range->places[i] = (struct place){.next = at, .end = at + range->plan.terms[i].bytes};
-		at += range->plan.terms[i].bytes;
+		const struct fetch_term *const term = &range->plan.terms[i];
+		range->places[i] = (struct place){.next = at, .end = at + term->bytes, .by = find_fetch(&range->plan, term)};
+		at += term->bytes;
 	}
 }
 
-/* What is outside of the range is the neighbours' to remember. */
+/* Content counts for the range that it begins in. */
+static uint64_t counted_bytes(const struct range *const range, const struct map_chunk *const chunk)
+{
+	return chunk->offset >= range->from ? chunk->size : 0;
+}
+
 static void note(struct range *const range, const uint64_t offset, const struct xorb_record *const record)
 {
-	if (offset < range->from || offset >= range->to)
-		return;
 	if (range->count == range->capacity) {
 		range->capacity = range->capacity == 0 ? 64 : 2 * range->capacity;
 		range->chunks = memory_grow(range->chunks, range->capacity, sizeof *range->chunks);
 	}
-	range->chunks[range->count++] = (struct map_chunk){.offset = offset, .size = (uint32_t)record->content.len, .id = record->id};
-	progress_add(range->fetch->progress, record->content.len);
+	struct map_chunk *const chunk = &range->chunks[range->count++];
+	*chunk = (struct map_chunk){.offset = offset, .size = (uint32_t)record->content.len, .id = record->id};
+	progress_add(range->fetch->progress, counted_bytes(range, chunk));
+}
+
+/* No byte outside of the range is written, whatever the server sends: others answer for those. A chunk that crosses an end is noted by the ranges on
+ * both sides, so that the caller sees whether they mean the same one. */
+static int place_record(struct range *const range, const uint64_t offset, const struct xorb_record *const record, struct error *const err)
+{
+	const uint64_t end = offset + record->content.len;
+	if (end <= range->from || offset >= range->to)
+		return 0;
+	const uint64_t first = offset < range->from ? range->from : offset;
+	const uint64_t last = end > range->to ? range->to : end;
+	const struct span own = span_slice(record->content, (size_t)(first - offset), (size_t)(last - offset));
+	note(range, offset, record);
+	return file_write_at(file_system(), range->fetch->fd, own, (off_t)first, range->fetch->path, err);
 }
 
 static int serve_term(struct range *const range, const size_t term, const struct xorb_record *const record, struct error *const err)
@@ -64,10 +92,7 @@ static int serve_term(struct range *const range, const size_t term, const struct
 	if (place->end - offset < record->content.len)
 		return error_set(err, ERROR_CORRUPT, "the server sends more for %s than it announced", range->fetch->path);
 	place->next += record->content.len;
-	if (file_write_at(file_system(), range->fetch->fd, record->content, (off_t)offset, range->fetch->path, err) != 0)
-		return -1;
-	note(range, offset, record);
-	return 0;
+	return place_record(range, offset, record, err);
 }
 
 static int take_record(void *const taker, const struct xorb_record *const record, struct error *const err)
@@ -77,9 +102,8 @@ static int take_record(void *const taker, const struct xorb_record *const record
 	const uint32_t index = delivery->index++;
 	for (size_t i = 0; i < range->plan.term_count; i++) {
 		const struct fetch_term *const term = &range->plan.terms[i];
-		if (index < term->first || index >= term->end || !chunk_id_equal(&term->xorb, &delivery->what->xorb))
-			continue;
-		if (serve_term(range, i, record, err) != 0)
+		const bool is_of_term = range->places[i].by == delivery->what && index >= term->first && index < term->end;
+		if (is_of_term && serve_term(range, i, record, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -100,11 +124,9 @@ static enum sink_result delivery_write(struct body_sink *const sink, const struc
 /* A request that is repeated begins anew: the terms that it serves do too. */
 static void rewind_places(struct range *const range, const struct fetch_entry *const what)
 {
-	for (size_t i = 0; i < range->plan.term_count; i++) {
-		const struct fetch_term *const term = &range->plan.terms[i];
-		if (what->first <= term->first && term->end <= what->end && chunk_id_equal(&term->xorb, &what->xorb))
-			range->places[i].next = range->places[i].end - term->bytes;
-	}
+	for (size_t i = 0; i < range->plan.term_count; i++)
+		if (range->places[i].by == what)
+			range->places[i].next = range->places[i].end - range->plan.terms[i].bytes;
 }
 
 static int finish_delivery(const struct delivery *const delivery, struct error *const err)
@@ -118,9 +140,7 @@ static int finish_delivery(const struct delivery *const delivery, struct error *
 		return error_set(err, ERROR_CORRUPT, "the server sends %u records for %s instead of %u", delivery->index - what->first, range->fetch->path,
 			what->end - what->first);
 	for (size_t i = 0; i < range->plan.term_count; i++) {
-		const struct fetch_term *const term = &range->plan.terms[i];
-		if (what->first <= term->first && term->end <= what->end && chunk_id_equal(&term->xorb, &what->xorb) &&
-			range->places[i].next != range->places[i].end)
+		if (range->places[i].by == what && range->places[i].next != range->places[i].end)
 			return error_set(err, ERROR_CORRUPT, "the server sends less for %s than it announced", range->fetch->path);
 	}
 	return 0;
@@ -144,7 +164,7 @@ static int try_delivery(struct range *const range, const struct fetch_entry *con
 	atomic_fetch_add(&xet_access_traffic(range->xet->access)->received, delivery.received);
 	if (result != 0) {
 		for (size_t i = count; i < range->count; i++)
-			progress_take_back(range->fetch->progress, range->chunks[i].size);
+			progress_take_back(range->fetch->progress, counted_bytes(range, &range->chunks[i]));
 		range->count = count;
 	}
 	xorb_parse_free(delivery.parse);

@@ -122,6 +122,42 @@ START_TEST(a_journal_of_another_file_is_emptied)
 }
 END_TEST
 
+START_TEST(two_chunks_over_one_byte_spoil_the_map_until_it_is_restarted)
+{
+	struct file_map map;
+	struct error err = {0};
+	const struct map_chunk other = {.offset = 2 * PIECE - 1, .size = PIECE, .id = chunks[5].id};
+	open_map(&map);
+	ck_assert_int_eq(file_map_add(&map, chunks, PIECES, &err), 0);
+	ck_assert(file_map_is_whole(&map));
+	ck_assert_int_eq(file_map_add(&map, &other, 1, &err), 0);
+	ck_assert(!file_map_is_whole(&map));
+	ck_assert_int_eq(file_map_add(&map, chunks, PIECES, &err), 0);
+	ck_assert(!file_map_is_whole(&map));
+	file_map_restart(&map);
+	ck_assert_int_eq(file_map_add(&map, chunks, PIECES, &err), 0);
+	ck_assert(file_map_is_whole(&map));
+	file_map_close(&map);
+}
+END_TEST
+
+START_TEST(the_beginning_of_a_chunk_and_its_end_are_of_one_chunk)
+{
+	struct file_map map;
+	struct error err = {0};
+	struct map_chunk wrong = chunks[3];
+	open_map(&map);
+	file_map_claim(&map, &chunks[3]);
+	ck_assert_uint_eq(file_map_bytes(&map), 0);
+	ck_assert_int_eq(file_map_add(&map, chunks, PIECES, &err), 0);
+	ck_assert(file_map_is_whole(&map));
+	wrong.id.bytes[0] ^= 1;
+	file_map_claim(&map, &wrong);
+	ck_assert(!file_map_is_whole(&map));
+	file_map_close(&map);
+}
+END_TEST
+
 START_TEST(an_empty_file_is_whole)
 {
 	struct file_map map;
@@ -142,6 +178,8 @@ Suite *test_file_map_suite(void)
 	tcase_add_test(tests, gaps_close_and_the_whole_is_proven);
 	tcase_add_test(tests, the_journal_brings_back_what_is_in_place_and_nothing_else);
 	tcase_add_test(tests, a_journal_of_another_file_is_emptied);
+	tcase_add_test(tests, two_chunks_over_one_byte_spoil_the_map_until_it_is_restarted);
+	tcase_add_test(tests, the_beginning_of_a_chunk_and_its_end_are_of_one_chunk);
 	tcase_add_test(tests, an_empty_file_is_whole);
 	suite_add_tcase(suite, tests);
 	return suite;
