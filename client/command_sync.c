@@ -53,11 +53,30 @@ static int read_arguments(struct sync *const sync, struct error *const err)
 	return buffer_check(&sync->prefix, "the prefix", err);
 }
 
+static int by_name(const void *const name, const void *const entry)
+{
+	return strcmp(name, ((const struct sync_entry *)entry)->name);
+}
+
+/* Whether another name of the list is a folder above this one. */
+static bool lies_below_a_file(const struct sync_list *const list, const char *const name)
+{
+	char *const above = memory_copy_text(name);
+	bool found = false;
+	for (char *slash = strchr(above, '/'); slash != NULL && !found; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		found = bsearch(above, list->entries, list->count, sizeof *list->entries, by_name) != NULL;
+		*slash = '/';
+	}
+	free(above);
+	return found;
+}
+
 /* Names that could leave the folder, or stand for a file and a folder at once, are refused before anything is done. */
 static int check_names(const struct sync *const sync, struct error *const err)
 {
 	for (size_t i = 0; i < sync->source.count; i++)
-		if (!sync_plan_is_path(sync->source.entries[i].name))
+		if (!sync_plan_is_path(sync->source.entries[i].name) || lies_below_a_file(&sync->source, sync->source.entries[i].name))
 			return error_set(err, ERROR_INVALID, "\"%s%s\" cannot be the name of a file below %s: nothing was done", buffer_text(&sync->prefix),
 				sync->source.entries[i].name, sync->move.folder);
 	return 0;

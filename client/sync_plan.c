@@ -85,9 +85,13 @@ int sync_list_prefix(struct remote *const remote, const struct span bucket, cons
 		result = remote_object_list(remote, &page, arena, &listing, err);
 		if (result == 0)
 			result = add_page(out, &listing, prefix, err);
-		more = result == 0 && listing.truncated && listing.next.len > 0;
+		more = listing.truncated;
+		if (result == 0 && more && (listing.next.len == 0 || span_equal(listing.next, buffer_span(&token))))
+			result = error_set(err, ERROR_UPSTREAM, "the server's listing breaks off: it does not say how to go on");
 		buffer_reset(&token);
 		buffer_add_span(&token, listing.next);
+		if (result == 0)
+			result = buffer_check(&token, "the token of a listing's next page", err);
 		arena_free(arena);
 	}
 	buffer_release(&token);
