@@ -146,6 +146,9 @@ static int copy_seed(const struct xet_fetch *const fetch, const struct xet_remot
 	struct error *const err)
 {
 	struct error failure = {0};
+	struct file_facts facts;
+	if (file_facts_read(path, &facts, &failure) != 0) /* opening a pipe would wait for its other end */
+		return 0;
 	struct seed *const seed = memory_new(sizeof *seed);
 	seed->fetch = fetch;
 	seed->xet = xet;

@@ -37,6 +37,17 @@ static bool copy_text(const struct json_node *const node, char *const out, const
 	return true;
 }
 
+/* It becomes a header of requests, in which nothing else may come along. */
+static bool copy_token(const struct json_node *const node, char *const out, const size_t capacity)
+{
+	if (!copy_text(node, out, capacity))
+		return false;
+	for (const char *at = out; *at != '\0'; at++)
+		if (*at <= ' ' || *at >= 0x7f)
+			return false;
+	return true;
+}
+
 /* "https://host/xet" gives "/xet", "https://host" nothing. */
 static bool copy_base(const struct json_node *const node, char *const out)
 {
@@ -57,7 +68,7 @@ static int read_token(struct xet_access *const access, const struct span body, s
 	struct json_node *const root = json_node_parse(body, "the server's token", err);
 	if (root == NULL)
 		return -1;
-	const bool good = copy_text(json_node_member(root, "accessToken"), access->token, sizeof access->token) &&
+	const bool good = copy_token(json_node_member(root, "accessToken"), access->token, sizeof access->token) &&
 		copy_base(json_node_member(root, "casUrl"), access->base) && json_node_i64(json_node_member(root, "exp"), &access->expires_s);
 	json_node_free(root);
 	return good ? 0 : error_set(err, ERROR_UPSTREAM, "the server's answer to %s is no token", access->target);

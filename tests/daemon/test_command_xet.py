@@ -5,6 +5,7 @@ import http.server
 import json
 import os
 import random
+import re
 import signal
 import socket
 import struct
@@ -413,6 +414,97 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(self.read('back/b'), content(ord('b'), 300_000))
         self.assertEqual(self.meddled(unable, 'get', f'{self.bucket}/c', self.path('c'))['received'], 300_000)
         self.assertEqual((sorted(os.listdir(self.folder)), sorted(os.listdir(self.path('back')))), (['back', 'c', 'tree'], ['a', 'b', 'c']))
+
+    def reconstruction(self, key, first=0):
+        """What a reader is told of a file from byte `first` on, straight from the server."""
+        info = self.daemon.request('POST', f'/api/buckets/main/{self.bucket}/paths-info', json.dumps({'paths': [key]}).encode(),
+                                   {'Content-Type': 'application/json'})
+        token = json.loads(self.daemon.request('GET', f'/api/buckets/main/{self.bucket}/xet-read-token').body)['accessToken']
+        answer = self.daemon.request('GET', '/xet/v2/reconstructions/' + json.loads(info.body)[0]['xetHash'], None,
+                                     {'Authorization': 'Bearer ' + token, 'Range': f'bytes={first}-', 'x-deltabucket-codecs': 'all'}, token=None)
+        return json.loads(answer.body)
+
+    def test_a_way_that_writes_over_what_is_in_place(self):
+        """A hostile answer about the second range has other bytes in front, where the first range lies already."""
+        body = content(43, 16 * MIB)
+        self.write('x', body)
+        self.put('x')
+        second = 8 * MIB
+        true = self.reconstruction('x', second)
+        self.write('evil', content(44, second - true['offset_into_first_range']))
+        self.put('evil', 'evil')
+        evil = self.reconstruction('evil')
+
+        def meddle(method, target, status, answer):
+            if '/xet/v2/reconstructions/' in target and status < 300:
+                told = json.loads(answer)
+                if told['terms'] == true['terms'] and told['offset_into_first_range'] == true['offset_into_first_range']:
+                    self.hostile += 1
+                    xorbs = dict(told['xorbs'])
+                    for name, fetches in evil['xorbs'].items():
+                        xorbs[name] = xorbs.get(name, []) + fetches
+                    return status, json.dumps({'offset_into_first_range': second, 'terms': evil['terms'] + told['terms'], 'xorbs': xorbs}).encode()
+            return status, answer
+        self.hostile = 0
+        with Meddler(self.daemon, meddle) as environment:
+            done = self.daemon.client('get', f'{self.bucket}/x', self.path('y'), '--parallel', '1', check=False, environment=environment)
+        self.assertEqual(self.hostile, 1)
+        if done.returncode == 0:
+            self.assertEqual(self.read('y'), body)
+        self.get('x', 'y')
+        self.assertEqual(self.read('y'), body)
+
+    def test_an_empty_file_with_a_hash_is_no_file(self):
+        body = content(45, 1 * MB)
+        self.write('x', body)
+        self.put('x')
+
+        def meddle(method, target, status, answer):
+            if target.endswith('/paths-info'):
+                answer = json.dumps([{**entry, 'size': 0} for entry in json.loads(answer)]).encode()
+            return status, answer
+        with Meddler(self.daemon, meddle) as environment:
+            done = self.daemon.client('get', f'{self.bucket}/x', self.path('y'), check=False, environment=environment)
+        self.assertEqual(done.returncode, 12, done.stderr)
+        self.assertFalse(os.path.exists(self.path('y')))
+
+    def test_a_listing_that_breaks_off_removes_nothing(self):
+        for name in 'abc':
+            self.write('tree/' + name, content(ord(name), 1000))
+        self.run_json('sync', self.path('tree'), self.bucket)
+
+        def meddle(method, target, status, answer):
+            if 'list-type=2' in target:
+                answer = re.sub(rb'<Contents><Key>[bc]</Key>.*?</Contents>', b'', answer, flags=re.S)
+                answer = answer.replace(b'<IsTruncated>false</IsTruncated>', b'<IsTruncated>true</IsTruncated>')
+            return status, answer
+        with Meddler(self.daemon, meddle) as environment:
+            done = self.daemon.client('sync', self.bucket, self.path('tree'), '--delete', check=False, environment=environment)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(sorted(os.listdir(self.path('tree'))), ['a', 'b', 'c'])
+
+    def test_sync_below_a_prefix_that_the_hub_does_not_take(self):
+        self.write('tree/x', content(46, 1000))
+        for prefix in ('a//b', 'a/./b', 'C:/d', 'a\\b'):
+            self.assertEqual(self.run_json('sync', self.path('tree'), f'{self.bucket}/{prefix}')[-1]['sent'], 1)
+            self.assertEqual(self.run_json('sync', self.path('tree'), f'{self.bucket}/{prefix}')[-1]['sent'], 0)
+
+    def test_names_of_a_file_and_a_folder_at_once(self):
+        for key in ('t/a', 't/a!b', 't/a/b', 't/c'):
+            self.daemon.request('PUT', f'/{self.bucket}/{key}', b'1')
+        done = self.daemon.client('sync', f'{self.bucket}/t', self.path('back'), check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertFalse(os.path.exists(self.path('back')))
+
+    def test_a_pipe_is_no_seed(self):
+        body = content(47, 1 * MB)
+        self.write('x', body)
+        self.put('x')
+        os.mkfifo(self.path('pipe'))
+        os.mkfifo(self.path('y'))
+        self.get('x', 'z', '--seed', self.path('pipe'))
+        self.get('x', 'y')
+        self.assertEqual((self.read('z'), self.read('y')), (body, body))
 
     def test_sync_of_many_small_files(self):
         names = [f'd{i % 7}/f{i}' for i in range(1500)]
