@@ -19,13 +19,14 @@
 #include "storage/step_worker.h"
 #include "storage/version_copy.h"
 
-enum { LINE_ARENA_BYTES = 1024 * 1024, LINE_HEADERS_MAX_BYTES = 8 * 1024, ETAG_HASH_BYTES = 16 };
+enum { LINE_ARENA_BYTES = 1024 * 1024, LINE_HEADERS_MAX_BYTES = 8 * 1024, ETAG_HASH_BYTES = 16, LOOKS_MAX = 20000 };
 
 struct batch {
 	struct change change; /* first */
 	struct store *store;
 	struct batch_params params;
 	bool completes_publish;
+	size_t looks; /* at versions that hold a line's bytes, for one that the caller may read: they are not without bound */
 };
 
 /* One line under way. */
@@ -133,7 +134,7 @@ static int find_source(const struct line_work *const work, struct version *const
 	const struct batch_line *const line = work->line;
 	if (line->kind == BATCH_DELETE)
 		return 0;
-	if (batch_source_find(work->db, &work->batch->params, work->bucket->id, work->now_ms, line, work->arena, out, err) != 0)
+	if (batch_source_find(work->db, &work->batch->params, work->bucket->id, work->now_ms, &work->batch->looks, line, work->arena, out, err) != 0)
 		return -1;
 	if (line->has_size && line->size != out->size)
 		return error_set(err, ERROR_INVALID, "The file has %llu bytes, not %llu.", (unsigned long long)out->size,
@@ -173,6 +174,7 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	const struct clock_source *const clock = store_clock(batch->store);
 	struct bucket bucket;
 	int result = bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, err);
+	batch->looks = LOOKS_MAX;
 	for (size_t i = 0; result == 0 && i < batch->params.count; i++) {
 		struct line_work work = {.batch = batch, .db = db, .bucket = &bucket, .line = &batch->params.lines[i],
 			.now_ms = clock->wall_ms(clock)};

@@ -21,7 +21,7 @@ static int not_found(const struct batch_line *const line, struct error *const er
 
 /* The current version of a key that the caller may read; 0: there is none. */
 static int choose_version(struct db *const db, const struct batch_params *const params, const struct batch_line *const line,
-	const int64_t bucket, int64_t *const out_sequence, struct error *const err)
+	const int64_t bucket, size_t *const looks, int64_t *const out_sequence, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SOURCE_VERSIONS, err);
 	int got = -1;
@@ -30,8 +30,9 @@ static int choose_version(struct db *const db, const struct batch_params *const 
 		return -1;
 	db_bind_blob(statement, 1, span_of(line->file.bytes, CHUNK_ID_BYTES));
 	db_bind_i64(statement, 2, bucket);
-	db_bind_i64(statement, 3, CANDIDATES);
+	db_bind_i64(statement, 3, (int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES));
 	while (*out_sequence == 0 && (got = db_step(statement, err)) == 1) {
+		--*looks;
 		if (db_column_i64(statement, 2) == VERSION_CURRENT && params->may_read(params->owner, line->source, db_column_blob(statement, 1)))
 			*out_sequence = db_column_i64(statement, 0);
 	}
@@ -46,14 +47,14 @@ static int load_version(struct db *const db, const struct batch_line *const line
 	return found == 0 ? not_found(line, err) : found < 0 ? -1 : 0;
 }
 
-static int find_copied(struct db *const db, const struct batch_params *const params, const struct batch_line *const line,
+static int find_copied(struct db *const db, const struct batch_params *const params, size_t *const looks, const struct batch_line *const line,
 	struct arena *const arena, struct version *const out, struct error *const err)
 {
 	int64_t bucket = 0;
 	int64_t sequence = 0;
 	if (bucket_row_find(db, line->source, &bucket, err) != 0)
 		return err->kind == ERROR_NO_BUCKET ? not_found(line, err) : -1;
-	if (choose_version(db, params, line, bucket, &sequence, err) != 0)
+	if (choose_version(db, params, line, bucket, looks, &sequence, err) != 0)
 		return -1;
 	return sequence == 0 ? not_found(line, err) : load_version(db, line, sequence, arena, out, err);
 }
@@ -81,13 +82,13 @@ static int find_added(struct db *const db, const struct batch_params *const para
 }
 
 int batch_source_find(struct db *const db, const struct batch_params *const params, const int64_t bucket, const int64_t now_ms,
-	const struct batch_line *const line, struct arena *const arena, struct version *const out, struct error *const err)
+	size_t *const looks, const struct batch_line *const line, struct arena *const arena, struct version *const out, struct error *const err)
 {
 	static const struct chunk_id empty = {{0}};
-	const struct xet_reach reach = {.bucket = bucket, .account = params->account, .now_ms = now_ms};
+	const struct xet_reach reach = {.bucket = bucket, .account = params->account, .now_ms = now_ms, .looks = looks};
 	if (chunk_id_equal(&line->file, &empty)) {
 		*out = (struct version){.kind = VERSION_INLINE, .contents = part_inline_contents((struct span){NULL, 0})};
 		return 0;
 	}
-	return line->kind == BATCH_COPY ? find_copied(db, params, line, arena, out, err) : find_added(db, params, &reach, line, arena, out, err);
+	return line->kind == BATCH_COPY ? find_copied(db, params, looks, line, arena, out, err) : find_added(db, params, &reach, line, arena, out, err);
 }

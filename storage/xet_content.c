@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-#include "storage/version_internal.h"
+#include "storage/version.h"
 #include "storage/xet_file.h"
 
-enum { COLUMN_KEY = 3, CANDIDATES = 1000 /* versions that are looked at for one whose key the caller may read: this may run in a change */ };
+enum { CANDIDATES = 1000 /* versions that are looked at for one whose key the caller may read */ };
 
 /* The newest first. The length is what the index versions_file asks for. */
 static const char SQL_CONTENT_VERSIONS[] =
-	"SELECT " VERSION_COLUMNS " FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
+	"SELECT sequence, key, kind FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
 static int content_not_found(const struct chunk_id *const file, struct error *const err)
 {
@@ -39,35 +39,47 @@ static void content_of_file(const struct xet_file *const file, struct xet_conten
 	out->is_made = file->is_made;
 }
 
-/* The version that a stepped statement stands at: 1 when the caller may read its key and it has bytes of its own, which end the search. */
-static int judge_version(struct db *const db, struct db_statement *const statement, const struct xet_reach *const reach,
-	struct xet_content *const out, bool *const out_found, struct error *const err)
+/* A version that the caller may read, one with bytes of its own before a derived one; 0: there is none. */
+static int choose_version(struct db *const db, const struct xet_reach *const reach, const struct chunk_id *const file, int64_t *const out_sequence,
+	struct error *const err)
 {
-	struct version version;
-	if (version_read_row(db, statement, NULL, &version, err) != 0)
+	struct db_statement *const statement = db_prepare(db, SQL_CONTENT_VERSIONS, err);
+	size_t own_looks = CANDIDATES;
+	size_t *const looks = reach->looks != NULL ? reach->looks : &own_looks;
+	bool has_own_bytes = false;
+	int got = 0;
+	*out_sequence = 0;
+	if (statement == NULL)
 		return -1;
-	if (version.is_marker || (reach->may_read != NULL && !reach->may_read(reach->owner, db_column_blob(statement, COLUMN_KEY))))
-		return 0;
-	*out_found = true;
-	content_of_version(&version, out);
-	return out->kind != XET_CONTENT_DERIVED;
+	db_bind_blob(statement, 1, span_of(file->bytes, CHUNK_ID_BYTES));
+	db_bind_i64(statement, 2, reach->bucket);
+	db_bind_i64(statement, 3, (int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES));
+	while (!has_own_bytes && (got = db_step(statement, err)) == 1) {
+		--*looks;
+		if (reach->may_read != NULL && !reach->may_read(reach->owner, db_column_blob(statement, 1)))
+			continue;
+		has_own_bytes = db_column_i64(statement, 2) != VERSION_DERIVED;
+		if (has_own_bytes || *out_sequence == 0)
+			*out_sequence = db_column_i64(statement, 0);
+	}
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
 }
 
 static int find_version(struct db *const db, const struct xet_reach *const reach, const struct chunk_id *const file, struct xet_content *const out,
 	bool *const out_found, struct error *const err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_CONTENT_VERSIONS, err);
-	if (statement == NULL)
+	struct version version;
+	int64_t sequence;
+	if (choose_version(db, reach, file, &sequence, err) != 0)
 		return -1;
-	db_bind_blob(statement, 1, span_of(file->bytes, CHUNK_ID_BYTES));
-	db_bind_i64(statement, 2, reach->bucket);
-	db_bind_i64(statement, 3, CANDIDATES);
-	int got = 0;
-	int judged = 0;
-	while (judged == 0 && (got = db_step(statement, err)) == 1)
-		judged = judge_version(db, statement, reach, out, out_found, err);
-	db_reset(statement);
-	return judged < 0 || got < 0 ? -1 : 0;
+	if (sequence == 0)
+		return 0;
+	const int got = version_find_sequence(db, sequence, NULL, &version, err);
+	*out_found = got == 1;
+	if (got == 1)
+		content_of_version(&version, out);
+	return got < 0 ? -1 : 0;
 }
 
 /* Whether the caller has registered the file for this bucket. What was made of a derived version is reached through versions alone. */

@@ -12,6 +12,7 @@ struct xet_reach {
 	int64_t now_ms;
 	bool (*may_read)(void *owner, struct span key); /* a key of the bucket; NULL: all of them */
 	void *owner;
+	size_t *looks;            /* so many versions are still looked at, over several searches: for changes. NULL: up to 1,000 for each */
 };
 struct xet_content {
 	struct chunk_id file;

@@ -135,6 +135,32 @@ START_TEST(a_grant_of_a_made_file_opens_nothing)
 }
 END_TEST
 
+static bool reads_open_keys(void *const owner, const struct span key)
+{
+	(void)owner;
+	return span_starts(key, span_text("open/"));
+}
+
+START_TEST(versions_of_other_keys_are_passed_over_and_counted)
+{
+	struct xet_content content;
+	struct error err = {0};
+	size_t looks = 4;
+	const struct xet_reach reach = {.bucket = BUCKET, .now_ms = NOW_MS, .may_read = reads_open_keys, .looks = &looks};
+	add_version("open/derived", VERSION_DERIVED);
+	add_version("secret/a", VERSION_SINGLE);
+	ck_assert_int_eq(xet_content_find(db, &reach, &hash, &content, &err), 0);
+	ck_assert_int_eq(content.kind, XET_CONTENT_DERIVED);
+	ck_assert_uint_eq(looks, 2);
+	add_version("secret/b", VERSION_SINGLE);
+	ck_assert_int_ne(xet_content_find(db, &reach, &hash, &content, &err), 0);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	ck_assert_uint_eq(looks, 0);
+	ck_assert_int_ne(xet_content_find(db, &reach, &hash, &content, &err), 0);
+	ck_assert_uint_eq(looks, 0);
+}
+END_TEST
+
 Suite *test_xet_content_suite(void);
 Suite *test_xet_content_suite(void)
 {
@@ -146,6 +172,7 @@ Suite *test_xet_content_suite(void)
 	tcase_add_test(plain, inline_bytes_are_named_by_their_version);
 	tcase_add_test(plain, a_derived_version_has_what_was_made_of_it);
 	tcase_add_test(plain, a_grant_of_a_made_file_opens_nothing);
+	tcase_add_test(plain, versions_of_other_keys_are_passed_over_and_counted);
 	suite_add_tcase(suite, plain);
 	return suite;
 }
