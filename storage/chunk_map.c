@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
+#include "base/little_endian.h"
 #include "base/memory.h"
-#include "storage/little_endian.h"
 
 enum { CHUNK_MAP_FIRST_SLOTS = 16 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "storage/little_endian.h"
+#include "base/little_endian.h"
 #include "storage/upload_set.h"
 
 enum { ENTRY_HEAD_BYTES = 13 };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/memory.h"
-#include "storage/little_endian.h"
 #include "weights/block_code.h"
 
 enum { RECIPE_VERSION = 1, HEAD_BYTES = 24, SOURCE_BYTES = 16, PIECE_BYTES = 40, BITS_OF_BYTE = 8 };

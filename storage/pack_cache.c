@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/memory.h"
-#include "storage/little_endian.h"
 #include "storage/pack_table.h"
 
 enum { CACHE_FIRST_BUCKETS = 64 };

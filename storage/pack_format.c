@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/encode.h"
+#include "base/little_endian.h"
 #include "chunker/codec.h"
-#include "storage/little_endian.h"
 
 static const char pack_magic[8] = "DBKTPACK";
 static const char xorb_magic[8] = "DBKTXORB";

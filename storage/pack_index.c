@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/memory.h"
 #include "chunker/codec.h"
-#include "storage/little_endian.h"
 
 enum {
 	INDEX_READ_VERSION = 1,

@@ -1,6 +1,6 @@
 #include "storage/part_map.h"
 
-#include "storage/little_endian.h"
+#include "base/little_endian.h"
 #include "storage/row_sum.h"
 
 void part_map_add(struct buffer *const map, const struct part_map_entry *const entry)

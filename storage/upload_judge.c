@@ -6,7 +6,7 @@
 
 #include "base/digest.h"
 #include "base/encode.h"
-#include "storage/little_endian.h"
+#include "base/little_endian.h"
 
 enum { MAP_MAX_BYTES = UPLOAD_PARTS_MAX * PART_MAP_ENTRY_BYTES, ETAGS_MAX_BYTES = UPLOAD_PARTS_MAX * MD5_BYTES };
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/encode.h"
-#include "storage/little_endian.h"
+#include "base/little_endian.h"
 #include "storage/upload_judge.h"
 
 enum {

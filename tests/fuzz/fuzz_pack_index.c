@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/memory.h"
 #include "base/xxh3.h"
-#include "storage/little_endian.h"
 #include "storage/pack_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

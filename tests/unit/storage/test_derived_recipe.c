@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "storage/derived_recipe.h"
-#include "storage/little_endian.h"
 
 enum { ENCODED_MAX = 100000 };
 

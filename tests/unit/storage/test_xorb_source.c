@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/little_endian.h"
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/codec.h"
-#include "storage/little_endian.h"
 #include "storage/xorb_view.h"
 #include "tests/unit/storage/pack_fixture.h"
 #include "tests/unit/unit.h"
