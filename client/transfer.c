@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "client/part_file.h"
 #include "client/part_journal.h"
 #include "client/pool.h"
 #include "client/remote_object.h"
@@ -69,16 +69,6 @@ static bool is_there_already(const struct transfer_download *const what)
 		transfer_file_digest(what->path, &digest, &ignored) == 0 && digest128_equal(&digest, &what->digest);
 }
 
-/* Room on the disk is taken at once, so that a full disk is known before the download, not at its end. */
-static int reserve(const int fd, const uint64_t size, const char *const path, struct error *const err)
-{
-	if (ftruncate(fd, (off_t)size) != 0)
-		return error_set_errno(err, "sizing %s", path);
-	if (size > 0 && fallocate(fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC)
-		return error_set_errno(err, "reserving %llu bytes for %s", (unsigned long long)size, path);
-	return 0;
-}
-
 static int open_journal(struct file *const file, struct error *const err)
 {
 	char path[4096];
@@ -118,12 +108,8 @@ static int file_prepare(struct file *const file, const struct transfer_download 
 		progress_add(options->progress, what->size);
 		return 0;
 	}
-	file->fd = open(what->part_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	file->fd = part_file_open(what->part_path, what->size, err);
 	if (file->fd < 0)
-		return error_set_errno(err, "opening %s", what->part_path);
-	if (flock(file->fd, LOCK_EX | LOCK_NB) != 0)
-		return error_set(err, ERROR_BUSY, "another process is downloading into %s", what->part_path);
-	if (reserve(file->fd, what->size, what->part_path, err) != 0)
 		return -1;
 	if (part_plan_count(&file->plan) > 1 && open_journal(file, err) != 0)
 		return -1;
@@ -141,16 +127,6 @@ static void file_release(struct file *const file)
 	free(file->taken);
 }
 
-/* That of ranges, and that of chunks, which client/xet_download keeps, where it came to this after all. */
-static void remove_journals(const char *const part_path)
-{
-	static const char *const KINDS[] = {"journal", "chunks"};
-	char path[4096];
-	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
-		if (snprintf(path, sizeof path, "%s.%s", part_path, KINDS[i]) < (int)sizeof path)
-			unlink(path);
-}
-
 static int file_finish(struct file *const file, struct error *const err)
 {
 	const struct transfer_download *const what = file->what;
@@ -158,7 +134,7 @@ static int file_finish(struct file *const file, struct error *const err)
 		return -1;
 	if (rename(what->part_path, what->path) != 0)
 		return error_set_errno(err, "renaming %s to %s", what->part_path, what->path);
-	remove_journals(what->part_path);
+	part_file_remove_journals(what->part_path);
 	return 0;
 }
 

@@ -1,11 +1,8 @@
 /* Threads take ranges of the files that are open; who finds none opens the next file. The thread that finishes a file's last range proves and renames it. */
 #include "client/xet_download.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -13,6 +10,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "client/file_map.h"
+#include "client/part_file.h"
 #include "client/pool.h"
 #include "client/seed_copy.h"
 
@@ -56,28 +54,14 @@ static bool is_there_already(const struct job *const job, const struct xet_downl
 		hash_cache_hash(job->download->cache, what->path, interrupt, &hash, &ignored) == 0 && chunk_id_equal(&hash, &what->hash);
 }
 
-/* Room on the disk is taken at once, so that a full disk is known before the download, not at its end. */
-static int reserve(const int fd, const struct xet_download_file *const what, struct error *const err)
-{
-	if (ftruncate(fd, (off_t)what->size) != 0)
-		return error_set_errno(err, "sizing %s", what->part_path);
-	if (what->size > 0 && fallocate(fd, 0, 0, (off_t)what->size) != 0 && errno == ENOSPC)
-		return error_set_errno(err, "reserving %llu bytes for %s", (unsigned long long)what->size, what->part_path);
-	return 0;
-}
-
 static int open_part(struct file *const file, struct error *const err)
 {
 	const struct xet_download_file *const what = file->what;
 	char journal[PATH_MAX_BYTES];
 	if (journal_path(what, journal, err) != 0)
 		return -1;
-	file->fetch.fd = open(what->part_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	file->fetch.fd = part_file_open(what->part_path, what->size, err);
 	if (file->fetch.fd < 0)
-		return error_set_errno(err, "opening %s", what->part_path);
-	if (flock(file->fetch.fd, LOCK_EX | LOCK_NB) != 0)
-		return error_set(err, ERROR_BUSY, "another process is downloading into %s", what->part_path);
-	if (reserve(file->fetch.fd, what, err) != 0)
 		return -1;
 	return file_map_open(&file->map, what->size, &what->hash, journal, file->fetch.fd, err);
 }
@@ -110,26 +94,16 @@ static int tell(struct job *const job, const size_t number, struct error *const 
 	return result;
 }
 
-/* That of a plain download that was begun before. */
-static void remove_other_journal(const struct xet_download_file *const what)
-{
-	char path[PATH_MAX_BYTES];
-	if (snprintf(path, sizeof path, "%s.journal", what->part_path) < (int)sizeof path)
-		unlink(path);
-}
-
 static int finish(struct job *const job, struct file *const file, struct error *const err)
 {
 	const struct xet_download_file *const what = file->what;
 	const struct clock_source *const clock = clock_system();
-	char journal[PATH_MAX_BYTES];
 	struct file_facts facts;
-	if (file_sync(file_system(), file->fetch.fd, what->part_path, err) != 0 || journal_path(what, journal, err) != 0)
+	if (file_sync(file_system(), file->fetch.fd, what->part_path, err) != 0)
 		return -1;
 	if (rename(what->part_path, what->path) != 0)
 		return error_set_errno(err, "renaming %s to %s", what->part_path, what->path);
-	unlink(journal);
-	remove_other_journal(what);
+	part_file_remove_journals(what->part_path);
 	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
 		return -1;
 	hash_cache_add(job->download->cache, what->path, &facts, &what->hash, clock->wall_ms(clock));

@@ -1,0 +1,62 @@
+#include "client/part_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OPENED_MOST = 8, PATH_MAX_BYTES = 8192 };
+
+/* Who had the lock before may have finished meanwhile: then this is the whole file, under its own name, and no part any more. */
+static bool still_has_name(const int fd, const char *const path)
+{
+	struct stat own;
+	struct stat named;
+	return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino && own.st_dev == named.st_dev;
+}
+
+static int open_locked(const char *const path, struct error *const err)
+{
+	for (int tries = 0; tries < OPENED_MOST; tries++) {
+		const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		if (fd < 0)
+			return error_set_errno(err, "opening %s", path);
+		const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		if (locked && still_has_name(fd, path))
+			return fd;
+		close(fd);
+		if (!locked)
+			break;
+	}
+	return error_set(err, ERROR_BUSY, "another process is downloading into %s", path);
+}
+
+static int reserve(const int fd, const char *const path, const uint64_t size, struct error *const err)
+{
+	if (ftruncate(fd, (off_t)size) != 0)
+		return error_set_errno(err, "sizing %s", path);
+	if (size > 0 && fallocate(fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC)
+		return error_set_errno(err, "reserving %llu bytes for %s", (unsigned long long)size, path);
+	return 0;
+}
+
+int part_file_open(const char *const path, const uint64_t size, struct error *const err)
+{
+	const int fd = open_locked(path, err);
+	if (fd >= 0 && reserve(fd, path, size, err) != 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void part_file_remove_journals(const char *const path)
+{
+	static const char *const KINDS[] = {"journal", "chunks"};
+	char journal[PATH_MAX_BYTES];
+	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+		if (snprintf(journal, sizeof journal, "%s.%s", path, KINDS[i]) < (int)sizeof journal)
+			unlink(journal);
+}

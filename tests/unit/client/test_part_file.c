@@ -1,0 +1,113 @@
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "client/folder_files.h"
+#include "client/part_file.h"
+
+enum { SIZE = 100, ROUNDS = 10000, THREADS = 4 };
+
+static char *folder;
+static char *path;
+static char *whole;
+static _Atomic int finished, strays;
+
+static void set_up(void)
+{
+	folder = unit_scratch_make();
+	path = folder_files_join(folder, "x.part");
+	whole = folder_files_join(folder, "x");
+	finished = 0;
+	strays = 0;
+}
+
+static void tear_down(void)
+{
+	free(path);
+	free(whole);
+	unit_scratch_remove(folder);
+}
+
+START_TEST(one_process_has_it_and_it_has_its_size)
+{
+	struct error err = {0};
+	struct error busy = {0};
+	uint64_t size;
+	const int fd = part_file_open(path, SIZE, &err);
+	ck_assert_msg(fd >= 0, "%s", err.text);
+	ck_assert_int_eq(part_file_open(path, 2 * SIZE, &busy), -1);
+	ck_assert_int_eq(busy.kind, ERROR_BUSY);
+	ck_assert_int_eq(file_size(path, &size, &err), 0);
+	ck_assert_uint_eq(size, SIZE);
+	close(fd);
+	const int again = part_file_open(path, SIZE / 2, &err);
+	ck_assert_int_ge(again, 0);
+	ck_assert_int_eq(file_size(path, &size, &err), 0);
+	ck_assert_uint_eq(size, SIZE / 2);
+	close(again);
+}
+END_TEST
+
+/* As downloads do, one after the other: whoever gets it finishes it at once. */
+static void *finish_many(void *const argument)
+{
+	(void)argument;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct error err = {0};
+		struct stat own;
+		struct stat named;
+		const int fd = part_file_open(path, SIZE, &err);
+		if (fd < 0)
+			continue;
+		if (fstat(fd, &own) != 0 || stat(path, &named) != 0 || own.st_ino != named.st_ino || rename(path, whole) != 0)
+			atomic_fetch_add(&strays, 1);
+		atomic_fetch_add(&finished, 1);
+		close(fd);
+	}
+	return NULL;
+}
+
+START_TEST(a_finished_file_is_no_part)
+{
+	pthread_t threads[THREADS];
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, finish_many, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	ck_assert_int_gt(finished, 0);
+	ck_assert_int_eq(strays, 0);
+}
+END_TEST
+
+START_TEST(journals_of_both_kinds_go)
+{
+	static const char *const NAMES[] = {"x.part.journal", "x.part.chunks"};
+	struct error err = {0};
+	for (size_t i = 0; i < 2; i++) {
+		char *const journal = folder_files_join(folder, NAMES[i]);
+		ck_assert_int_eq(file_place(file_system(), journal, span_text("1"), 0600, &err), 0);
+		part_file_remove_journals(path);
+		ck_assert(!file_exists(journal));
+		free(journal);
+	}
+}
+END_TEST
+
+Suite *test_part_file_suite(void);
+Suite *test_part_file_suite(void)
+{
+	Suite *const suite = suite_create("part_file");
+	TCase *const tests = tcase_create("part_file");
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, one_process_has_it_and_it_has_its_size);
+	tcase_add_test(tests, a_finished_file_is_no_part);
+	tcase_add_test(tests, journals_of_both_kinds_go);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
