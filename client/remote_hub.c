@@ -65,7 +65,7 @@ static void put_line(struct buffer *const out, const struct hub_change *const ch
 }
 
 /* Failures come in the order of the lines, as far as the server keeps to it: the search goes on from where the last one was. */
-static void mark_failed(struct hub_change *const changes, const size_t count, const struct span path, size_t *const at)
+static bool mark_failed(struct hub_change *const changes, const size_t count, const struct span path, size_t *const at)
 {
 	for (size_t i = 0; i < count; i++) {
 		const size_t number = (*at + i) % count;
@@ -73,8 +73,9 @@ static void mark_failed(struct hub_change *const changes, const size_t count, co
 			continue;
 		changes[number].failed = true;
 		*at = number;
-		return;
+		return true;
 	}
+	return false;
 }
 
 static int read_failures(struct hub_change *const changes, const size_t count, const struct span body, struct error *const failure,
@@ -91,7 +92,8 @@ static int read_failures(struct hub_change *const changes, const size_t count, c
 		struct span text = {0};
 		json_node_text(json_node_member(json_node_at(failed, i), "path"), &path);
 		json_node_text(json_node_member(json_node_at(failed, i), "error"), &text);
-		mark_failed(changes, count, path, &at);
+		if (!mark_failed(changes, count, path, &at))
+			result = error_set(err, ERROR_UPSTREAM, "the server's answer to a batch names a file that was not in it");
 		if (i == 0)
 			error_set(failure, ERROR_INVALID, "%.*s: %.*s", (int)span_slice(path, 0, 200).len, (const char *)path.data,
 				(int)span_slice(text, 0, 200).len, (const char *)text.data);
@@ -119,8 +121,13 @@ int remote_hub_change(struct remote *const remote, const struct span bucket, str
 	const struct http_request request = {.method = "POST", .target = target, .headers = HEADERS, .body = buffer_span(&body), .wait_ms = COMMIT_WAIT_MS,
 		.whole_errors = true};
 	int result = remote_send(remote, &request, &response, err);
-	if (result == 0 || response.status == 422)
+	if (result == 0 || response.status == 422) {
+		const bool refused = result != 0;
+		failure->kind = ERROR_NONE;
 		result = read_failures(changes, count, buffer_span(&response.body), failure, err);
+		if (result == 0 && refused && failure->kind == ERROR_NONE)
+			result = error_set(err, ERROR_UPSTREAM, "the server refuses a batch and does not say what of it");
+	}
 	http_response_release(&response);
 	free(target);
 	buffer_release(&body);
