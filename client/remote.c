@@ -92,11 +92,6 @@ struct retry remote_retry(const struct remote *const remote)
 	return retry;
 }
 
-bool remote_failure_passes(const struct remote *const remote)
-{
-	return remote->passes;
-}
-
 int remote_send(struct remote *const remote, const struct http_request *const request, struct http_response *const response,
 	struct error *const err)
 {

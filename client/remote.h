@@ -31,8 +31,6 @@ int remote_try(struct remote *remote, const struct http_request *request, struct
 /* After a failed try: waits and gives true when it is worth another. On false the error stands (busy when a signal came). */
 bool remote_again(struct remote *remote, struct retry *retry, struct error *err);
 struct retry remote_retry(const struct remote *remote);
-/* Whether the last failure was one of those that pass (connection lost, 429, 5xx). */
-bool remote_failure_passes(const struct remote *remote);
 
 /* Tries until it is answered or the retries are used up; for requests whose body is in memory and whose answer fits there. */
 int remote_send(struct remote *remote, const struct http_request *request, struct http_response *response, struct error *err);
