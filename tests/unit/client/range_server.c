@@ -67,8 +67,8 @@ static bool send_range(const struct connection *connection, int status, size_t f
 		body[len / 2] ^= 1;
 	const bool cut = take(&faults->cuts);
 	const size_t sent = cut ? len / 2 : len;
+	atomic_fetch_add(&faults->sent, sent); /* before: who has the last byte may look at once */
 	const bool result = send_all(connection->fd, head, (size_t)head_len) && send_all(connection->fd, body, sent) && !cut;
-	atomic_fetch_add(&faults->sent, sent);
 	free(body);
 	return result;
 }
