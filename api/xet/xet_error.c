@@ -5,4 +5,4 @@ static void write_error(struct exchange *const exchange, const struct error *con
 	json_reply_error(exchange, span_text(error_map_text(err, row)));
 }
 
-const struct face face_xet = {.name = "xet", .hides = true, .write_error = write_error};
+const struct face face_xet = {.name = "xet", .hides = true, .write_error = write_error, .prepare = json_reply_prepare};
