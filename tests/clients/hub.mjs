@@ -1,9 +1,10 @@
 // @huggingface/hub with its default configuration. usage: node hub.mjs TEST ENDPOINT FILE   (token and CA from the environment: HF_TOKEN, NODE_EXTRA_CA_CERTS)
 import assert from 'node:assert/strict'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, webcrypto } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import * as hub from '@huggingface/hub'
 
+globalThis.crypto ??= webcrypto // Node 18 has it under another name; the library wants it here
 const [, , test, hubUrl, file] = process.argv
 const accessToken = process.env.HF_TOKEN
 const common = { hubUrl, accessToken }
