@@ -96,12 +96,9 @@ class HubXet(XetCase):
         reply = self.s3('GET', '/large/large', headers={'Range': f'bytes={start}-{start + 69_999}'})
         self.assertSame(reply.body, data[start:start + 70_000])
 
-    def test_telemetry_does_not_delay(self):
+    def test_telemetry_is_answered(self):
         bucket = self.new_bucket('telemetry')
-        self.hub.batch_bucket_files(bucket, add=[(b'warm', 'warm')])
-        begun = time.monotonic()
         self.hub.batch_bucket_files(bucket, add=[(b'counted', 'counted')])
-        self.assertLess(time.monotonic() - begun, 1.9)
         reports = self.requests('/v1/telemetry', 'POST')
         self.assertTrue(reports)
         self.assertEqual({report['status'] for report in reports}, {200})
