@@ -151,11 +151,13 @@ class Bodies(unittest.TestCase):
             self.assert_refused(self.daemon.request('PUT', '/bodies/unclear', framed, extra), 400, 'InvalidRequest', 'unclear')
 
     def test_forged_chunks(self):
+        other = lambda digit: b'1' if digit == b'0' else b'0'
         for name, spoil in (('byte', lambda framed: framed.replace(b'\r\nx', b'\r\ny', 1)), ('signature', lambda framed: framed.replace(b'signature=', b'signature=0', 1)[:-1]),
-                            ('last', lambda framed: framed[:-5] + b'0' + framed[-4:])):
+                            ('last', lambda framed: framed[:-5] + other(framed[-5:-4]) + framed[-4:])):
             headers, framed = self.signer.chunked('/bodies/forged', b'x' * 100000, 8192)
             spoilt = spoil(framed)
             self.assertEqual(len(spoilt), len(framed))
+            self.assertNotEqual(spoilt, framed)
             reply = self.ask('PUT', '/bodies/forged', spoilt, headers)
             self.assertIn((reply.status, reply.code()), ((403, 'SignatureDoesNotMatch'), (400, 'IncompleteBody')), (name, reply.body))
             self.assertEqual(self.stored('forged').status, 404)
