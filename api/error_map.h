@@ -27,7 +27,7 @@ struct face {
 	/* Sets body and content type for `err` on the exchange; the status is set already, from the table. HEAD bodies are dropped by the
 	 * transport. */
 	void (*write_error)(struct exchange *exchange, const struct error *err, const struct error_row *row);
-	/* Once a row is found, before the caller is identified, with the parameters still encoded: adds headers that every reply shall carry.
+	/* Before the caller is identified, with the parameters still encoded (none when no row fits): adds headers that each reply shall carry.
 	 * NULL: none. */
 	void (*prepare)(struct exchange *exchange);
 };

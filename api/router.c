@@ -239,7 +239,7 @@ static int prepare(struct exchange *exchange, struct error *err)
 {
 	if (exchange->route == NULL)
 		router_match(exchange);
-	if (exchange->route != NULL && exchange->face->prepare != NULL)
+	if (exchange->face->prepare != NULL)
 		exchange->face->prepare(exchange);
 	/* Before all else: whoever shows wrong credentials hears of those, whatever the path. */
 	if (identify(exchange, err) != 0)

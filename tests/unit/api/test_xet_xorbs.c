@@ -22,15 +22,10 @@ Suite *test_xet_xorbs_suite(void);
 static const uint8_t hello[] = {0, 12, 0, 0, 0, 12, 0, 0, 'H', 'e', 'l', 'l', 'o', ' ', 'W', 'o', 'r', 'l', 'd', '!'};
 
 static struct face_fixture fixture;
-static int64_t bucket_id;
 
 static void setup(void)
 {
-	struct error err = {0};
-	struct bucket bucket;
 	face_fixture_open(&fixture);
-	ck_assert_int_eq(bucket_find(fixture.store, span_text("bkt"), fixture.arena, &bucket, &err), 0);
-	bucket_id = bucket.id;
 }
 
 static void teardown(void)
@@ -42,15 +37,10 @@ enum { TOKEN_NONE, TOKEN_READ, TOKEN_WRITE, TOKEN_OVER };
 
 static void add_token(struct fake_exchange *const fake, const int token)
 {
-	char header[600];
-	const struct principal *const root = keyring_find_token(fixture.keyring, span_text(face_fixture_root_token), fixture.arena);
-	const int64_t now_s = fixture.context.clock->wall_ms(fixture.context.clock) / 1000;
-	const struct xet_token facts = {.bucket_id = bucket_id, .key_id = root->key_id, .is_write = token != TOKEN_READ,
-		.expires_s = now_s + (token == TOKEN_OVER ? -1 : 60)};
 	if (token == TOKEN_NONE)
 		return;
-	snprintf(header, sizeof header, "Bearer %s", xet_token_print(&fake->exchange, &facts));
-	fake_exchange_add(fake, "authorization", header);
+	const char *const text = face_fixture_xet_token(&fixture, "bkt", face_fixture_root_token, token != TOKEN_READ, token == TOKEN_OVER ? -1 : 60);
+	fake_exchange_add(fake, "authorization", arena_format(fixture.arena, "Bearer %s", text));
 }
 
 static struct fake_exchange *begin(const enum method method, const char *const target, const int token)
@@ -68,6 +58,7 @@ static void expect(const int status, const enum method method, const char *const
 	struct fake_exchange *const fake = begin(method, target, token);
 	const int got = fake_exchange_run(fake, body);
 	ck_assert_msg(got == status, "%s: %d %.*s", target, got, (int)fake->body.len, (const char *)fake->body.data);
+	face_fixture_assert_header(fake, "X-Request-Id", fake->exchange.request_id);
 	if (text != NULL)
 		face_fixture_assert_holds(fake, text);
 	fake_exchange_free(fake);
