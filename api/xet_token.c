@@ -5,6 +5,7 @@
 #include "api/keyring.h"
 #include "base/digest.h"
 #include "base/encode.h"
+#include "base/little_endian.h"
 #include "storage/bucket.h"
 
 /* version, rights, bucket (u64), expiry (u64), length of the key id, the key id, HMAC-SHA256 of all before */
@@ -13,20 +14,6 @@ enum { RIGHT_READ = 0, RIGHT_WRITE = 1 };
 
 static const char prefix[] = "xet_";
 
-static void put_u64(uint8_t *const at, const uint64_t value)
-{
-	for (int i = 0; i < 8; i++)
-		at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint64_t get_u64(const uint8_t *const at)
-{
-	uint64_t value = 0;
-	for (int i = 0; i < 8; i++)
-		value |= (uint64_t)at[i] << (8 * i);
-	return value;
-}
-
 const char *xet_token_print(struct exchange *const exchange, const struct xet_token *const token)
 {
 	uint8_t bytes[TOKEN_MAX];
@@ -34,8 +21,8 @@ const char *xet_token_print(struct exchange *const exchange, const struct xet_to
 	ASSERT(token->key_id.len <= KEY_ID_MAX);
 	bytes[0] = VERSION;
 	bytes[AT_RIGHTS] = token->is_write ? RIGHT_WRITE : RIGHT_READ;
-	put_u64(bytes + AT_BUCKET, (uint64_t)token->bucket_id);
-	put_u64(bytes + AT_EXPIRY, (uint64_t)token->expires_s);
+	little_endian_put(bytes + AT_BUCKET, (uint64_t)token->bucket_id, 8);
+	little_endian_put(bytes + AT_EXPIRY, (uint64_t)token->expires_s, 8);
 	bytes[AT_KEY_LENGTH] = (uint8_t)token->key_id.len;
 	if (token->key_id.len > 0)
 		memcpy(bytes + AT_KEY, token->key_id.data, token->key_id.len);
@@ -67,7 +54,7 @@ bool xet_token_parse(struct arena *const arena, const uint8_t key[32], const str
 	if (!span_equal_secret(span_of(expected, SHA256_BYTES), span_of(bytes + len - SHA256_BYTES, SHA256_BYTES)))
 		return false;
 	*out = (struct xet_token){
-		.bucket_id = (int64_t)get_u64(bytes + AT_BUCKET), .expires_s = (int64_t)get_u64(bytes + AT_EXPIRY), .is_write = bytes[AT_RIGHTS] == RIGHT_WRITE,
+		.bucket_id = (int64_t)little_endian_get(bytes + AT_BUCKET, 8), .expires_s = (int64_t)little_endian_get(bytes + AT_EXPIRY, 8), .is_write = bytes[AT_RIGHTS] == RIGHT_WRITE,
 		.key_id = arena_copy(arena, span_of(bytes + AT_KEY, bytes[AT_KEY_LENGTH])),
 	};
 	return !arena_overflowed(arena);

@@ -113,9 +113,14 @@ static int add_known(struct group *const group, struct error *const err)
 	return 0;
 }
 
+struct asker {
+	struct xet_remote xet;
+	struct chunk_table *table; /* what the answers say */
+};
+
 static int ask(void *const owner, const struct chunk_id *const id, struct error *const err)
 {
-	const struct { struct xet_remote xet; struct chunk_table *table; } *const asker = owner;
+	const struct asker *const asker = owner;
 	return xet_remote_ask(&asker->xet, id, asker->table, err);
 }
 
@@ -128,7 +133,7 @@ static int search_piece(void *const job, struct remote *const remote, struct err
 		return 0;
 	const size_t number = group->missing[at];
 	struct file_chunks *const chunks = &group->chunks[number];
-	struct { struct xet_remote xet; struct chunk_table *table; } asker = {{group->upload->access, remote}, group->table};
+	struct asker asker = {{group->upload->access, remote}, group->table};
 	if (chunks->entries == NULL && read_file(group, number, remote, err) != 0)
 		return -1;
 	group->changes[number].hash = chunks->hash; /* of what was read just now */

@@ -1,5 +1,8 @@
 -- Buckets of a Hub: xorbs and files by their Xet hashes, what was promised of them, totals of buckets. docs/FORMAT.md, "Catalog".
 
+-- What of a pack Xet clients cannot read is asked of each record.
+ALTER TABLE packs DROP COLUMN has_private_codecs;
+
 -- Xorbs that clients may name: uploaded ones, and those that an answer about a chunk has named. The pack stays whole until promised_ms.
 CREATE TABLE xorbs (
 	hash BLOB NOT NULL PRIMARY KEY,

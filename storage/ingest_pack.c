@@ -108,7 +108,6 @@ static void pack_add_record(struct ingest *const ingest, const struct pack_index
 		.state = PACK_SEALED,
 		.length = index->length,
 		.chunks = index->count,
-		.has_private_codecs = index->has_private_codecs,
 		.created_ms = ingest->store->clock->wall_ms(ingest->store->clock),
 	};
 	metrics_add(ingest->store->metrics, METRIC_BYTES_STORED, (int64_t)index->length);

@@ -43,21 +43,16 @@ size_t pack_index_memory(const struct pack_index *const index)
 	return sizeof *index + index->capacity * sizeof *index->entries + index->xorb_capacity * sizeof *index->xorbs + numbers;
 }
 
-bool pack_index_is_compacted(const struct pack_index *const index)
-{
-	return !pack_id_equal(&index->pack, &index->file);
-}
-
 uint32_t pack_index_number(const struct pack_index *const index, const uint32_t at)
 {
 	ASSERT(at < index->count);
 	return index->numbers != NULL ? index->numbers[at] : at;
 }
 
-const struct pack_entry *pack_index_find(const struct pack_index *const index, const uint32_t chunk)
+uint32_t pack_index_at(const struct pack_index *const index, const uint32_t chunk)
 {
 	if (index->numbers == NULL)
-		return chunk < index->count ? &index->entries[chunk] : NULL;
+		return chunk < index->count ? chunk : index->count;
 	uint32_t from = 0;
 	uint32_t to = index->count;
 	while (from < to) {
@@ -67,7 +62,13 @@ const struct pack_entry *pack_index_find(const struct pack_index *const index, c
 		else
 			to = middle;
 	}
-	return from < index->count && index->numbers[from] == chunk ? &index->entries[from] : NULL;
+	return from;
+}
+
+const struct pack_entry *pack_index_find(const struct pack_index *const index, const uint32_t chunk)
+{
+	const uint32_t at = pack_index_at(index, chunk);
+	return at < index->count && pack_index_number(index, at) == chunk ? &index->entries[at] : NULL;
 }
 
 static uint32_t index_grown(const uint32_t capacity, const uint32_t needed)
@@ -99,7 +100,6 @@ void pack_index_add_xorb(struct pack_index *const index, const struct chunk_id *
 		*entry = entries[i];
 		entry->offset = (uint32_t)at;
 		at += PACK_RECORD_HEADER_BYTES + (uint64_t)entry->stored;
-		index->has_private_codecs |= codec_private(entry->codec);
 	}
 	index->length = at + pack_format_footer_bytes(count);
 	ASSERT(index->length <= UINT32_MAX);

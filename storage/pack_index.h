@@ -16,7 +16,6 @@ struct pack_index {
 	struct pack_id pack;
 	struct pack_id file; /* the pack's id, or another once it was compacted */
 	uint64_t length;     /* of the file: behind the last footer */
-	bool has_private_codecs;
 	uint32_t *numbers;   /* of the entries, rising; NULL: each is its place in the list */
 	struct pack_entry *entries;
 	uint32_t count;
@@ -31,9 +30,10 @@ void pack_index_free(struct pack_index *index);                /* NULL is fine *
 size_t pack_index_memory(const struct pack_index *index);
 /* The entry of a chunk; NULL when the pack has no such chunk, or no more. */
 const struct pack_entry *pack_index_find(const struct pack_index *index, uint32_t chunk);
+/* The place in the list of the first entry with this number or a higher one; `count` when there is none. */
+uint32_t pack_index_at(const struct pack_index *index, uint32_t chunk);
 /* The chunk number of entry `at`. */
 uint32_t pack_index_number(const struct pack_index *index, uint32_t at);
-bool pack_index_is_compacted(const struct pack_index *index);
 
 /* A xorb behind the last one: entries are copied, their offsets computed, the length moved behind its footer. */
 void pack_index_add_xorb(struct pack_index *index, const struct chunk_id *hash, const struct pack_entry *entries, uint32_t count);

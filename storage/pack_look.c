@@ -21,30 +21,13 @@ bool pack_cache_find_xorb(struct pack_cache *const cache, const struct pack *con
 	return found;
 }
 
-/* The place in the list of the first entry with this number or a higher one. */
-static uint32_t entry_from(const struct pack_index *const index, const uint32_t chunk)
-{
-	if (index->numbers == NULL)
-		return chunk < index->count ? chunk : index->count;
-	uint32_t from = 0;
-	uint32_t to = index->count;
-	while (from < to) {
-		const uint32_t middle = from + (to - from) / 2;
-		if (index->numbers[middle] < chunk)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
 size_t pack_cache_copy_present(struct pack_cache *const cache, const struct pack *const pack, uint32_t *const from, const uint32_t end,
 	struct pack_entry *const out, const size_t capacity)
 {
 	lock_enter(&cache->lock);
 	const struct pack_index *const index = pack->index;
 	size_t copied = 0;
-	uint32_t at = entry_from(index, *from);
+	uint32_t at = pack_index_at(index, *from);
 	while (at < index->count && copied < capacity && pack_index_number(index, at) < end) {
 		*from = pack_index_number(index, at) + 1;
 		out[copied++] = index->entries[at++];

@@ -5,12 +5,11 @@
 
 #include "base/memory.h"
 
-#define PACK_COLUMNS "id, state, length, chunks, has_private_codecs, file, created_ms"
+#define PACK_COLUMNS "id, state, length, chunks, file, created_ms"
 
 static const char SQL_PACK_RECORD[] =
-	"INSERT INTO packs (id, state, length, chunks, has_private_codecs, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
-	" ON CONFLICT (id) DO UPDATE SET state = excluded.state, length = excluded.length, chunks = excluded.chunks,"
-	" has_private_codecs = excluded.has_private_codecs";
+	"INSERT INTO packs (id, state, length, chunks, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
+	" ON CONFLICT (id) DO UPDATE SET state = excluded.state, length = excluded.length, chunks = excluded.chunks";
 static const char SQL_PACK_LIST[] = "SELECT " PACK_COLUMNS " FROM packs ORDER BY number";
 static const char SQL_PACK_FIND[] = "SELECT " PACK_COLUMNS " FROM packs WHERE number = ?1";
 static const char SQL_PACK_NUMBERS[] = "SELECT number FROM packs WHERE number > ?1 ORDER BY number LIMIT ?2";
@@ -30,8 +29,7 @@ int pack_row_record(struct db *const db, const struct pack_record *const record,
 	db_bind_i64(statement, 2, record->state);
 	db_bind_i64(statement, 3, (int64_t)record->length);
 	db_bind_i64(statement, 4, record->chunks);
-	db_bind_i64(statement, 5, record->has_private_codecs);
-	db_bind_i64(statement, 6, record->created_ms);
+	db_bind_i64(statement, 5, record->created_ms);
 	return db_execute(statement, err);
 }
 
@@ -43,7 +41,7 @@ static int damaged(struct db *const db, struct error *const err)
 static int read_record(struct db *const db, struct db_statement *const statement, struct pack_record *const out, struct error *const err)
 {
 	const struct span id = db_column_blob(statement, 0);
-	const struct span file = db_column_blob(statement, 5);
+	const struct span file = db_column_blob(statement, 4);
 	const int64_t state = db_column_i64(statement, 1);
 	const int64_t length = db_column_i64(statement, 2);
 	const int64_t chunks = db_column_i64(statement, 3);
@@ -54,8 +52,7 @@ static int read_record(struct db *const db, struct db_statement *const statement
 		.state = (enum pack_state)state,
 		.length = (uint64_t)length,
 		.chunks = (uint32_t)chunks,
-		.has_private_codecs = db_column_i64(statement, 4) != 0,
-		.created_ms = db_column_i64(statement, 6),
+		.created_ms = db_column_i64(statement, 5),
 	};
 	memcpy(out->id.bytes, id.data, PACK_ID_BYTES);
 	if (file.len != 0)

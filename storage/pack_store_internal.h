@@ -34,7 +34,6 @@ struct shared_pack {
 	struct shared_mark reported;  /* told to the open batch */
 	struct shared_mark committed; /* in the catalog; length 0: never yet */
 	int64_t created_ms;
-	bool has_private_codecs;
 	bool dirty;                   /* written since the last sync */
 };
 struct shared_packs {

@@ -42,7 +42,6 @@ static void index_add(struct pack_index *const index, const uint32_t number, con
 	index->entries[index->count] = *entry;
 	index->entries[index->count].offset = (uint32_t)*end;
 	index->count++;
-	index->has_private_codecs |= codec_private(entry->codec);
 	*end += PACK_RECORD_HEADER_BYTES + (uint64_t)entry->stored;
 }
 

@@ -41,7 +41,6 @@ struct pack_record {
 	enum pack_state state;
 	uint64_t length;     /* bytes of its file that are committed */
 	uint32_t chunks;     /* records that are committed; chunk numbers lie below it, also when gc took some away */
-	bool has_private_codecs;
 	int64_t created_ms;
 };
 

@@ -76,8 +76,6 @@ int shared_pack_append(struct pack_store *const store, const struct xorb_builder
 	pack->now.length = length;
 	pack->now.chunks += xorb->count;
 	pack->dirty = true;
-	for (uint32_t i = 0; i < xorb->count; i++)
-		pack->has_private_codecs |= codec_private(xorb->entries[i].codec);
 	return 0;
 }
 
@@ -113,7 +111,6 @@ size_t pack_store_shared_records(struct pack_store *const store, struct pack_rec
 			.state = pack->now.state,
 			.length = pack->now.length,
 			.chunks = pack->now.chunks,
-			.has_private_codecs = pack->has_private_codecs,
 			.created_ms = pack->created_ms,
 		};
 		pack->reported = pack->now;

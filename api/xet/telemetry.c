@@ -21,10 +21,3 @@ enum next telemetry_health_begin(struct exchange *const exchange)
 {
 	return reply_nothing(exchange);
 }
-
-enum next telemetry_absent_begin(struct exchange *const exchange)
-{
-	struct error err = {0};
-	error_set(&err, ERROR_NOT_FOUND, "there is no such thing here");
-	return exchange_fail(exchange, &err);
-}

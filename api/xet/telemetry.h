@@ -7,7 +7,5 @@
 enum next telemetry_begin(struct exchange *exchange);
 enum next telemetry_finish(struct exchange *exchange);
 enum next telemetry_health_begin(struct exchange *exchange);
-/* What this server does not do and clients ask for. */
-enum next telemetry_absent_begin(struct exchange *exchange);
 
 #endif

@@ -22,8 +22,6 @@ const struct route xet_routes[] = {
 		get_reconstruction_batch_begin, NULL, get_reconstruction_resume},
 	{METHOD_HEAD, "/xet/v1/files/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadFile",
 		get_reconstruction_file_begin, NULL, NULL},
-	{METHOD_GET, "/xet/v2/file-chunk-hashes/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetFileChunkHashes",
-		telemetry_absent_begin, NULL, NULL},
 	/* what files are made of, as clients tell it; what they need not send */
 	{METHOD_POST, "/xet/v2/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShardV2",
 		post_shard_begin, post_shard_finish, post_shard_v2_resume},

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "api/keyring.h"
+#include "api/xet_token.h"
+#include "storage/bucket.h"
 #include "storage/step_watch.h"
 
 const char face_fixture_root_token[] = "root-token-of-the-tests";
@@ -56,6 +58,22 @@ const char *face_fixture_key(struct face_fixture *const fixture, const char *con
 	struct keyring_made_key made;
 	add_key(fixture, &key, &made);
 	return made.token;
+}
+
+const char *face_fixture_xet_token(struct face_fixture *const fixture, const char *const bucket, const char *const bearer, const bool is_write,
+	const int64_t seconds)
+{
+	struct error err = {0};
+	struct bucket found;
+	const int64_t now_s = fixture->context.clock->wall_ms(fixture->context.clock) / 1000;
+	struct fake_exchange *const fake = fake_exchange_new(&fixture->context, METHOD_GET, "/xet/v1/x");
+	ck_assert_int_eq(bucket_find(fixture->store, span_text(bucket), fixture->arena, &found, &err), 0);
+	struct xet_token token = {.bucket_id = found.id, .is_write = is_write, .expires_s = now_s + seconds};
+	if (bearer != NULL)
+		token.key_id = keyring_find_token(fixture->keyring, span_text(bearer), fixture->arena)->key_id;
+	const char *const text = arena_text(fixture->arena, span_text(xet_token_print(&fake->exchange, &token)));
+	fake_exchange_free(fake);
+	return text;
 }
 
 struct fake_exchange *face_fixture_ask_any(struct face_fixture *const fixture, const enum method method, const char *const target,

@@ -24,6 +24,9 @@ void face_fixture_close(struct face_fixture *fixture);
 /* A key of an account, for everything that is the account's (no grant) or for one grant; its token. */
 const char *face_fixture_key(struct face_fixture *fixture, const char *namespace, const struct grant *grant);
 
+/* A token of the Xet face for a bucket, of the key with this bearer token (NULL: anonymous), that is over in so many seconds. In the arena. */
+const char *face_fixture_xet_token(struct face_fixture *fixture, const char *bucket, const char *bearer, bool is_write, int64_t seconds);
+
 /* Asks, whatever the status. `headers` and who frees as below. */
 struct fake_exchange *face_fixture_ask_any(struct face_fixture *fixture, enum method method, const char *target, const char *const *headers,
 	const char *body);

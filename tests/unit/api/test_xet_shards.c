@@ -51,15 +51,10 @@ enum { TOKEN_NONE, TOKEN_READ, TOKEN_WRITE };
 
 static struct fake_exchange *begin(const enum method method, const char *const target, const int token)
 {
-	char header[600];
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, method, target);
-	const struct principal *const root = keyring_find_token(fixture.keyring, span_text(face_fixture_root_token), fixture.arena);
-	const struct xet_token facts = {.bucket_id = bucket_id, .key_id = root->key_id, .is_write = token == TOKEN_WRITE,
-		.expires_s = fixture.context.clock->wall_ms(fixture.context.clock) / 1000 + 60};
-	if (token != TOKEN_NONE) {
-		snprintf(header, sizeof header, "Bearer %s", xet_token_print(&fake->exchange, &facts));
-		fake_exchange_add(fake, "authorization", header);
-	}
+	if (token != TOKEN_NONE)
+		fake_exchange_add(fake, "authorization", arena_format(fixture.arena, "Bearer %s",
+			face_fixture_xet_token(&fixture, "bkt", face_fixture_root_token, token == TOKEN_WRITE, 60)));
 	fake->piece_bytes = 100;
 	return fake;
 }

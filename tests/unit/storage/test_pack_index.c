@@ -59,7 +59,6 @@ static void expect_equal(const struct pack_index *const a, const struct pack_ind
 	ck_assert_uint_eq(a->length, b->length);
 	ck_assert_uint_eq(a->count, b->count);
 	ck_assert_uint_eq(a->xorb_count, b->xorb_count);
-	ck_assert_int_eq(a->has_private_codecs, b->has_private_codecs);
 	for (uint32_t i = 0; i < a->count; i++) {
 		ck_assert(chunk_id_equal(&a->entries[i].id, &b->entries[i].id));
 		ck_assert_uint_eq(a->entries[i].offset, b->entries[i].offset);

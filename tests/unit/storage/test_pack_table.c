@@ -49,7 +49,7 @@ START_TEST(living_chunks_keep_their_numbers)
 {
 	struct pack_index *const from = full_index();
 	struct pack_index *const index = selected(from, some, 5);
-	ck_assert(pack_index_is_compacted(index) && !pack_index_is_compacted(from));
+	ck_assert(!pack_id_equal(&index->pack, &index->file) && pack_id_equal(&from->pack, &from->file));
 	ck_assert_uint_eq(index->count, 5);
 	ck_assert_uint_eq(index->xorb_count, 2); /* none of the second lives */
 	ck_assert_uint_eq(index->xorbs[1].first, 2 * XORB_CHUNKS);
