@@ -1,0 +1,142 @@
+"""SIGKILL to the server while Hub clients send xorbs, shards and batches, S3 clients the same content, and gc takes whatever it may: a file that was
+acknowledged is whole on both faces, one that was refused or cut is the old one or the new one, and nothing stays behind.
+
+DELTABUCKET_TORTURE=1 makes it 200 kills instead of 12.
+"""
+import contextlib
+import os
+import random
+import sqlite3
+import threading
+import time
+import unittest
+
+from tests.support import xet
+from tests.support.daemon import Daemon
+
+KILLS = 200 if os.environ.get('DELTABUCKET_TORTURE') else 12
+WRITERS, KEYS = 3, 8
+# Nothing is promised, so that gc may take what no file names as soon as it is there; it runs when asked, as often as it can.
+ARGUMENTS = ['--xet-promise', '0', '--xet-answer-promise', '0', '--gc-interval', '3600', '--gc-rate', '0', '--gc-live-percent', '90']
+
+
+def make_xorbs():
+    source = random.Random(3)
+    return [xet.Xorb([source.randbytes(source.choice((500, 9_000, 60_000))) for _ in range(source.randrange(1, 7))]) for _ in range(12)]
+
+
+class Content:
+    """A file of some chunks of two xorbs, and the lines and shards that make it."""
+
+    def __init__(self, first, second):
+        self.xorbs = (first, second)
+        self.terms = [xet.term(first), xet.term(second, 0, 1)]
+        self.name = xet.file_hash(first.entries + second.entries[:1])
+        self.bytes = b''.join(first.pieces + second.pieces[:1])
+
+
+class HubKill(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        xorbs = make_xorbs()
+        source = random.Random(4)
+        cls.contents = [Content(*source.sample(xorbs, 2)) for _ in range(24)]
+
+    def add(self, daemon, cas, key, content):
+        """As a Hub client does it; whether the batch said that the file is there."""
+        for xorb in content.xorbs:
+            if cas.put_xorb(xorb).status != 200:
+                return False
+        if cas.put_shard(xet.Shard().add_file(content.name, content.terms)).status != 200:
+            return False
+        return self.batch(daemon, {'type': 'addFile', 'path': key, 'xetHash': xet.text(content.name), 'mtime': 1})
+
+    def batch(self, daemon, line):
+        return xet.batch(daemon, 'main/hub', [line]).status == 200
+
+    def act(self, source, daemon, cas, key, content):
+        """One change of a key by one of the faces; whether it was acknowledged."""
+        on_hub = source.random() < 0.6
+        if content is None and on_hub:
+            return self.batch(daemon, {'type': 'deleteFile', 'path': key})
+        if content is None:
+            return daemon.request('DELETE', f'/hub/{key}').status == 204
+        if on_hub:
+            return self.add(daemon, cas, key, content)
+        return daemon.request('PUT', f'/hub/{key}', content.bytes).status == 200
+
+    def write(self, daemon, writer, held, doubtful, stop, seed):
+        """Keys of this writer alone. `doubtful`: what else a key may hold, after an operation that was not acknowledged."""
+        source = random.Random(seed)
+        cas = None
+        while not stop.is_set():
+            key = f'{writer}/{source.randrange(KEYS)}'
+            content = None if source.random() < 0.2 else source.choice(self.contents)
+            doubtful.setdefault(key, [held.get(key)]).append(content)
+            try:
+                cas = cas or xet.Cas(daemon, 'main/hub')
+                acknowledged = self.act(source, daemon, cas, key, content)
+            except Exception:  # killed in between
+                time.sleep(0.02)
+                continue
+            if acknowledged:
+                held[key] = content
+                del doubtful[key]
+                self.acknowledged += 1
+
+    def collect(self, daemon, stop):
+        while not stop.is_set():
+            daemon.admin('gc', '--live-percent', '95', check=False)
+
+    def check(self, daemon, held, doubtful):
+        cas = xet.Cas(daemon, 'main/hub')
+        for key in set(held) | set(doubtful):
+            got = daemon.request('GET', f'/hub/{key}')
+            self.assertIn(got.status, (200, 404), key)
+            found = [content for content in doubtful.get(key, [held.get(key)])
+                     if (got.body == content.bytes if content and got.status == 200 else content is None and got.status == 404)]
+            self.assertTrue(found, f'{key}: {got.status}, {len(got.body)} bytes')
+            held[key] = found[0]
+            if found[0]:  # the hash is another one when S3 brought the bytes: the server cuts them where the format says
+                hash_text = daemon.request('HEAD', f'/buckets/main/hub/resolve/{key}').headers['X-Xet-Hash']
+                self.assertEqual(cas.download(xet.raw(hash_text)), found[0].bytes, key)
+        doubtful.clear()
+
+    def let_registrations_expire(self, daemon):
+        """What a day would do: a shard's files stay as long for the batch that names them."""
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(daemon.folder, 'catalog.db'))) as catalog, catalog:
+            for table in ('xet_files', 'xet_grants'):
+                catalog.execute(f'UPDATE {table} SET expires_ms = 1')
+        daemon.start()
+
+    def test_server_killed_while_hub_clients_write(self):
+        source = random.Random(11)
+        held, doubtful, self.acknowledged = {}, {}, 0
+        with Daemon(tls=False, arguments=ARGUMENTS) as daemon:
+            daemon.request('PUT', '/hub')
+            for kill in range(KILLS):
+                stop = threading.Event()
+                threads = [threading.Thread(target=self.write, args=(daemon, i, held, doubtful, stop, f'{kill}-{i}')) for i in range(WRITERS)]
+                threads.append(threading.Thread(target=self.collect, args=(daemon, stop)))
+                for thread in threads:
+                    thread.start()
+                time.sleep(source.uniform(0.2, 1.5))
+                daemon.kill()
+                stop.set()
+                for thread in threads:
+                    thread.join()
+                daemon.start()
+                self.check(daemon, held, doubtful)
+                self.assertNotIn('pack_damaged', daemon.log())
+            self.assertGreater(self.acknowledged, KILLS)
+            for key in held:
+                daemon.request('DELETE', f'/hub/{key}')
+            self.let_registrations_expire(daemon)
+            daemon.admin('gc')
+            left = [name for _, _, names in os.walk(os.path.join(daemon.folder, 'packs')) for name in names]
+            self.assertEqual(left, [])
+
+
+if __name__ == '__main__':
+    unittest.main()
