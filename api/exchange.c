@@ -266,15 +266,26 @@ enum next exchange_reply_source(struct exchange *exchange, int status, const cha
 	return NEXT_REPLY;
 }
 
+/* A server that stops is no matter of pace: whoever comes again then meets another one, or none. */
+static int failure_status(const struct exchange *exchange, const struct error *err, const struct error_row *row)
+{
+	const _Atomic bool *const stopping = exchange->context->stopping;
+	if (exchange->face == &face_s3)
+		return row->status;
+	if (err->kind == ERROR_BUSY && exchange->face->busy_status != 0 && (stopping == NULL || !*stopping))
+		return exchange->face->busy_status;
+	return row->json_status;
+}
+
 enum next exchange_fail(struct exchange *exchange, const struct error *err)
 {
 	const struct error_row *const row = error_map_find(err->kind);
-	const int status = exchange->face == &face_s3 ? row->status : row->json_status;
+	const int status = failure_status(exchange, err, row);
 	start_reply(exchange, status);
 	exchange->reply.length_known = false;
 	if (status == 401)
 		exchange_add_header(exchange, "WWW-Authenticate", "Bearer");
-	if (status >= 500 && exchange->context->log != NULL)
+	if (row->json_status >= 500 && exchange->context->log != NULL)
 		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "request_failed", err);
 	exchange->face->write_error(exchange, err, row);
 	exchange->reply.status = status;

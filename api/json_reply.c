@@ -36,6 +36,22 @@ const char *json_reply_header_text(struct exchange *const exchange, const char *
 	return copy;
 }
 
+/* Between two and five seconds, so that those who were sent away together do not come back together. */
+static unsigned pause_seconds(const struct exchange *const exchange)
+{
+	return 2 + (unsigned char)exchange->request_id[0] % 4;
+}
+
+void json_reply_pace(struct exchange *const exchange)
+{
+	const unsigned seconds = pause_seconds(exchange);
+	if (exchange->reply.status != JSON_REPLY_BUSY)
+		return;
+	exchange_add_header(exchange, "RateLimit", arena_format(exchange->arena, "\"api\";r=0;t=%u", seconds));
+	exchange_add_header(exchange, "RateLimit-Policy", arena_format(exchange->arena, "\"fixed window\";\"api\";q=0;w=%u", seconds));
+	exchange_add_header(exchange, "Retry-After", arena_format(exchange->arena, "%u", seconds));
+}
+
 void json_reply_prepare(struct exchange *const exchange)
 {
 	exchange_add_header(exchange, "X-Request-Id", exchange->request_id);

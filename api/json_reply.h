@@ -11,6 +11,11 @@ void json_reply_error(struct exchange *exchange, struct span text);
 /* The text as a header may hold it: printable ASCII alone. Arena. */
 const char *json_reply_header_text(struct exchange *exchange, const char *text);
 
+/* 429, and when to come again, as the clients of a Hub read it: RateLimit, RateLimit-Policy and Retry-After. For errors whose status is
+ * JSON_REPLY_BUSY; nothing for others. */
+enum { JSON_REPLY_BUSY = 429 };
+void json_reply_pace(struct exchange *exchange);
+
 /* For faces: X-Request-Id on every reply, which the clients show with what went wrong. */
 void json_reply_prepare(struct exchange *exchange);
 

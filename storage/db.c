@@ -89,8 +89,11 @@ static enum error_kind kind_of(const int extended)
 
 static int fail(struct db *const db, const char *const what, struct error *const err)
 {
-	const int code = sqlite3_extended_errcode(db->handle);
-	return error_set(err, kind_of(code), "%s: %s: %s.", db->path, what, sqlite3_errmsg(db->handle));
+	const enum error_kind kind = kind_of(sqlite3_extended_errcode(db->handle));
+	const char *const slash = strrchr(db->path, '/');
+	if (kind == ERROR_BUSY) /* clients read this one, and need not know where the file lies */
+		return error_set(err, kind, "%s is locked by another program: %s.", slash != NULL ? slash + 1 : db->path, what);
+	return error_set(err, kind, "%s: %s: %s.", db->path, what, sqlite3_errmsg(db->handle));
 }
 
 /* After each commit of this connection: frames that the WAL holds. */

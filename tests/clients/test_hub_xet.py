@@ -1,6 +1,8 @@
-"""hf_xet's transfers: what is sent and what is not, its settings for codecs and API versions, a server that dies, several clients at once."""
+"""hf_xet's transfers: what is sent and what is not, its settings for codecs and API versions, a server that dies or is busy, several clients at once."""
+import contextlib
 import os
 import random
+import sqlite3
 import threading
 import time
 import unittest
@@ -328,6 +330,35 @@ class HubKilled(XetCase):
         down = self.path('half-down')
         self.own.sync(f'hf://buckets/{bucket}', down)
         self.assertEqual(tree(down), tree(local))
+
+
+@unittest.skipUnless(ready(NEWEST), MISSING)
+class HubBusy(HubCase):
+    """Another program holds the catalog's lock for longer than the server waits."""
+    version = NEWEST
+
+    def test_clients_wait_as_long_as_they_are_told(self):
+        bucket = self.new_bucket('busy')
+        outcome = []
+
+        def work():
+            try:
+                outcome.append(self.hub.batch_bucket_files(bucket, delete=['is/not/there']))
+            except Exception as failure:
+                outcome.append(failure)
+
+        thread = threading.Thread(target=work)
+        with contextlib.closing(sqlite3.connect(os.path.join(self.daemon.folder, 'catalog.db'), isolation_level=None)) as catalog:
+            catalog.execute('BEGIN IMMEDIATE')
+            thread.start()
+            limit = time.monotonic() + 60
+            while not self.called('BatchFiles', 429) and time.monotonic() < limit:
+                pass
+            catalog.execute('ROLLBACK')
+        thread.join()
+        self.assertEqual(outcome, [None])
+        self.assertEqual((self.called('BatchFiles', 429), self.called('BatchFiles', 200)), (1, 1))
+        self.assertIn(b'Rate limited. Waiting', read(self.driver.log))
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 #include "tests/unit/api/fake_exchange.h"
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,36 @@ START_TEST(strangers_get_403_on_s3_and_401_on_the_others)
 }
 END_TEST
 
+static const struct { const struct face *face; bool stops; int status; bool paces; } busy[] = {
+	{&face_hub, false, 429, true}, {&face_xet, false, 429, true}, {&face_hub, true, 503, false}, {&face_xet, true, 503, false},
+	{&face_s3, false, 503, false}, {&face_steps, false, 503, false},
+};
+
+START_TEST(clients_of_the_hub_are_told_when_to_come_again)
+{
+	const _Atomic bool stopping = busy[_i].stops;
+	const struct api_context context = {.clock = clock_system(), .stopping = &stopping};
+	struct fake_exchange *const fake = fake_exchange_new(&context, METHOD_GET, "/api/buckets/b");
+	struct error err = {0};
+	unsigned seconds = 0;
+	fake->exchange.face = busy[_i].face;
+	error_set(&err, ERROR_BUSY, "too much to do");
+	exchange_fail(&fake->exchange, &err);
+	ck_assert_int_eq(fake->exchange.reply.status, busy[_i].status);
+	const char *const pace = fake_exchange_reply_header(fake, "RateLimit");
+	ck_assert_int_eq(pace != NULL, busy[_i].paces);
+	if (pace != NULL) {
+		char text[32];
+		ck_assert_int_eq(sscanf(pace, "\"api\";r=0;t=%u", &seconds), 1);
+		ck_assert(seconds >= 2 && seconds <= 5);
+		snprintf(text, sizeof text, "%u", seconds);
+		ck_assert_str_eq(fake_exchange_reply_header(fake, "Retry-After"), text);
+		ck_assert_ptr_nonnull(strstr(fake_exchange_reply_header(fake, "RateLimit-Policy"), text));
+	}
+	fake_exchange_free(fake);
+}
+END_TEST
+
 START_TEST(headers_beyond_all_bounds_are_dropped)
 {
 	struct fake_exchange *const fake = fake_exchange_new(NULL, METHOD_GET, "/b/k");
@@ -182,6 +213,7 @@ Suite *test_exchange_suite(void)
 	tcase_add_test(tcase, a_declared_length_over_the_limit_never_reaches_the_sink);
 	tcase_add_test(tcase, a_failure_takes_the_place_of_a_prepared_reply);
 	tcase_add_test(tcase, strangers_get_403_on_s3_and_401_on_the_others);
+	tcase_add_loop_test(tcase, clients_of_the_hub_are_told_when_to_come_again, 0, sizeof busy / sizeof busy[0]);
 	tcase_add_test(tcase, headers_beyond_all_bounds_are_dropped);
 	tcase_add_test(tcase, a_buffer_over_its_cap_becomes_an_error_not_half_a_reply);
 	suite_add_tcase(suite, tcase);
