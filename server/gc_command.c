@@ -81,6 +81,10 @@ static void print_answer(const struct gc_options_given *options, const struct bu
 		number_of(root, "packs_deleted"), would, number_of(root, "packs_compacted"), would, number_of(root, "bytes_freed"), would);
 	if (number_of(root, "packs_waiting") > 0)
 		printf("%llu packs are in use and are left for later\n", number_of(root, "packs_waiting"));
+	if (number_of(root, "rows_damaged") > 0)
+		printf("%llu damaged rows of the catalog were set aside: see the log\n", number_of(root, "rows_damaged"));
+	if (number_of(root, "sweeps_failed") > 0)
+		printf("%llu kinds of leftovers could not be swept: see the log\n", number_of(root, "sweeps_failed"));
 	json_node_free(root);
 }
 

@@ -301,16 +301,20 @@ static void look_around(struct gc *const gc)
 	log_round(gc, &report);
 }
 
-/* Sets that wait for the sweeper lead to chunks until it has been there. */
-static int sweep(struct gc *const gc, struct error *const err)
+/* Sets that wait for the sweeper lead to chunks until it has been there. What cannot be swept keeps its own packs alone. */
+static int sweep(struct gc *const gc, struct gc_report *const report, struct error *const err)
 {
+	struct sweep sweep = {0};
 	bool more = true;
 	while (more) {
-		if (sweeper_slice(gc->store, &more, err) != 0)
-			return -1;
-		if (!pause_for(gc, 0))
+		const int result = sweeper_slice(gc->store, &sweep, &more, err);
+		if ((result != 0 && err->kind == ERROR_BUSY) || !pause_for(gc, 0))
 			return error_set(err, ERROR_BUSY, "the store is closing");
+		report->sweeps_failed += result != 0;
+		if (result != 0)
+			log_failure(store_log(gc->store), LOG_WARNING, NULL, "sweep", err);
 	}
+	report->rows_damaged = sweep.rows_damaged;
 	return 0;
 }
 
@@ -321,7 +325,7 @@ static void answer(struct gc *const gc, struct gc_request *const request)
 	work.live_percent = request->live_percent != 0 ? request->live_percent : GC_ASKED_PERCENT;
 	work.dry_run = request->dry_run;
 	work.is_asked = true;
-	int result = work.dry_run ? 0 : sweep(gc, &request->error);
+	int result = work.dry_run ? 0 : sweep(gc, &request->report, &request->error);
 	if (result == 0)
 		result = round_of(gc, &work, next_of_all, &request->error);
 	request->failed = result != 0;

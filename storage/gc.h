@@ -29,6 +29,8 @@ struct gc_report {
 	uint64_t packs_waiting;   /* to be deleted or compacted once uploads and reads that use them are through: gc comes back to them */
 	uint64_t bytes;           /* of the packs looked at, before */
 	uint64_t bytes_freed;
+	uint64_t rows_damaged;    /* of the catalog, found on the way and set aside; asked rounds alone */
+	uint64_t sweeps_failed;   /* kinds of leftovers that could not be swept, as the log says, so that their packs may live on; likewise */
 };
 
 struct gc_request {

@@ -33,6 +33,7 @@ struct walk {
 	int64_t bucket;
 	struct lifecycle lifecycle;
 	uint64_t removed;
+	struct error damage; /* the last of what damaged rows kept from going */
 };
 struct slice {
 	struct arena *arena;
@@ -150,12 +151,30 @@ static int look_at_uploads(struct walk *const walk, struct db *const db, struct 
 
 typedef int (*look_fn)(struct walk *walk, struct db *db, struct place *place, struct slice *slice, struct error *err);
 
+/* What a damaged row keeps from going keeps no other: then each goes alone, and that one is told at the end. */
+static int remove_group(struct walk *const walk, const struct lifecycle_item *const items, const size_t count, struct error *const err)
+{
+	struct error why = {0};
+	if (lifecycle_change_run(walk->store, walk->bucket, walk->clock.day_ms, items, count, &walk->removed, &why) == 0)
+		return 0;
+	if (why.kind != ERROR_CORRUPT) {
+		*err = why;
+		return -1;
+	}
+	if (count == 1)
+		walk->damage = why;
+	for (size_t i = 0; count > 1 && i < count; i++)
+		if (remove_group(walk, &items[i], 1, err) != 0)
+			return -1;
+	return 0;
+}
+
 static int remove_found(struct walk *const walk, const struct slice *const slice, struct error *const err)
 {
 	for (size_t from = 0; from < slice->count; from += LIFECYCLE_CHANGE_ITEMS) {
 		const size_t left = slice->count - from;
 		const size_t count = left < LIFECYCLE_CHANGE_ITEMS ? left : LIFECYCLE_CHANGE_ITEMS;
-		if (lifecycle_change_run(walk->store, walk->bucket, walk->clock.day_ms, &slice->items[from], count, &walk->removed, err) != 0)
+		if (remove_group(walk, &slice->items[from], count, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -229,6 +248,10 @@ static int walk_all(struct walk *const walk, struct error *const err)
 		if (found < 0 || (found == 1 && walk_bucket(walk, document, arena, err) != 0))
 			result = -1;
 		arena_free(arena);
+	}
+	if (result == 0 && walk->damage.kind != ERROR_NONE) {
+		*err = walk->damage;
+		result = -1;
 	}
 	return result;
 }

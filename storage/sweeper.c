@@ -1,4 +1,4 @@
-/* One slice is one change of some hundred rows, so that clients' changes get their turn between slices. Whether there is work is asked of a
+/* One slice is one change of some hundred rows of one kind of work, so that clients' changes get their turn between slices. Whether there is work is asked of a
  * reader first: an idle store writes nothing. */
 #include "storage/sweeper.h"
 
@@ -28,7 +28,9 @@ struct sweeper {
 	struct lock lock;
 	struct lock_condition stop;
 	bool stopping; /* guarded by lock */
-	bool failing;  /* the sweeper's thread alone */
+	/* the sweeper's thread alone */
+	struct sweep sweep;
+	unsigned told; /* kinds whose failure was logged, as in sweep.failed */
 };
 
 /* What is left of a run without steps. */
@@ -85,76 +87,161 @@ static int sweep_removed_step(struct db *const db, bool *const out_more, struct 
 
 struct slice {
 	struct change change; /* first */
+	unsigned kind;
 	int64_t now_ms;
+	struct xet_file_damage damage;
 };
+
+static int run_ended_runs(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+{
+	(void)slice;
+	return sweep_ended_run(db, out_more, err);
+}
+
+static int run_removed_steps(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+{
+	(void)slice;
+	return sweep_removed_step(db, out_more, err);
+}
+
+static int run_part_sets(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+{
+	(void)slice;
+	return part_set_sweep(db, out_more, err);
+}
+
+static int run_folds(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+{
+	return fold_sweep(db, slice->now_ms, out_more, err);
+}
+
+static int run_step_parts(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+{
+	return step_part_row_sweep(db, slice->now_ms, out_more, err);
+}
+
+static int run_uploads(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+{
+	return upload_sweep(db, slice->now_ms, out_more, err);
+}
+
+static int run_files(struct slice *const slice, struct db *const db, bool *const out_more, struct error *const err)
+{
+	slice->damage = (struct xet_file_damage){0};
+	return xet_file_sweep(db, slice->now_ms, out_more, &slice->damage, err);
+}
+
+static int has_ended_run(struct db *const db, const int64_t now_ms, bool *const out_has, struct error *const err)
+{
+	int64_t run;
+	(void)now_ms;
+	return run_row_find_ended(db, &run, out_has, err);
+}
+
+static int has_removed_step(struct db *const db, const int64_t now_ms, bool *const out_has, struct error *const err)
+{
+	int64_t step;
+	(void)now_ms;
+	const int found = step_row_find_releasing(db, &step, err);
+	*out_has = found == 1;
+	return found < 0 ? -1 : 0;
+}
+
+static int has_part_set(struct db *const db, const int64_t now_ms, bool *const out_has, struct error *const err)
+{
+	(void)now_ms;
+	return part_set_has_dead(db, out_has, err);
+}
+
+/* In their order: what one leaves behind the next may take up. */
+static const struct sweep_kind {
+	const char *name;
+	int (*has_work)(struct db *db, int64_t now_ms, bool *out_has, struct error *err);
+	int (*run)(struct slice *slice, struct db *db, bool *out_more, struct error *err);
+} sweep_kinds[] = {
+	{"ended runs", has_ended_run, run_ended_runs},
+	{"removed steps", has_removed_step, run_removed_steps},
+	{"dead part sets", has_part_set, run_part_sets},
+	{"folds", fold_sweep_has_work, run_folds},
+	{"parts of steps", step_part_row_has_work, run_step_parts},
+	{"uploads", upload_sweep_has_work, run_uploads},
+	{"files", xet_file_sweep_has_work, run_files},
+};
+enum { SWEEP_KINDS = sizeof(sweep_kinds) / sizeof(sweep_kinds[0]) };
 
 static int apply_slice(struct change *const change, struct db *const db, struct error *const err)
 {
-	static int (*const kinds[])(struct db *db, bool *out_more, struct error *err) = {sweep_ended_run, sweep_removed_step, part_set_sweep};
-	const struct slice *const slice = (const struct slice *)change;
+	struct slice *const slice = (struct slice *)change;
 	bool found = false;
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !found; i++) {
-		if (kinds[i](db, &found, err) != 0)
-			return -1;
-	}
-	if (!found && fold_sweep(db, slice->now_ms, &found, err) != 0)
-		return -1;
-	if (!found && step_part_row_sweep(db, slice->now_ms, &found, err) != 0)
-		return -1;
-	if (!found && upload_sweep(db, slice->now_ms, &found, err) != 0)
-		return -1;
-	if (!found && xet_file_sweep(db, slice->now_ms, &found, err) != 0)
+	if (sweep_kinds[slice->kind].run(slice, db, &found, err) != 0)
 		return -1;
 	return found ? db_vacuum_some(db, VACUUM_PAGES, err) : 0;
 }
 
-static int find_work(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+/* The first kind that has work, of those that did not fail yet; SWEEP_KINDS: none has. */
+static int find_work(struct sweep *const sweep, struct db *const db, const int64_t now_ms, unsigned *const out_kind, struct error *const err)
 {
-	int64_t id;
-	if (run_row_find_ended(db, &id, out_found, err) != 0)
-		return -1;
-	if (*out_found)
-		return 0;
-	const int step = step_row_find_releasing(db, &id, err);
-	*out_found = step == 1;
-	if (step != 0)
-		return step < 0 ? -1 : 0;
-	if (part_set_has_dead(db, out_found, err) != 0)
-		return -1;
-	if (!*out_found && fold_sweep_has_work(db, now_ms, out_found, err) != 0)
-		return -1;
-	if (!*out_found && step_part_row_has_work(db, now_ms, out_found, err) != 0)
-		return -1;
-	if (!*out_found && upload_sweep_has_work(db, now_ms, out_found, err) != 0)
-		return -1;
-	return *out_found ? 0 : xet_file_sweep_has_work(db, now_ms, out_found, err);
+	bool found = false;
+	for (*out_kind = 0; *out_kind < SWEEP_KINDS; ++*out_kind) {
+		if ((sweep->failed & 1u << *out_kind) != 0)
+			continue;
+		if (sweep_kinds[*out_kind].has_work(db, now_ms, &found, err) != 0)
+			return -1;
+		if (found)
+			return 0;
+	}
+	return 0;
 }
 
-int sweeper_slice(struct store *const store, bool *const out_more, struct error *const err)
+void sweeper_tell(struct store *const store, const struct xet_file_damage *const damage)
 {
+	if (damage->rows == 0)
+		return;
+	metrics_add(store_metrics(store), METRIC_ROWS_DAMAGED, (int64_t)damage->rows);
+	log_failure(store_log(store), LOG_WARNING, NULL, "sweep", &damage->last);
+}
+
+static int fail(struct sweep *const sweep, const unsigned kind, bool *const out_more, struct error *const err)
+{
+	*out_more = err->kind != ERROR_BUSY; /* else the store is closing */
+	sweep->failed |= 1u << kind;
+	return error_wrap(err, "sweeping %s", sweep_kinds[kind].name);
+}
+
+int sweeper_slice(struct store *const store, struct sweep *const sweep, bool *const out_more, struct error *const err)
+{
+	struct slice slice = {.change = {.apply = apply_slice}, .now_ms = store_clock(store)->wall_ms(store_clock(store))};
+	*out_more = false;
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int64_t now_ms = store_clock(store)->wall_ms(store_clock(store));
-	const int looked = find_work(db, now_ms, out_more, err);
+	const int looked = find_work(sweep, db, slice.now_ms, &slice.kind, err);
 	store_reader_give(store, db);
-	if (looked != 0 || !*out_more)
-		return looked;
-	struct slice slice = {.change = {.apply = apply_slice}, .now_ms = now_ms};
-	return committer_run(store_committer(store), &slice.change, err);
+	if (looked == 0 && slice.kind == SWEEP_KINDS)
+		return 0;
+	if (looked != 0 || committer_run(store_committer(store), &slice.change, err) != 0)
+		return fail(sweep, slice.kind, out_more, err);
+	*out_more = true;
+	sweep->rows_damaged += slice.damage.rows;
+	sweeper_tell(store, &slice.damage);
+	return 0;
 }
 
-/* What could not be swept stays marked and is tried again each time: that is told once. True when it may be asked again at once. */
+/* What could not be swept stays marked and is tried again in each run of slices: that is told once. True when there is more for this run. */
 static bool work(struct sweeper *const sweeper)
 {
 	struct error err = {0};
 	bool more = false;
-	const bool failed = sweeper_slice(sweeper->store, &more, &err) != 0;
-	struct log *const log = store_log(sweeper->store);
-	if (failed && !sweeper->failing && err.kind != ERROR_BUSY && log != NULL)
-		log_failure(log, LOG_WARNING, NULL, "sweep", &err);
-	sweeper->failing = failed;
-	return !failed && more;
+	const int result = sweeper_slice(sweeper->store, &sweeper->sweep, &more, &err);
+	const bool is_told = sweeper->sweep.failed != 0 && (sweeper->sweep.failed & ~sweeper->told) == 0;
+	if (result != 0 && !is_told && err.kind != ERROR_BUSY)
+		log_failure(store_log(sweeper->store), LOG_WARNING, NULL, "sweep", &err);
+	sweeper->told |= sweeper->sweep.failed;
+	if (more)
+		return true;
+	sweeper->told = sweeper->sweep.failed;
+	sweeper->sweep = (struct sweep){0};
+	return false;
 }
 
 static void *run(void *const argument)

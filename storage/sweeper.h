@@ -6,12 +6,20 @@
 
 #include "storage/committer.h"
 #include "storage/store.h"
+#include "storage/xet_file.h"
 
 struct sweeper;
 
 struct sweeper *sweeper_start(struct store *store);
 void sweeper_stop(struct sweeper *sweeper); /* NULL is fine; before the committer stops */
-/* One slice, now, through the committer. *out_more: there is more to do. */
-int sweeper_slice(struct store *store, bool *out_more, struct error *err);
+/* A run of slices. A kind of work that failed is passed over in what is left of the run, so that it holds up no other. Begin with zeros. */
+struct sweep {
+	unsigned failed;       /* a bit for each kind that did */
+	uint64_t rows_damaged; /* of the catalog, that were set aside (xet_file.h) */
+};
+/* One slice, now, through the committer. *out_more: there is more to do, of other kinds after a failure. */
+int sweeper_slice(struct store *store, struct sweep *sweep, bool *out_more, struct error *err);
+/* Logs and counts what a committed change has set aside, if anything. */
+void sweeper_tell(struct store *store, const struct xet_file_damage *damage);
 
 #endif

@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include "base/buffer.h"
 #include "storage/part.h"
 #include "storage/row_sum.h"
 
 enum { SWEEP_FILES = 16, SWEEP_GRANTS = 500 }; /* a file takes up to PART_DROP_ROWS rows along */
+enum { DAMAGED_HASH_BYTES = 1024 * 1024, ROW_DAMAGED = 2 };
 
 #define FILE_COLUMNS "hash, size, part_set, contents, is_made, expires_ms, sum"
 
@@ -115,24 +117,79 @@ int xet_file_made_bytes(struct db *const db, uint64_t *const out_bytes, struct e
 	return got < 0 ? -1 : 0;
 }
 
-int xet_file_made_oldest(struct db *const db, struct xet_file *const out, struct error *const err)
-{
-	struct db_statement *const statement = db_prepare(db, SQL_FILE_MADE_OLDEST, err);
-	return statement == NULL ? -1 : read_one(db, statement, out, err);
-}
-
-int xet_file_row_forget(struct db *const db, const struct chunk_id *const hash, struct error *const err)
+static int forget(struct db *const db, const struct span hash, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_FILE_REMOVE, err);
 	if (statement == NULL)
 		return -1;
-	db_bind_blob(statement, 1, hash_span(hash));
+	db_bind_blob(statement, 1, hash);
 	return db_execute(statement, err);
+}
+
+int xet_file_row_forget(struct db *const db, const struct chunk_id *const hash, struct error *const err)
+{
+	return forget(db, hash_span(hash), err);
 }
 
 int xet_file_row_remove(struct db *const db, const struct xet_file *const file, struct error *const err)
 {
 	return xet_file_row_forget(db, &file->hash, err) != 0 ? -1 : part_set_drop(db, file->part_set, err);
+}
+
+/* The sum of a set covers its number, so a row that gives both as they are means this set, whatever else of it is wrong. */
+static bool means_its_set(struct db *const db, const struct xet_file *const file)
+{
+	struct part_range nothing = {0};
+	struct error ignored = {0};
+	return file->part_set > 0 && part_set_load(db, file->part_set, 0, file->contents, &nothing, &ignored) == 0;
+}
+
+/* A row that cannot be found by its own hash is left to whoever mends the catalog. */
+static int set_aside(struct db *const db, const struct xet_file *const file, const struct span hash, struct xet_file_damage *const damage,
+	struct error *const err)
+{
+	const bool lets_go = means_its_set(db, file);
+	if (forget(db, hash, err) != 0)
+		return -1;
+	if (db_changes(db) != 1)
+		return error_set(err, ERROR_CORRUPT, "%s: a row of xet_files is damaged and cannot be removed.", db_path(db));
+	if (lets_go && part_set_drop(db, file->part_set, err) != 0)
+		return -1;
+	damage->rows++;
+	error_set(&damage->last, ERROR_CORRUPT, "%s: a damaged row of xet_files was removed; the part set %lld that it names %s.", db_path(db),
+		(long long)file->part_set, lets_go ? "is let go" : "stays, since nothing proves that it was the row's");
+	return 0;
+}
+
+/* As read_one; ROW_DAMAGED: it was set aside. */
+static int take_one(struct db *const db, struct db_statement *const statement, struct xet_file *const out, struct xet_file_damage *const damage,
+	struct error *const err)
+{
+	struct error why = {0};
+	struct buffer hash;
+	int got = db_step(statement, err);
+	if (got != 1) {
+		db_reset(statement);
+		return got;
+	}
+	buffer_init(&hash, DAMAGED_HASH_BYTES);
+	buffer_add_span(&hash, db_column_blob(statement, 0));
+	got = read_file(db, statement, out, &why);
+	db_reset(statement);
+	if (got < 0)
+		got = set_aside(db, out, buffer_span(&hash), damage, err) != 0 ? -1 : ROW_DAMAGED;
+	buffer_release(&hash);
+	return got;
+}
+
+int xet_file_made_oldest(struct db *const db, struct xet_file *const out, struct xet_file_damage *const damage, struct error *const err)
+{
+	int got = ROW_DAMAGED;
+	while (got == ROW_DAMAGED) {
+		struct db_statement *const statement = db_prepare(db, SQL_FILE_MADE_OLDEST, err);
+		got = statement == NULL ? -1 : take_one(db, statement, out, damage, err);
+	}
+	return got;
 }
 
 int xet_grant_row_put(struct db *const db, const struct chunk_id *const file, const int64_t bucket, const struct span account,
@@ -170,7 +227,8 @@ int xet_grant_row_valid(struct db *const db, const struct chunk_id *const file, 
 	return any(statement, out_valid, err);
 }
 
-static int sweep_files(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+static int sweep_files(struct db *const db, const int64_t now_ms, bool *const out_found, struct xet_file_damage *const damage,
+	struct error *const err)
 {
 	struct xet_file file;
 	for (int i = 0; i < SWEEP_FILES; i++) {
@@ -178,11 +236,11 @@ static int sweep_files(struct db *const db, const int64_t now_ms, bool *const ou
 		if (statement == NULL)
 			return -1;
 		db_bind_i64(statement, 1, now_ms);
-		const int got = read_one(db, statement, &file, err);
-		if (got != 1)
+		const int got = take_one(db, statement, &file, damage, err);
+		if (got <= 0)
 			return got;
 		*out_found = true;
-		if (xet_file_row_remove(db, &file, err) != 0)
+		if (got == 1 && xet_file_row_remove(db, &file, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -201,10 +259,10 @@ static int sweep_grants(struct db *const db, const int64_t now_ms, bool *const o
 	return 0;
 }
 
-int xet_file_sweep(struct db *const db, const int64_t now_ms, bool *const out_found, struct error *const err)
+int xet_file_sweep(struct db *const db, const int64_t now_ms, bool *const out_found, struct xet_file_damage *const damage, struct error *const err)
 {
 	*out_found = false;
-	if (sweep_files(db, now_ms, out_found, err) != 0)
+	if (sweep_files(db, now_ms, out_found, damage, err) != 0)
 		return -1;
 	return *out_found ? 0 : sweep_grants(db, now_ms, out_found, err);
 }

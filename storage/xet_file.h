@@ -27,8 +27,15 @@ int xet_file_row_add(struct db *db, const struct xet_file *file, struct error *e
 int xet_file_row_touch(struct db *db, const struct chunk_id *hash, bool is_made, int64_t expires_ms, struct error *err);
 /* Bytes of all files that were made. */
 int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
+
+/* Rows that were found damaged where they stood first: each was removed, so that it is in nobody's way. What it held is let go when its set proves to
+ * be the one that the row means; else that stays, and costs its space. Begin with zeros. */
+struct xet_file_damage {
+	uint64_t rows;
+	struct error last; /* names the row */
+};
 /* The made file that was used longest ago: 1 found, 0 there is none, -1. */
-int xet_file_made_oldest(struct db *db, struct xet_file *out, struct error *err);
+int xet_file_made_oldest(struct db *db, struct xet_file *out, struct xet_file_damage *damage, struct error *err);
 /* The row goes; its hold of the set is the caller's. */
 int xet_file_row_forget(struct db *db, const struct chunk_id *hash, struct error *err);
 /* The row goes, and its hold of the set. */
@@ -40,7 +47,7 @@ int xet_grant_row_valid(struct db *db, const struct chunk_id *file, int64_t buck
 	struct error *err);
 
 /* One slice: removes some rows whose time is over. *out_found: there were any. */
-int xet_file_sweep(struct db *db, int64_t now_ms, bool *out_found, struct error *err);
+int xet_file_sweep(struct db *db, int64_t now_ms, bool *out_found, struct xet_file_damage *damage, struct error *err);
 int xet_file_sweep_has_work(struct db *db, int64_t now_ms, bool *out_found, struct error *err);
 
 #endif

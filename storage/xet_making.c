@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "storage/pack_row.h"
 #include "storage/part.h"
+#include "storage/sweeper.h"
 #include "storage/xet_make.h"
 
 enum { MAKING_BLOCK_BYTES = 1024 * 1024, MAKING_SLICE_BYTES = 8 * 1024 * 1024, MAKING_ARENA_BYTES = 256 * 1024, ROOM_FILES = 16 /* of one change */ };
@@ -221,17 +222,17 @@ static int apply_room(struct change *const change, struct db *const db, struct e
 	const uint64_t most = store_xet_options(making->store)->made_max_bytes;
 	uint64_t bytes = 0;
 	struct xet_file oldest;
+	making->damage = (struct xet_file_damage){0};
 	if (xet_file_made_bytes(db, &bytes, err) != 0)
 		return -1;
 	for (int i = 0; i < ROOM_FILES && bytes + making->reserved > most; i++) {
-		const int found = xet_file_made_oldest(db, &oldest, err);
+		const int found = xet_file_made_oldest(db, &oldest, &making->damage, err);
 		if (found < 0)
 			return -1;
 		if (found == 0)
 			return error_set(err, ERROR_BUSY, "Other objects are being made readable for Xet clients: try again.");
-		if (xet_file_row_remove(db, &oldest, err) != 0)
+		if (xet_file_row_remove(db, &oldest, err) != 0 || xet_file_made_bytes(db, &bytes, err) != 0) /* what a damaged row said is not to be trusted */
 			return -1;
-		bytes -= oldest.size;
 	}
 	making->fits = bytes + making->reserved <= most;
 	return 0;
@@ -241,6 +242,8 @@ static void room_made(struct change *const change)
 {
 	struct xet_making *const making = (struct xet_making *)change;
 	making->error = change->error;
+	if (!change->failed)
+		sweeper_tell(making->store, &making->damage);
 	if (change->failed)
 		end(making, -1);
 	else if (!making->fits)

@@ -36,6 +36,7 @@ struct xet_making {
 	atomic_uint resumes;
 	struct put_body body;
 	bool fits;                 /* the change has made room */
+	struct xet_file_damage damage; /* found on the way */
 	bool is_known;             /* the file is there: nothing to do but to touch it */
 };
 

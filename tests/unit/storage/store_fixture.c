@@ -318,9 +318,10 @@ uint8_t *fixture_noise(const size_t len, const uint64_t seed)
 void fixture_sweep(struct store *const store)
 {
 	struct error err = {0};
+	struct sweep sweep = {0};
 	bool more = true;
 	for (int i = 0; more && i < 10000; i++)
-		ck_assert_msg(sweeper_slice(store, &more, &err) == 0, "%s", err.text);
+		ck_assert_msg(sweeper_slice(store, &sweep, &more, &err) == 0, "%s", err.text);
 	ck_assert(!more);
 }
 

@@ -118,12 +118,13 @@ END_TEST
 START_TEST(a_drop_survives_a_restart_half_way)
 {
 	struct error err = {0};
+	struct sweep sweep = {0};
 	bool more = false;
 	make_history();
 	put("abc", "more", 10);
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "abc", &err), 0);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(sweeper_slice(fixture.store, &more, &err), 0);
+	ck_assert_int_eq(sweeper_slice(fixture.store, &sweep, &more, &err), 0);
 	store_fixture_reopen(&fixture);
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions"), 0);
@@ -171,9 +172,10 @@ START_TEST(pinned_and_damaged_versions_are_hidden_not_removed)
 		&err), 0);
 	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET size = size + 1 WHERE key = x'64616d61676564'", &err), 0);
 	ck_assert_int_eq(fixture_drop_bucket(fixture.store, "abc", &err), 0);
+	struct sweep sweep = {0};
 	bool more = true;
 	for (int i = 0; i < 3 && more; i++)
-		ck_assert_msg(sweeper_slice(fixture.store, &more, &err) == 0, "%s", err.text);
+		ck_assert_msg(sweeper_slice(fixture.store, &sweep, &more, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state = 0"), 2);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions"), 2);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM gone_buckets"), 0);

@@ -177,6 +177,28 @@ START_TEST(a_dry_run_tells_and_does_nothing)
 }
 END_TEST
 
+/* One kind of leftovers cannot be swept: those that come after it are, and the packs of both kinds of work that went well go. */
+START_TEST(a_sweep_that_fails_stops_no_other)
+{
+	struct error err = {0};
+	put("a", LARGE, 1);
+	put("b", LARGE, 2);
+	ck_assert_int_eq(fixture_run(fixture.store, "CREATE TRIGGER refuse BEFORE DELETE ON folds BEGIN SELECT RAISE(ABORT, 'no'); END", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO folds (run, from_step, to_step, kind, state, format, bytes, used_ms)"
+		" VALUES (99, 1, 2, 0, 3, x'00', 0, 0)", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO xet_files (hash, size, part_set, contents, is_made, expires_ms, sum)"
+		" VALUES (x'01', 1, 1, 1, 0, 0, 0)", &err), 0);
+	delete("a");
+	const struct gc_report report = collect();
+	ck_assert_uint_eq(report.sweeps_failed, 1);
+	ck_assert_uint_eq(report.packs_deleted, 1);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM xet_files"), 0); /* by this round or the sweeper's own */
+	ck_assert(holds("b", LARGE, 2));
+	ck_assert_int_eq(fixture_run(fixture.store, "DROP TRIGGER refuse", &err), 0);
+	ck_assert_uint_eq(collect().sweeps_failed, 0);
+}
+END_TEST
+
 static void put_many(const unsigned count, const uint64_t seed)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -824,6 +846,7 @@ Suite *test_gc_suite(void)
 	tcase_set_timeout(one, 120);
 	tcase_add_test(one, a_pack_that_nothing_leads_to_goes);
 	tcase_add_test(one, a_dry_run_tells_and_does_nothing);
+	tcase_add_test(one, a_sweep_that_fails_stops_no_other);
 	tcase_add_loop_test(one, a_pack_that_is_referred_to_at_the_last_moment_stays, 0, 2);
 	tcase_add_test(one, a_pack_of_which_little_lives_is_written_anew);
 	tcase_add_test(one, chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew);

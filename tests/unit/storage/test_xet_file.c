@@ -171,13 +171,16 @@ START_TEST(a_grant_opens_one_file_for_one_account_in_one_bucket)
 }
 END_TEST
 
-static void sweep(const int64_t now_ms)
+/* How many rows were set aside. */
+static uint64_t sweep(const int64_t now_ms)
 {
 	struct error err = {0};
+	struct xet_file_damage damage = {0};
 	bool found = true;
 	for (int i = 0; i < 100 && found; i++)
-		ck_assert_msg(xet_file_sweep(db, now_ms, &found, &err) == 0, "%s", err.text);
+		ck_assert_msg(xet_file_sweep(db, now_ms, &found, &damage, &err) == 0, "%s", err.text);
 	ck_assert(!found);
+	return damage.rows;
 }
 
 static bool has_work(const int64_t now_ms)
@@ -198,7 +201,7 @@ START_TEST(what_has_expired_is_swept_with_its_segments)
 	}
 	ck_assert(!has_work(NOW_MS - 1));
 	ck_assert(has_work(NOW_MS));
-	sweep(NOW_MS);
+	ck_assert_uint_eq(sweep(NOW_MS), 0);
 	ck_assert(!has_work(NOW_MS));
 	ck_assert_int_eq(rows(SQL_FILES), 10);
 	ck_assert_int_eq(rows(SQL_GRANTS), 10);
@@ -225,6 +228,60 @@ START_TEST(a_set_that_a_version_shares_outlives_its_file)
 }
 END_TEST
 
+/* Where the damage leaves no doubt which set the row holds, that goes with it. */
+static const struct {
+	const char *sql;
+	bool keeps_set;
+} damages[] = {
+	{"UPDATE xet_files SET size = size + 1 WHERE expires_ms = 999999", false},
+	{"UPDATE xet_files SET hash = x'0201' WHERE expires_ms = 999999", false},
+	{"UPDATE xet_files SET hash = zeroblob(2000) WHERE expires_ms = 999999", false},
+	{"UPDATE xet_files SET sum = sum + 1 WHERE expires_ms = 999999", false},
+	{"UPDATE xet_files SET contents = contents + 1 WHERE expires_ms = 999999", true},
+	{"UPDATE xet_files SET part_set = part_set + 1 WHERE expires_ms = 999999", true},
+	{"UPDATE xet_files SET part_set = 999 WHERE expires_ms = 999999", true},
+	{"UPDATE xet_files SET part_set = -1 WHERE expires_ms = 999999", true},
+};
+
+START_TEST(a_damaged_row_holds_no_other_up)
+{
+	struct error err = {0};
+	struct xet_file found;
+	for (uint8_t i = 0; i < 20; i++)
+		add(i, 2, i == 5 ? NOW_MS - 1 : NOW_MS);
+	const struct xet_file kept = add(30, 3, NOW_MS + 1);
+	ck_assert_int_eq(db_run_script(db, damages[_i].sql, &err), 0);
+	ck_assert_uint_eq(sweep(NOW_MS), 1);
+	ck_assert_uint_eq(sweep(NOW_MS), 0);
+	ck_assert_int_eq(rows(SQL_FILES), 1);
+	ck_assert_int_eq(rows(SQL_SETS), damages[_i].keeps_set ? 2 : 1);
+	ck_assert_int_eq(rows(SQL_SEGMENTS), damages[_i].keeps_set ? 5 : 3);
+	ck_assert_int_eq(xet_file_row_find(db, &kept.hash, &found, &err), 1);
+	const struct xet_file anew = add(5, 2, NOW_MS + 1);
+	ck_assert_int_eq(xet_file_row_find(db, &anew.hash, &found, &err), 1);
+}
+END_TEST
+
+START_TEST(a_damaged_made_row_makes_room_too)
+{
+	struct error err = {0};
+	struct xet_file_damage damage = {0};
+	struct xet_file found;
+	for (uint8_t i = 0; i < 2; i++) {
+		struct xet_file made = {.hash = hash_of(i), .size = SEGMENT_BYTES, .is_made = true, .expires_ms = NOW_MS + i};
+		ck_assert_int_eq(part_set_add_single(db, segments, 1, &made.part_set, &made.contents, &err), 0);
+		ck_assert_int_eq(xet_file_row_add(db, &made, &err), 0);
+	}
+	ck_assert_int_eq(db_run_script(db, "UPDATE xet_files SET size = 5 WHERE expires_ms = 1000000", &err), 0);
+	ck_assert_int_eq(xet_file_made_oldest(db, &found, &damage, &err), 1);
+	const struct chunk_id second = hash_of(1);
+	ck_assert(chunk_id_equal(&found.hash, &second));
+	ck_assert_uint_eq(damage.rows, 1);
+	ck_assert_int_eq(damage.last.kind, ERROR_CORRUPT);
+	ck_assert_int_eq(rows(SQL_SETS), 1);
+}
+END_TEST
+
 Suite *test_xet_file_suite(void)
 {
 	Suite *const suite = suite_create("xet_file");
@@ -238,6 +295,8 @@ Suite *test_xet_file_suite(void)
 	tcase_add_test(cases, a_grant_opens_one_file_for_one_account_in_one_bucket);
 	tcase_add_test(cases, what_has_expired_is_swept_with_its_segments);
 	tcase_add_test(cases, a_set_that_a_version_shares_outlives_its_file);
+	tcase_add_loop_test(cases, a_damaged_row_holds_no_other_up, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_test(cases, a_damaged_made_row_makes_room_too);
 	suite_add_tcase(suite, cases);
 	return suite;
 }
