@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "chunker/chunk_hash.h"
 #include "chunker/chunk_stream.h"
 #include "chunker/merkle.h"
+#include "client/file_segments.h"
 #include "client/interrupt.h"
 
-enum { READ_BLOCK_BYTES = 1024 * 1024, NS_PER_SECOND = 1000000000 };
+/* Smaller files come in great numbers, one to each connection's thread. */
+enum { SEGMENTS_MIN_BYTES = 4 * 1024 * 1024, READ_BLOCK_BYTES = 1024 * 1024, NS_PER_SECOND = 1000000000 };
 
 static int64_t nanoseconds(const struct timespec *const time)
 {
@@ -80,7 +83,6 @@ static int push_all(const int fd, const char *const path, const struct interrupt
 	uint8_t *const block = memory_new(READ_BLOCK_BYTES);
 	int result = 0;
 	ssize_t len = 1;
-	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	while (result == 0 && len != 0) {
 		len = read(fd, block, READ_BLOCK_BYTES);
 		if (len < 0 && errno == EINTR)
@@ -96,25 +98,43 @@ static int push_all(const int fd, const char *const path, const struct interrupt
 	return result == 0 ? chunk_stream_end(stream, err) : -1;
 }
 
+static int read_by_stream(const int fd, const char *const path, const struct interrupt *const interrupt, struct file_chunks *const out,
+	struct error *const err)
+{
+	struct collector *const collector = memory_new(sizeof *collector);
+	collector->chunks = out;
+	merkle_init(&collector->merkle);
+	struct chunk_stream *const stream = chunk_stream_new(collect, collector);
+	const int result = push_all(fd, path, interrupt, stream, err);
+	chunk_stream_free(stream);
+	out->hash = merkle_file(&collector->merkle);
+	free(collector);
+	return result;
+}
+
+static int read_by_segments(const int fd, const char *const path, const struct interrupt *const interrupt, struct file_chunks *const out,
+	struct error *const err)
+{
+	const struct file_segments segments = {.fd = fd, .path = path, .size = out->facts.size, .interrupt = interrupt};
+	if (file_segments_read(&segments, &out->entries, &out->count, err) != 0)
+		return -1;
+	out->hash = chunk_hash_file(out->entries, out->count);
+	return 0;
+}
+
 static int read_open(const int fd, const char *const path, const struct interrupt *const interrupt, struct file_chunks *const out,
 	struct error *const err)
 {
 	struct file_facts after;
 	if (file_facts_of(fd, path, &out->facts, err) != 0)
 		return -1;
-	struct collector *const collector = memory_new(sizeof *collector);
-	collector->chunks = out;
-	merkle_init(&collector->merkle);
-	struct chunk_stream *const stream = chunk_stream_new(collect, collector);
-	int result = push_all(fd, path, interrupt, stream, err);
-	chunk_stream_free(stream);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	const bool is_large = out->facts.size >= SEGMENTS_MIN_BYTES;
+	int result = is_large ? read_by_segments(fd, path, interrupt, out, err) : read_by_stream(fd, path, interrupt, out, err);
 	if (result == 0)
 		result = file_facts_of(fd, path, &after, err);
 	if (result == 0 && !file_facts_equal(&out->facts, &after))
 		result = error_set(err, ERROR_INVALID, "%s changed while it was read", path);
-	if (result == 0)
-		out->hash = merkle_file(&collector->merkle);
-	free(collector);
 	return result;
 }
 

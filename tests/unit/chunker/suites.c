@@ -4,6 +4,7 @@
 
 Suite *test_chunk_suite(void);
 Suite *test_gear_suite(void);
+Suite *test_gear_marks_suite(void);
 Suite *test_chunk_hash_suite(void);
 Suite *test_merkle_suite(void);
 Suite *test_chunk_stream_suite(void);
@@ -17,6 +18,7 @@ Suite *test_shard_suite(void);
 unit_suite_fn *const unit_suites[] = {
 	test_chunk_suite,
 	test_gear_suite,
+	test_gear_marks_suite,
 	test_chunk_hash_suite,
 	test_merkle_suite,
 	test_chunk_stream_suite,
