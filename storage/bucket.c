@@ -95,6 +95,16 @@ int bucket_totals_find(struct store *const store, const struct bucket *const buc
 	return result;
 }
 
+int bucket_bytes_of(struct store *const store, const struct span owner, int64_t *const out_bytes, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = bucket_totals_sum(db, owner, out_bytes, err);
+	store_reader_give(store, db);
+	return result;
+}
+
 static int write_documents(struct db *const db, const int64_t bucket, const struct bucket_edit *const edit, struct error *const err)
 {
 	for (size_t i = 0; i < edit->document_count; i++)

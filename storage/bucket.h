@@ -45,6 +45,8 @@ struct bucket_totals {
 };
 /* Of `count` buckets, into as many places; one that is gone by now has zeroes. */
 int bucket_totals_find(struct store *store, const struct bucket *buckets, size_t count, struct bucket_totals *out, struct error *err);
+/* Of all buckets of an account together. */
+int bucket_bytes_of(struct store *store, struct span owner, int64_t *out_bytes, struct error *err);
 
 /* What a change makes of a bucket's settings: any of these together, all or nothing. */
 struct bucket_edit {

@@ -12,6 +12,8 @@ int bucket_totals_open(struct db *db, int64_t bucket, int64_t now_ms, struct err
 int bucket_totals_add(struct db *db, int64_t bucket, int64_t files, int64_t bytes, int64_t now_ms, struct error *err);
 /* All zero when there is no such bucket. */
 int bucket_totals_read(struct db *db, int64_t bucket, struct bucket_totals *out, struct error *err);
+/* Bytes of all buckets of the account. */
+int bucket_totals_sum(struct db *db, struct span owner, int64_t *out_bytes, struct error *err);
 int bucket_totals_drop(struct db *db, int64_t bucket, struct error *err);
 
 #endif

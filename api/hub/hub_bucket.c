@@ -5,6 +5,12 @@
 #include "api/hub_name.h"
 #include "api/keyring.h"
 
+bool hub_bucket_is_listed(const struct exchange *const exchange, const struct bucket *const bucket)
+{
+	static const struct span whole = {NULL, 0};
+	return principal_allows(exchange->principal, bucket->name, bucket->owner, whole, PERMISSION_LIST);
+}
+
 int hub_bucket_describe(struct exchange *const exchange, const struct bucket *const bucket, struct hub_bucket *const out, struct error *const err)
 {
 	static const struct span whole = {NULL, 0};
@@ -13,7 +19,7 @@ int hub_bucket_describe(struct exchange *const exchange, const struct bucket *co
 	if (bucket_totals_find(exchange->context->store, bucket, 1, &out->totals, err) != 0
 		|| hub_visibility_find(exchange, bucket->id, &out->is_public, err) != 0)
 		return -1;
-	if (authorise_key(exchange, bucket->name, whole, PERMISSION_LIST, &ignored) != 0)
+	if (!hub_bucket_is_listed(exchange, bucket) && authorise_key(exchange, bucket->name, whole, PERMISSION_LIST, &ignored) != 0)
 		out->totals = (struct bucket_totals){.updated_ms = out->totals.updated_ms};
 	return 0;
 }
@@ -32,10 +38,15 @@ static void print_time(struct json_writer *const json, const char *const name, c
 	json_writer_text(json, name, span_text(text));
 }
 
+static void print_updated(struct json_writer *const json, const struct hub_bucket *const bucket)
+{
+	const int64_t created_ms = bucket->bucket.created_ms;
+	print_time(json, "updatedAt", bucket->totals.updated_ms > created_ms ? bucket->totals.updated_ms : created_ms);
+}
+
 void hub_bucket_print(struct exchange *const exchange, const struct hub_bucket *const bucket, struct json_writer *const json)
 {
 	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket->bucket.name);
-	const int64_t created_ms = bucket->bucket.created_ms;
 	const struct span id = span_text(hub_bucket_id(exchange, bucket->bucket.name));
 	json_writer_object(json, NULL);
 	json_writer_text(json, "id", id);
@@ -43,10 +54,30 @@ void hub_bucket_print(struct exchange *const exchange, const struct hub_bucket *
 	json_writer_text(json, "author", name.namespace);
 	json_writer_bool(json, "private", !bucket->is_public);
 	json_writer_text(json, "visibility", span_text(bucket->is_public ? "public" : "private"));
-	print_time(json, "createdAt", created_ms);
-	print_time(json, "updatedAt", bucket->totals.updated_ms > created_ms ? bucket->totals.updated_ms : created_ms);
+	print_time(json, "createdAt", bucket->bucket.created_ms);
+	print_updated(json, bucket);
 	json_writer_i64(json, "size", bucket->totals.bytes);
 	json_writer_i64(json, "totalFiles", bucket->totals.files);
+	json_writer_end(json, '}');
+}
+
+static void print_part(struct exchange *const exchange, const int64_t bytes, const int64_t all_bytes, struct json_writer *const json)
+{
+	const int tenths = (int)((double)bytes / (double)all_bytes * 1000 + 0.5);
+	json_writer_raw(json, "storagePercent", span_text(arena_format(exchange->arena, "%d.%d", tenths / 10, tenths % 10)));
+}
+
+void hub_bucket_print_storage(struct exchange *const exchange, const struct hub_bucket *const bucket, const int64_t all_bytes,
+	struct json_writer *const json)
+{
+	json_writer_object(json, NULL);
+	json_writer_text(json, "id", span_text(hub_bucket_id(exchange, bucket->bucket.name)));
+	json_writer_text(json, "type", span_text("bucket"));
+	print_updated(json, bucket);
+	json_writer_text(json, "visibility", span_text(bucket->is_public ? "public" : "private"));
+	json_writer_i64(json, "storage", bucket->totals.bytes);
+	if (all_bytes > 0)
+		print_part(exchange, bucket->totals.bytes, all_bytes, json);
 	json_writer_end(json, '}');
 }
 

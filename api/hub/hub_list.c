@@ -1,4 +1,4 @@
-/* What the caller may see is judged bucket by bucket, so a page looks at a bounded number of them: among many hidden ones it may come out short, or
+/* What the caller may see is judged bucket by bucket, so a page costs no more than so much: among many hidden ones it may come out short, or
  * empty, with a link to the next. */
 #include "api/hub/hub_list.h"
 
@@ -12,7 +12,9 @@
 #include "api/keyring.h"
 #include "base/json_node.h"
 
-enum { PAGE_MAX_BUCKETS = 1000, LOOKED_AT_MAX = 2000, FETCHED = 200, BODY_MAX_BYTES = 4 * 1024 * 1024 };
+/* A page must not hold up its reactor: a name costs one, a question to the catalog about it five. */
+enum { NAME_COST = 1, QUESTION_COST = 5, PAGE_MAX_COST = 2500 };
+enum { PAGE_MAX_BUCKETS = 200, FETCHED = 200, BODY_MAX_BYTES = 4 * 1024 * 1024 };
 
 struct listing {
 	bool is_own;          /* "me" */
@@ -23,8 +25,10 @@ struct listing {
 	struct span after;    /* the last name that was looked at */
 	uint64_t limit;
 	uint64_t shown;
-	uint64_t looked_at;
+	uint64_t cost;
 	bool more;            /* there are names behind `after` */
+	bool is_storage;      /* a list of repositories */
+	int64_t all_bytes;    /* of the account, for that */
 };
 
 static int check_namespace(struct exchange *const exchange, const struct span namespace, struct error *const err)
@@ -55,10 +59,25 @@ static int read_owner(struct exchange *const exchange, struct listing *const out
 	return check_namespace(exchange, named, err);
 }
 
-static int read_listing(struct exchange *const exchange, struct listing *const out, struct error *const err)
+/* How much an account stores is its own matter, and root's. */
+static int read_account(struct exchange *const exchange, struct listing *const out, struct error *const err)
 {
-	if (read_owner(exchange, out, err) != 0)
+	const struct principal *const principal = exchange->principal;
+	out->owner = exchange->parameter_count > 0 ? exchange->parameters[0] : principal->namespace;
+	out->is_own = true;
+	out->is_storage = true;
+	if (check_namespace(exchange, out->owner, err) != 0)
 		return -1;
+	if (!principal->is_root && !span_equal(out->owner, principal->namespace))
+		return error_set(err, ERROR_DENIED, "You may not see what the account '%.*s' stores.", (int)span_slice(out->owner, 0, 64).len,
+			(const char *)out->owner.data);
+	if (principal->grant_count > 0 && !principal->is_root)
+		return 0;
+	return bucket_bytes_of(exchange->context->store, out->owner, &out->all_bytes, err);
+}
+
+static int read_query(struct exchange *const exchange, struct listing *const out, struct error *const err)
+{
 	struct span search = {NULL, 0};
 	exchange_query(exchange, "search", &search);
 	exchange_query(exchange, "cursor", &out->after);
@@ -77,12 +96,17 @@ static bool holds_nocase(const struct span text, const char *const part)
 	return false;
 }
 
-static bool is_wanted(struct exchange *const exchange, const struct listing *const listing, const struct span bucket)
+static bool is_wanted(struct exchange *const exchange, struct listing *const listing, const struct bucket *const bucket)
 {
-	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket);
+	const struct hub_name name = hub_name_of(exchange->context->default_namespace, bucket->name);
 	if (!listing->is_own && !span_equal(name.namespace, listing->namespace))
 		return false;
-	return holds_nocase(name.name, listing->search) && authorise_knows(exchange, bucket);
+	if (!holds_nocase(name.name, listing->search))
+		return false;
+	if (hub_bucket_is_listed(exchange, bucket))
+		return true;
+	listing->cost += QUESTION_COST;
+	return authorise_knows(exchange, bucket->name);
 }
 
 /* The lowest name above `after` that a grant names, or empty: grants are few and in no order. */
@@ -133,12 +157,16 @@ static int show(struct exchange *const exchange, struct listing *const listing, 
 {
 	struct hub_bucket described;
 	listing->after = bucket->name;
-	listing->looked_at++;
-	if (!is_wanted(exchange, listing, bucket->name))
+	listing->cost += NAME_COST;
+	if (!is_wanted(exchange, listing, bucket))
 		return 0;
+	listing->cost += QUESTION_COST;
 	if (hub_bucket_describe(exchange, bucket, &described, err) != 0)
 		return -1;
-	hub_bucket_print(exchange, &described, json);
+	if (listing->is_storage)
+		hub_bucket_print_storage(exchange, &described, listing->all_bytes, json);
+	else
+		hub_bucket_print(exchange, &described, json);
 	listing->shown++;
 	return 0;
 }
@@ -148,11 +176,11 @@ static int show_all(struct exchange *const exchange, struct listing *const listi
 	struct bucket *buckets;
 	size_t count = FETCHED;
 	listing->more = true;
-	while (listing->more && listing->shown < listing->limit && listing->looked_at < LOOKED_AT_MAX) {
+	while (listing->more && listing->shown < listing->limit && listing->cost < PAGE_MAX_COST) {
 		if (fetch(exchange, listing, &buckets, &count, err) != 0)
 			return -1;
 		size_t at = 0;
-		for (; at < count && listing->shown < listing->limit; at++)
+		for (; at < count && listing->shown < listing->limit && listing->cost < PAGE_MAX_COST; at++)
 			if (show(exchange, listing, &buckets[at], json, err) != 0)
 				return -1;
 		listing->more = at < count || count == FETCHED;
@@ -160,13 +188,13 @@ static int show_all(struct exchange *const exchange, struct listing *const listi
 	return 0;
 }
 
-enum next hub_list_begin(struct exchange *const exchange)
+static enum next list(struct exchange *const exchange, int (*const read)(struct exchange *, struct listing *, struct error *))
 {
 	struct listing listing = {0};
 	struct error err = {0};
 	struct buffer body;
 	struct json_writer json;
-	if (read_listing(exchange, &listing, &err) != 0)
+	if (read(exchange, &listing, &err) != 0 || read_query(exchange, &listing, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, BODY_MAX_BYTES);
 	json_writer_init(&json, &body);
@@ -177,4 +205,14 @@ enum next hub_list_begin(struct exchange *const exchange)
 	}
 	json_writer_end(&json, ']');
 	return json_reply(exchange, 200, &body);
+}
+
+enum next hub_list_begin(struct exchange *const exchange)
+{
+	return list(exchange, read_owner);
+}
+
+enum next hub_list_repositories_begin(struct exchange *const exchange)
+{
+	return list(exchange, read_account);
 }

@@ -7,5 +7,8 @@
 
 /* 200 with an array; 401 for an anonymous "me"; 404 for a namespace that nobody has. */
 enum next hub_list_begin(struct exchange *exchange);
+/* GET /api/settings/repositories, and /api/organizations/{account}/settings/repositories: what the caller's account owns, or that account, with the
+ * storage that it takes. 403 for another account, 404 for one that nobody has. */
+enum next hub_list_repositories_begin(struct exchange *exchange);
 
 #endif

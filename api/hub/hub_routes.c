@@ -1,6 +1,7 @@
 /* What huggingface_hub and its relatives ask of the Hub. {namespace}/{bucket} names a bucket: handlers find its name in the catalog as parameter 0,
  * and what the pattern names behind it from 1 on. (Creating names its bucket otherwise: the name must be judged as it was sent.) */
 #include "api/hub/batch_files.h"
+#include "api/hub/bucket_page.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_change.h"
 #include "api/hub/hub_create.h"
@@ -15,6 +16,7 @@
 #include "api/router.h"
 
 #define BUCKET "/api/buckets/{namespace}/{bucket}"
+#define PAGE "/buckets/{namespace}/{bucket}"
 
 const struct route hub_routes[] = {
 	{METHOD_GET, "/api/whoami-v2", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_hub, "WhoAmI", hub_whoami_begin, NULL, NULL},
@@ -26,6 +28,10 @@ const struct route hub_routes[] = {
 		hub_change_resume},
 	{METHOD_GET, "/api/buckets/{owner}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "ListHubBuckets", hub_list_begin, NULL, NULL},
 	{METHOD_DELETE, "/api/buckets/{owner}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoBucket", hub_no_repository_begin, NULL, NULL},
+	{METHOD_GET, "/api/settings/repositories", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_hub, "ListRepositories", hub_list_repositories_begin, NULL,
+		NULL},
+	{METHOD_GET, "/api/organizations/{account}/settings/repositories", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_hub, "ListRepositories",
+		hub_list_repositories_begin, NULL, NULL},
 	{METHOD_POST, "/api/buckets/{owner}/{name}", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_hub, "CreateHubBucket", hub_create_begin,
 		hub_create_finish, hub_create_resume},
 	{METHOD_GET, BUCKET, NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "HubBucketInfo", hub_info_begin, NULL, NULL},
@@ -46,5 +52,9 @@ const struct route hub_routes[] = {
 		batch_files_resume},
 	{METHOD_GET | METHOD_HEAD, "/buckets/{namespace}/{bucket}/resolve/{path*}", NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_hub, "ResolveFile",
 		resolve_file_begin, NULL, resolve_file_resume},
+	{METHOD_GET | METHOD_HEAD, PAGE, NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub_page, "BucketPage", bucket_page_begin, NULL, NULL},
+	{METHOD_GET | METHOD_HEAD, PAGE "/tree", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub_page, "BucketPage", bucket_page_begin, NULL, NULL},
+	{METHOD_GET | METHOD_HEAD, PAGE "/tree/{prefix*}", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub_page, "BucketPage", bucket_page_begin, NULL,
+		NULL},
 	{.pattern = NULL},
 };

@@ -78,6 +78,15 @@ class Commands:
 
 
 class LaterCommands:
+    def test_repositories(self):
+        self.new_bucket('owned')
+        self.hub.batch_bucket_files('main/owned', add=[(b'x' * 1500, 'file')])
+        for arguments in ((), ('--namespace', 'main')):
+            line, = (line for line in self.hf('repos', 'ls', '--limit', '0', *arguments).stdout.splitlines() if 'main/owned' in line)
+            self.assertIn('bucket', line)
+            self.assertIn('private', line)
+            self.assertIn('1.5', line)
+
     def test_short_forms(self):
         self.new_bucket('short')
         path, data = self.file('short-file', 100_000)

@@ -257,7 +257,7 @@ class Bad(HubDaemon):
         self.assertLess(self.daemon.rss_bytes(), 400 << 20)
 
     def test_unknown_paths_are_404_with_a_json_body(self):
-        for method, target in (('GET', '/api'), ('GET', '/api/nonsense'), ('POST', '/api/repos/create'), ('GET', '/api/settings/repositories'),
+        for method, target in (('GET', '/api'), ('GET', '/api/nonsense'), ('POST', '/api/repos/create'), ('GET', '/api/settings/webhooks'),
                                ('POST', '/oauth/device'), ('POST', '/api/validate-yaml'), ('GET', '/api/buckets'), ('PUT', '/api/buckets/alice/a'),
                                ('PATCH', '/api/buckets/alice/a'), ('GET', '/api/buckets/alice/a/events'), ('DELETE', '/api/whoami-v2')):
             for token in (None, self.alice):

@@ -76,6 +76,16 @@ const char *face_fixture_xet_token(struct face_fixture *const fixture, const cha
 	return text;
 }
 
+const char *face_fixture_revoked_key(struct face_fixture *const fixture, const char *const namespace)
+{
+	const struct keyring_new_key key = {.namespace = namespace};
+	struct keyring_made_key made;
+	struct error err = {0};
+	add_key(fixture, &key, &made);
+	ck_assert_msg(keyring_revoke(fixture->keyring, span_text(made.id), &err) == 0, "%s", err.text);
+	return made.token;
+}
+
 struct fake_exchange *face_fixture_ask_any(struct face_fixture *const fixture, const enum method method, const char *const target,
 	const char *const *const headers, const char *const body)
 {

@@ -26,6 +26,8 @@ const char *face_fixture_key(struct face_fixture *fixture, const char *namespace
 
 /* A token of the Xet face for a bucket, of the key with this bearer token (NULL: anonymous), that is over in so many seconds. In the arena. */
 const char *face_fixture_xet_token(struct face_fixture *fixture, const char *bucket, const char *bearer, bool is_write, int64_t seconds);
+/* One of an account that was taken back; its token. */
+const char *face_fixture_revoked_key(struct face_fixture *fixture, const char *namespace);
 
 /* Asks, whatever the status. `headers` and who frees as below. */
 struct fake_exchange *face_fixture_ask_any(struct face_fixture *fixture, enum method method, const char *target, const char *const *headers,

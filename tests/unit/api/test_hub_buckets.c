@@ -231,7 +231,7 @@ START_TEST(what_is_not_there_is_unknown)
 	as(NULL);
 	expect(401, METHOD_GET, "/api/buckets/team/none", NULL);
 	expect(401, METHOD_DELETE, "/api/buckets/team/none", NULL);
-	expect(404, METHOD_GET, "/api/settings/repositories", NULL);
+	expect(404, METHOD_GET, "/api/settings/webhooks", NULL);
 	expect(404, METHOD_POST, "/oauth/device", "a=b");
 	expect(404, METHOD_PUT, "/api/buckets/team/none", "x");
 	expect_text("/api/agent-harnesses", "{\"standardEnvVars\":[],\"harnesses\":{}}");
@@ -378,6 +378,60 @@ START_TEST(lists_show_what_the_caller_may_see)
 }
 END_TEST
 
+START_TEST(repositories_come_with_their_storage)
+{
+	create("a", "{\"private\":false}");
+	create("b", "{}");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--a/k", NULL, "1234567");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/k", NULL, "1");
+	expect_ids("/api/settings/repositories", IDS("team/a", "team/b"));
+	expect_text("/api/settings/repositories", "[{\"id\":\"team/a\",\"type\":\"bucket\",\"updatedAt\":\"20");
+	expect_text("/api/settings/repositories", "Z\",\"visibility\":\"public\",\"storage\":7,\"storagePercent\":87.5}");
+	expect_text("/api/organizations/team/settings/repositories", "\"visibility\":\"private\",\"storage\":1,\"storagePercent\":12.5}");
+	expect_unknown(METHOD_GET, "/api/organizations/nobody/settings/repositories", NULL);
+	as(stranger);
+	expect_ids("/api/settings/repositories", IDS());
+	expect(403, METHOD_GET, "/api/organizations/team/settings/repositories", NULL);
+	as(face_fixture_root_token);
+	expect_ids("/api/organizations/team/settings/repositories", IDS("team/a", "team/b"));
+	const struct grant grant = {span_text("team--a"), {NULL, 0}, PERMISSION_READ | PERMISSION_LIST};
+	as(face_fixture_key(&fixture, "other", &grant));
+	expect_text("/api/settings/repositories", "\"storage\":7}]");
+	as(NULL);
+	expect(401, METHOD_GET, "/api/settings/repositories", NULL);
+	expect(401, METHOD_GET, "/api/organizations/team/settings/repositories", NULL);
+}
+END_TEST
+
+static void expect_page(const char *const target, const int status, const char *const *const texts)
+{
+	struct fake_exchange *const fake = face_fixture_ask(&fixture, status, METHOD_GET, target, HOST, NULL);
+	ck_assert_str_eq(fake->exchange.reply.content_type, "text/html; charset=utf-8");
+	face_fixture_assert_header(fake, "Content-Security-Policy", "default-src 'none'");
+	for (size_t i = 0; texts[i] != NULL; i++)
+		face_fixture_assert_holds(fake, texts[i]);
+	face_fixture_assert_lacks(fake, "<script");
+	fake_exchange_free(fake);
+}
+
+/* What `hf` prints as a bucket's address. */
+START_TEST(a_browser_gets_a_page)
+{
+	create("b", "{\"private\":false}");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/%3Cscript%3E%22%26%27.txt", NULL, "12345");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/d/%23%3F", NULL, "1");
+	as(NULL);
+	expect_page("/buckets/team/b", 200, IDS("<h1>team/b</h1>", "A public bucket: 2 files, 6 bytes", "<a href=\"/buckets/team/b/tree/d\">d/</a>",
+		"<a href=\"/buckets/team/b/resolve/%3Cscript%3E%22%26%27.txt\">&lt;script&gt;&quot;&amp;&#39;.txt</a> 5"));
+	expect_page("/buckets/team/b/tree/d/", 200, IDS("<a href=\"/buckets/team/b/resolve/d/%23%3F\">d/#?</a> 1"));
+	expect_page("/buckets/team/none", 401, IDS("hf buckets ls"));
+	create("hidden", "{}");
+	expect_page("/buckets/team/hidden", 200, IDS("A private bucket: 0 files"));
+	as(stranger);
+	expect_page("/buckets/team/hidden", 404, IDS("does not exist"));
+}
+END_TEST
+
 /* Follows the links, as clients do, and counts what comes. */
 static size_t walk(const char *target, size_t *const out_pages)
 {
@@ -505,6 +559,8 @@ Suite *test_hub_buckets_suite(void)
 	tcase_add_test(tests, a_bucket_is_deleted_with_all_it_holds);
 	tcase_add_test(tests, a_bucket_moves);
 	tcase_add_test(tests, lists_show_what_the_caller_may_see);
+	tcase_add_test(tests, repositories_come_with_their_storage);
+	tcase_add_test(tests, a_browser_gets_a_page);
 	tcase_add_test(tests, lists_come_in_pages);
 	tcase_add_test(tests, a_key_with_grants_sees_and_does_what_they_name);
 	tcase_add_test(tests, tokens_are_of_the_bucket_and_the_caller);
