@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "storage/assemble.h"
+#include "storage/part.h"
 #include "storage/scratch.h"
+#include "storage/xet_file.h"
+#include "storage/xet_make.h"
 #include "weights/block_code.h"
 #include "weights/safetensors.h"
 
@@ -152,4 +156,48 @@ struct object derived_fixture_put_swapped(struct store_fixture *const fixture, c
 	ck_assert_msg(derived_swap_run(fixture->store, object.sequence, recipe, &object.digest, &err) == 0, "%s", err.text);
 	derived_recipe_free(recipe);
 	return object;
+}
+
+int derived_fixture_make(struct store *const store, const int64_t version, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	struct xet_make *const wait = xet_make_start(store, version, settled_done, settled);
+	settled_wait(settled);
+	const int result = xet_make_outcome(wait, err);
+	xet_make_free(wait);
+	return result;
+}
+
+/* Out of the segments alone. */
+static void expect_segments(struct store *const store, const struct part_range *const range, const struct span expected)
+{
+	struct error err = {0};
+	struct body_source *const source = assemble_open(store_packs(store), range->segments, range->segment_count, 0, expected.len, &err);
+	uint8_t *const bytes = memory_new(expected.len);
+	size_t have = 0;
+	ptrdiff_t got;
+	while (have < expected.len && (got = source->read(source, bytes + have, expected.len - have, &err)) > 0)
+		have += (size_t)got;
+	ck_assert_uint_eq(have, expected.len);
+	ck_assert(memcmp(bytes, expected.data, expected.len) == 0);
+	source->close(source);
+	free(bytes);
+}
+
+bool derived_fixture_made_holds(struct store_fixture *const fixture, const struct chunk_id *const file, const struct span bytes)
+{
+	struct error err = {0};
+	struct xet_file row;
+	struct db *const db = store_reader_take(fixture->store, &err);
+	const int found = xet_file_row_find(db, file, &row, &err);
+	ck_assert_msg(found >= 0, "%s", err.text);
+	if (found == 1) {
+		struct part_range range = {.length = row.size};
+		ck_assert(row.is_made && row.size == bytes.len);
+		ck_assert_msg(part_set_load(db, row.part_set, row.size, row.contents, &range, &err) == 0, "%s", err.text);
+		expect_segments(fixture->store, &range, bytes);
+		free(range.segments);
+	}
+	store_reader_give(fixture->store, db);
+	return found == 1;
 }

@@ -56,6 +56,7 @@ Suite *test_chunk_answer_suite(void);
 Suite *test_xorb_put_suite(void);
 Suite *test_gc_xorb_suite(void);
 Suite *test_xorb_kill_suite(void);
+Suite *test_xet_make_kill_suite(void);
 Suite *test_helpers_suite(void);
 Suite *test_md5_pool_suite(void);
 Suite *test_backend_suite(void);
@@ -139,5 +140,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_xorb_put_suite,
 	test_gc_xorb_suite,
 	test_xorb_kill_suite,
+	test_xet_make_kill_suite,
 	NULL,
 };

@@ -5,10 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "storage/assemble.h"
 #include "storage/committer.h"
 #include "storage/file_hash.h"
-#include "storage/part.h"
 #include "storage/store_internal.h"
 #include "storage/version.h"
 #include "storage/xet_file.h"
@@ -56,12 +54,7 @@ static struct object put_derived(const unsigned index)
 
 static int make(const int64_t version, struct error *const err)
 {
-	struct settled *const settled = settled_new();
-	struct xet_make *const wait = xet_make_start(fixture.store, version, settled_done, settled);
-	settled_wait(settled);
-	const int result = xet_make_outcome(wait, err);
-	xet_make_free(wait);
-	return result;
+	return derived_fixture_make(fixture.store, version, err);
 }
 
 static bool find_file(const struct chunk_id *const hash, struct xet_file *const out)
@@ -77,26 +70,7 @@ static bool find_file(const struct chunk_id *const hash, struct xet_file *const 
 /* Out of its segments alone. */
 static void check_file(const struct chunk_id *const hash, const struct span expected)
 {
-	struct error err = {0};
-	struct xet_file file;
-	ck_assert(find_file(hash, &file));
-	ck_assert(file.is_made);
-	ck_assert_uint_eq(file.size, expected.len);
-	struct part_range range = {.length = file.size};
-	struct db *const db = store_reader_take(fixture.store, &err);
-	ck_assert_msg(part_set_load(db, file.part_set, file.size, file.contents, &range, &err) == 0, "%s", err.text);
-	store_reader_give(fixture.store, db);
-	struct body_source *const source = assemble_open(store_packs(fixture.store), range.segments, range.segment_count, 0, file.size, &err);
-	uint8_t *const bytes = memory_new(expected.len);
-	size_t have = 0;
-	ptrdiff_t got;
-	while (have < expected.len && (got = source->read(source, bytes + have, expected.len - have, &err)) > 0)
-		have += (size_t)got;
-	ck_assert_uint_eq(have, expected.len);
-	ck_assert(memcmp(bytes, expected.data, expected.len) == 0);
-	source->close(source);
-	free(bytes);
-	free(range.segments);
+	ck_assert(derived_fixture_made_holds(&fixture, hash, expected));
 }
 
 static bool is_made(const struct object *const object)
