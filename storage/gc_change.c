@@ -58,13 +58,21 @@ static int apply_remove(struct gc_change *const change, struct db *const db, str
 	return xorb_row_drop_of_pack(db, number, err) == 0 ? pack_row_remove(db, number, err) : -1;
 }
 
-/* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is. */
+int gc_change_mark(const struct gc_work *const work, const struct gc_pack *const pack, struct db *const db, uint8_t *const live,
+	size_t *const out_rows, struct error *const err)
+{
+	if (pack_row_mark(db, pack->number, pack->record.chunks, live, out_rows, err) != 0)
+		return -1;
+	return xorb_row_mark_promised(db, pack->number, pack->record.chunks, gc_now_ms(work), live, out_rows, err);
+}
+
+/* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is, but for promises made since. */
 static int find_more(struct gc_change *const change, struct db *const db, struct error *const err)
 {
 	const struct gc_pack *const pack = change->pack;
 	size_t rows = 0;
 	uint8_t *const live = memory_new(pack->record.chunks / 8 + 1);
-	const int result = pack_row_mark(db, pack->number, pack->record.chunks, live, &rows, err);
+	const int result = gc_change_mark(change->work, pack, db, live, &rows, err);
 	for (uint32_t i = 0; result == 0 && i <= pack->record.chunks / 8; i++)
 		change->is_named |= (live[i] & ~pack->live[i]) != 0;
 	free(live);
@@ -74,9 +82,7 @@ static int find_more(struct gc_change *const change, struct db *const db, struct
 static int apply_move(struct gc_change *const change, struct db *const db, struct error *const err)
 {
 	const struct gc_pack *const pack = change->pack;
-	if (xorb_row_is_promised(db, pack->number, gc_now_ms(change->work), &change->is_named, err) != 0)
-		return -1;
-	change->is_named = change->is_named || is_referred(change);
+	change->is_named = is_referred(change);
 	if (find_more(change, db, err) != 0)
 		return -1;
 	if (change->is_named)

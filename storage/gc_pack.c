@@ -7,7 +7,6 @@
 #include "storage/pack_row.h"
 #include "storage/pack_table.h"
 #include "storage/store_internal.h"
-#include "storage/xorb_row.h"
 
 enum { GC_ROW_BYTES = 64, GC_WORTH_BYTES = 4096, GC_OPEN_PERCENT = 50, GC_OPEN_SHARE = 4 };
 
@@ -43,11 +42,9 @@ static int read_rows(const struct gc_work *const work, struct gc_pack *const pac
 	const int found = pack_row_find(db, pack->number, &pack->record, err);
 	if (found != 1)
 		return found;
-	if (xorb_row_is_promised(db, pack->number, gc_now_ms(work), &pack->is_promised, err) != 0)
-		return -1;
 	free(pack->live);
 	pack->live = memory_new(pack->record.chunks / 8 + 1);
-	return pack_row_mark(db, pack->number, pack->record.chunks, pack->live, out_rows, err) == 0 ? 1 : -1;
+	return gc_change_mark(work, pack, db, pack->live, out_rows, err) == 0 ? 1 : -1;
 }
 
 /* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows meanwhile. 1: it is there. */
@@ -126,11 +123,8 @@ static int judge(const struct gc_work *const work, struct gc_pack *const pack, s
 	return !work->dry_run;
 }
 
-/* A condemned pack goes its way, which ends with being spared. */
 static bool is_left_alone(const struct gc_work *const work, const struct gc_pack *const pack)
 {
-	if (pack->is_promised && pack->record.state != PACK_CONDEMNED)
-		return true;
 	return work->promise_ms > 0 && pack->record.created_ms + work->promise_ms > gc_now_ms(work);
 }
 
@@ -252,7 +246,7 @@ static bool advance_view(const struct gc_work *const work, struct gc_pack *const
 		result = is_worth_it(work, pack, &worth, &gain, &err);
 	if (result != 0) {
 		finish_failed(work, pack, &err);
-	} else if (pack->is_promised || (pack->deletes && pack->live_count > 0)) {
+	} else if (pack->deletes && pack->live_count > 0) {
 		spare(work, pack);
 	} else if (!pack->deletes && pack->live_count == 0) {
 		pack->deletes = true;

@@ -1,6 +1,6 @@
 /* The way of one pack through gc. Nothing here waits: what must be waited for is looked at again when gc_pack_advance is called again.
  *
- *   look: is a xorb of it promised (xorb_row.h)? Then nothing. Which chunks do rows of `segments` lead to?  none: delete   few: compact   else: nothing
+ *   look: which chunks do rows of `segments` lead to, or belong to xorbs that are promised (xorb_row.h)?  none: delete   few: compact   else: nothing
  *   begin       retiring: dedup finds nothing in it any more. To be deleted: condemned, committed
  *   references  every ingest that found chunks in it before is through, and its rows are in the catalog or never will be.
  *               From here on the living chunks only become fewer
@@ -39,7 +39,6 @@ struct gc_pack {
 	enum gc_stage stage;
 	bool deletes;            /* else compacts */
 	bool is_condemned;       /* in the catalog */
-	bool is_promised;        /* a xorb of it is, when it was looked at */
 	uint8_t *live;           /* pack_table.h */
 	uint32_t live_count;
 	uint64_t readers_mark;

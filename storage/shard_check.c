@@ -88,36 +88,22 @@ static int no_xorb(const struct chunk_id *const hash, struct error *const err)
 	return error_set(err, ERROR_INVALID, "The shard names the xorb %s, which is not stored here.", text);
 }
 
-/* Held, and still there: gc has no work on the pack until the hold is given up. */
-static int hold_xorb(struct shard_check *const check, const struct xorb *const found, struct error *const err)
-{
-	struct pack_store *const packs = store_packs(check->store);
-	struct xorb held;
-	if (!pack_store_refer(packs, &found->pack))
-		return error_set(err, ERROR_BUSY, "A xorb that the shard names is just being looked at by the garbage collection.");
-	if (xorb_find(check->store, &found->hash, &held, err) != 0 || !pack_id_equal(&held.pack, &found->pack)) {
-		pack_store_unrefer(packs, &found->pack);
-		return error_set(err, ERROR_BUSY, "A xorb that the shard names has just gone.");
-	}
-	check->xorbs = grow(check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof *check->xorbs);
-	check->xorbs[check->xorb_count] = held;
-	chunk_map_add(&check->xorb_map, &held.hash, (uint32_t)check->xorb_count++);
-	return 0;
-}
-
-/* The place is good until the next call. */
+/* Held, and there while it is: gc ends no work on the pack until the hold is given up. The place is good until the next call. */
 static const struct xorb *find_xorb(struct shard_check *const check, const struct chunk_id *const hash, struct error *const err)
 {
 	uint32_t at;
-	struct xorb found;
+	struct xorb held;
 	if (chunk_map_find(&check->xorb_map, hash, &at) && chunk_id_equal(&check->xorbs[at].hash, hash))
 		return &check->xorbs[at];
-	if (xorb_find(check->store, hash, &found, err) != 0) {
+	if (xorb_hold(check->store, hash, &held, err) != 0) {
 		if (err->kind == ERROR_NOT_FOUND)
 			no_xorb(hash, err);
 		return NULL;
 	}
-	return hold_xorb(check, &found, err) == 0 ? &check->xorbs[check->xorb_count - 1] : NULL;
+	check->xorbs = grow(check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof *check->xorbs);
+	check->xorbs[check->xorb_count] = held;
+	chunk_map_add(&check->xorb_map, hash, (uint32_t)check->xorb_count);
+	return &check->xorbs[check->xorb_count++];
 }
 
 /* Chunks [first, end) of the xorb, which has them, into check->entries. */

@@ -3,18 +3,58 @@
 #include "storage/pack_store_internal.h"
 #include "storage/xorb_row.h"
 
-int xorb_find(struct store *const store, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+static int not_stored(const struct chunk_id *const hash, struct error *const err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(hash, text);
+	return error_set(err, ERROR_NOT_FOUND, "The xorb %s is not stored here.", text);
+}
+
+int xorb_find(struct store *const store, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+{
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
 	const int found = xorb_row_find(db, hash, out, err);
 	store_reader_give(store, db);
-	if (found == 1)
+	return found == 0 ? not_stored(hash, err) : found < 0 ? -1 : 0;
+}
+
+/* A row that promises is like one that leads to the chunks: who has seen it need not be refused while gc works on the pack (pack_store.h). */
+static int refer(struct store *const store, const struct xorb *const xorb, struct error *const err)
+{
+	struct pack_store *const packs = store_packs(store);
+	if (xorb->promised_ms > store_clock(store)->wall_ms(store_clock(store)))
+		pack_store_refer_again(packs, &xorb->pack);
+	else if (!pack_store_refer(packs, &xorb->pack))
+		return error_set(err, ERROR_BUSY, "The xorb is just being looked at by the garbage collection.");
+	return 0;
+}
+
+/* Seen once more when it is held. */
+static int hold(struct store *const store, struct db *const db, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+{
+	struct xorb seen;
+	int found = xorb_row_find(db, hash, &seen, err);
+	if (found != 1)
+		return found == 0 ? not_stored(hash, err) : -1;
+	if (refer(store, &seen, err) != 0)
+		return -1;
+	found = xorb_row_find(db, hash, out, err);
+	if (found == 1 && pack_id_equal(&out->pack, &seen.pack))
 		return 0;
-	chunk_id_format(hash, text);
-	return found < 0 ? -1 : error_set(err, ERROR_NOT_FOUND, "The xorb %s is not stored here.", text);
+	pack_store_unrefer(store_packs(store), &seen.pack);
+	return found < 0 ? -1 : error_set(err, ERROR_BUSY, "The xorb has just gone.");
+}
+
+int xorb_hold(struct store *const store, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = hold(store, db, hash, out, err);
+	store_reader_give(store, db);
+	return result;
 }
 
 enum { MEASURE_ENTRIES = 32 };

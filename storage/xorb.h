@@ -1,6 +1,6 @@
 /* A xorb that clients may name by its hash: a run of chunks in one pack. Uploaded ones (xorb_put.h), and those that an answer about a chunk named
- * (xorb_promise.h). While one is promised, its pack is neither deleted nor compacted (invariant 5); after that it is found for as long as it is
- * whole. Any thread. */
+ * (xorb_promise.h). While one is promised it stays whole and is found, though compaction may take the rest of its pack (invariant 5); after that it is
+ * found for as long as it is whole. Any thread. */
 #ifndef STORAGE_XORB_H
 #define STORAGE_XORB_H
 
@@ -19,6 +19,9 @@ struct xorb {
 };
 /* not_found. */
 int xorb_find(struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err);
+/* As xorb_find, and its pack is held until pack_store_unrefer: by then rows may lead to its chunks. busy: gc works on the pack, and may take the xorb,
+ * which is not promised any more. */
+int xorb_hold(struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err);
 /* Bytes of its records as Xet clients see them, headers included. not_found when they are not all there any more. */
 int xorb_length(struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err);
 

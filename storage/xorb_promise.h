@@ -1,4 +1,4 @@
-/* Xorbs are promised: their packs stay as they are until then at least, and they are found by their hashes. What an answer about a chunk names,
+/* Xorbs are promised: until then at least they stay whole and are found by their hashes. What an answer about a chunk names,
  * and what a client is told it need not send. Durable once the outcome is known. */
 #ifndef STORAGE_XORB_PROMISE_H
 #define STORAGE_XORB_PROMISE_H

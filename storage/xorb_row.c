@@ -14,6 +14,7 @@ static const char SQL_XORB_ADD[] =
 	"INSERT INTO xorbs (hash, pack, first, count, promised_ms)"
 	" SELECT ?1, packs.number, ?3, ?4, ?5 FROM packs WHERE packs.id = ?2 AND packs.state < 2";
 static const char SQL_XORB_PROMISED[] = "SELECT 1 FROM xorbs WHERE pack = ?1 AND promised_ms > ?2 LIMIT 1";
+static const char SQL_XORB_PROMISED_RUNS[] = "SELECT first, count FROM xorbs WHERE pack = ?1 AND promised_ms > ?2";
 /* Each pack once, and of its xorbs the last alone: there may be very many of both. */
 static const char SQL_XORB_OF_SET[] =
 	"SELECT max((SELECT max(x.promised_ms) FROM xorbs x WHERE x.pack = p.pack)) FROM (SELECT DISTINCT pack FROM segments WHERE part_set = ?1) AS p";
@@ -110,6 +111,30 @@ int xorb_row_is_promised(struct db *const db, const int64_t pack_number, const i
 	db_bind_i64(statement, 2, now_ms);
 	const int got = db_step(statement, err);
 	*out = got == 1;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int xorb_row_mark_promised(struct db *const db, const int64_t pack_number, const uint32_t chunks, const int64_t now_ms, uint8_t *const live,
+	size_t *const rows, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_PROMISED_RUNS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, pack_number);
+	db_bind_i64(statement, 2, now_ms);
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		const int64_t first = db_column_i64(statement, 0);
+		const int64_t count = db_column_i64(statement, 1);
+		if (!run_is_sound(first, count) || first + count > chunks) {
+			got = damaged(db, err);
+			break;
+		}
+		for (int64_t chunk = first; chunk < first + count; chunk++)
+			live[chunk / 8] |= (uint8_t)(1u << (chunk % 8));
+		++*rows;
+	}
 	db_reset(statement);
 	return got < 0 ? -1 : 0;
 }

@@ -1,6 +1,7 @@
 #include "api/xet/get_chunk.h"
 
 #include "api/xet/xorb_request.h"
+#include "api/xet_token.h"
 #include "storage/chunk_answer.h"
 
 struct get_chunk { /* the exchange's state */
@@ -18,6 +19,10 @@ enum next get_chunk_begin(struct exchange *const exchange)
 	struct chunk_id id;
 	if (xorb_request_hash(exchange, &id, &err) != 0)
 		return exchange_fail(exchange, &err);
+	if (!exchange->transfer->is_write) { /* an answer promises the xorb: who only reads has no use for it, and shall hold nothing back from gc */
+		error_set(&err, ERROR_NOT_FOUND, "The chunk is not known here.");
+		return exchange_fail(exchange, &err);
+	}
 	struct get_chunk *const state = arena_take(exchange->arena, sizeof *state);
 	if (state == NULL) {
 		error_set(&err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");

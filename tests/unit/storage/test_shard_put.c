@@ -549,11 +549,25 @@ START_TEST(a_xorb_that_gc_works_on_is_asked_for_again)
 	write_shard((const struct run[]){{0, CHUNKS}}, 1);
 	ck_assert_int_eq(xorb_find(fixture.store, &xorb, &found, &err), 0);
 	pack_cache_retire(cache, &found.pack, true);
+	fixture.clock.now_ms += 28 * DAY_MS; /* what is promised is never refused: see the next test */
 	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	ck_assert_int_eq(registered(), 0);
 	pack_cache_retire(cache, &found.pack, false);
 	accept();
+}
+END_TEST
+
+START_TEST(a_promised_xorb_is_there_while_gc_works_on_its_pack)
+{
+	struct xorb found;
+	struct error err = {0};
+	struct pack_cache *const cache = store_packs(fixture.store)->cache;
+	write_shard((const struct run[]){{0, CHUNKS}}, 1);
+	ck_assert_int_eq(xorb_find(fixture.store, &xorb, &found, &err), 0);
+	pack_cache_retire(cache, &found.pack, true);
+	accept();
+	pack_cache_retire(cache, &found.pack, false);
 }
 END_TEST
 
@@ -621,6 +635,7 @@ Suite *test_shard_put_suite(void)
 	tcase_add_test(wrong, a_shard_over_the_limit_is_too_large);
 	tcase_add_test(wrong, an_upload_may_be_given_up);
 	tcase_add_test(wrong, a_xorb_that_gc_works_on_is_asked_for_again);
+	tcase_add_test(wrong, a_promised_xorb_is_there_while_gc_works_on_its_pack);
 	tcase_add_test(wrong, a_full_disk_registers_nothing);
 	suite_add_tcase(suite, wrong);
 	return suite;
