@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 
 enum { INTERVAL_MS = 1000, LOG_KEPT_BYTES = 1024 * 1024, LOG_PATH_BYTES = 4096 };
 
@@ -13,10 +13,7 @@ struct checkpointer {
 	struct db *db;
 	char log_path[LOG_PATH_BYTES];
 	int64_t seen; /* the data version of the last look */
-	pthread_t thread;
-	struct lock lock;
-	struct lock_condition stop;
-	bool stopping; /* guarded by lock */
+	struct worker_thread thread;
 };
 
 /* A log that was moved keeps its size until it is cut, which waits for the writer: so only while there is none. */
@@ -32,33 +29,30 @@ static void cut_idle_log(struct checkpointer *const checkpointer, struct error *
 		db_checkpoint_truncate(checkpointer->db, err);
 }
 
-static void *run(void *const argument)
+static void checkpoint(void *const owner)
 {
-	struct checkpointer *const checkpointer = argument;
-	lock_enter(&checkpointer->lock);
-	while (!checkpointer->stopping) {
-		lock_wait_for(&checkpointer->lock, &checkpointer->stop, INTERVAL_MS);
-		lock_leave(&checkpointer->lock);
-		struct error ignored; /* the log keeps everything; a broken disk is reported by the next commit */
-		db_checkpoint_passive(checkpointer->db, &ignored);
-		cut_idle_log(checkpointer, &ignored);
-		lock_enter(&checkpointer->lock);
-	}
-	lock_leave(&checkpointer->lock);
-	return NULL;
+	struct checkpointer *const checkpointer = owner;
+	struct error ignored; /* the log keeps everything; a broken disk is reported by the next commit */
+	db_checkpoint_passive(checkpointer->db, &ignored);
+	cut_idle_log(checkpointer, &ignored);
+}
+
+static int64_t one_round(void *const owner)
+{
+	checkpoint(owner);
+	return INTERVAL_MS;
 }
 
 struct checkpointer *checkpointer_start(const char *const catalog_path, struct error *const err)
 {
+	static const struct worker_thread_plan plan = {.name = "checkpointer", .first_ms = INTERVAL_MS, .round = one_round, .last = checkpoint};
 	struct db *const db = db_open(catalog_path, DB_WRITE, err);
 	if (db == NULL)
 		return NULL;
 	struct checkpointer *const checkpointer = memory_new(sizeof(*checkpointer));
 	checkpointer->db = db;
 	snprintf(checkpointer->log_path, sizeof(checkpointer->log_path), "%s-wal", catalog_path);
-	lock_init(&checkpointer->lock, LOCK_CONTROL);
-	lock_condition_init(&checkpointer->stop);
-	lock_thread_start(&checkpointer->thread, "checkpointer", run, checkpointer);
+	worker_thread_start(&checkpointer->thread, &plan, checkpointer);
 	return checkpointer;
 }
 
@@ -66,13 +60,8 @@ void checkpointer_stop(struct checkpointer *const checkpointer)
 {
 	if (checkpointer == NULL)
 		return;
-	lock_enter(&checkpointer->lock);
-	checkpointer->stopping = true;
-	lock_signal(&checkpointer->stop);
-	lock_leave(&checkpointer->lock);
-	pthread_join(checkpointer->thread, NULL);
-	lock_condition_release(&checkpointer->stop);
-	lock_release(&checkpointer->lock);
+	worker_thread_stop(&checkpointer->thread);
+	worker_thread_release(&checkpointer->thread);
 	db_close(checkpointer->db);
 	free(checkpointer);
 }

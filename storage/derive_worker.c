@@ -2,26 +2,21 @@
 
 #include <stdlib.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "storage/committer.h"
 #include "storage/derive_series.h"
 #include "storage/derive_work.h"
 #include "storage/store_internal.h"
 
-enum { INTERVAL_MS = 1000, RETRY_MS = 60 * 1000, PAUSE_BYTES = 4 * 1024 * 1024 };
+enum { INTERVAL_MS = 1000, RETRY_MS = 60 * 1000 };
 
 struct derive_worker {
 	struct store *store;
 	struct derive_options options;
-	pthread_t thread;
-	struct lock lock;
-	struct lock_condition wake;
-	bool quiescing;        /* guarded by lock */
-	bool stopping;         /* guarded by lock */
-	/* The worker's thread alone: */
+	struct worker_thread thread;
+	/* The thread alone: */
 	struct derive_pace pace;
-	uint64_t spent;        /* since the last pause */
 	int64_t after;         /* versions up to this one failed and are left for later */
 	int64_t retry_ms;      /* when that is */
 };
@@ -32,27 +27,10 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-/* False once the store is closing. */
-static bool pause_for(struct derive_worker *const worker, const int64_t ms)
-{
-	const int64_t until = now_ms() + ms;
-	lock_enter(&worker->lock);
-	for (int64_t left = ms; left > 0 && !worker->quiescing; left = until - now_ms())
-		lock_wait_for(&worker->lock, &worker->wake, left);
-	const bool goes_on = !worker->quiescing;
-	lock_leave(&worker->lock);
-	return goes_on;
-}
-
 static bool spend(void *const owner, const size_t bytes)
 {
 	struct derive_worker *const worker = owner;
-	worker->spent += bytes;
-	if (worker->options.bytes_per_second == 0 || worker->spent < PAUSE_BYTES)
-		return pause_for(worker, 0);
-	const uint64_t ms = worker->spent * 1000 / worker->options.bytes_per_second;
-	worker->spent = 0;
-	return pause_for(worker, (int64_t)ms);
+	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
 }
 
 static int find_next(struct derive_worker *const worker, int64_t *const out_version, struct error *const err)
@@ -110,57 +88,38 @@ static int apply_prune(struct change *const change, struct db *const db, struct 
 	return derive_series_prune(db, err);
 }
 
-static void *run(void *const argument)
+static int64_t one_round(void *const owner)
 {
-	struct derive_worker *const worker = argument;
-	lock_enter(&worker->lock);
-	while (!worker->stopping) {
-		const bool idles = worker->quiescing || !worker->options.enabled;
-		lock_leave(&worker->lock);
-		const bool found = !idles && work_once(worker) == 1;
-		lock_enter(&worker->lock);
-		if (!found && !worker->stopping)
-			lock_wait_for(&worker->lock, &worker->wake, worker->options.interval_ms > 0 ? worker->options.interval_ms : INTERVAL_MS);
-	}
-	lock_leave(&worker->lock);
-	return NULL;
+	struct derive_worker *const worker = owner;
+	const bool found = worker->options.enabled && work_once(worker) == 1;
+	return found ? 0 : worker->options.interval_ms > 0 ? worker->options.interval_ms : INTERVAL_MS;
 }
 
 struct derive_worker *derive_worker_start(struct store *const store, const struct derive_options *const options)
 {
+	static const struct worker_thread_plan plan = {.name = "derive", .round = one_round};
 	struct derive_worker *const worker = memory_new(sizeof(*worker));
 	struct change prune = {.apply = apply_prune};
 	struct error ignored;
 	worker->store = store;
 	worker->options = *options;
 	worker->pace = (struct derive_pace){spend, worker};
-	lock_init(&worker->lock, LOCK_CONTROL);
-	lock_condition_init(&worker->wake);
 	if (options->enabled)
 		(void)committer_run(store_committer(store), &prune, &ignored); /* else at the next start */
-	lock_thread_start(&worker->thread, "derive", run, worker);
+	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
 void derive_worker_quiesce(struct derive_worker *const worker)
 {
-	lock_enter(&worker->lock);
-	worker->quiescing = true;
-	lock_broadcast(&worker->wake);
-	lock_leave(&worker->lock);
+	worker_thread_quiesce(&worker->thread);
 }
 
 void derive_worker_stop(struct derive_worker *const worker)
 {
 	if (worker == NULL)
 		return;
-	lock_enter(&worker->lock);
-	worker->quiescing = true;
-	worker->stopping = true;
-	lock_broadcast(&worker->wake);
-	lock_leave(&worker->lock);
-	pthread_join(worker->thread, NULL);
-	lock_condition_release(&worker->wake);
-	lock_release(&worker->lock);
+	worker_thread_stop(&worker->thread);
+	worker_thread_release(&worker->thread);
 	free(worker);
 }

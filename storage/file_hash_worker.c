@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "storage/file_hash_find.h"
 #include "storage/store_internal.h"
 
@@ -11,25 +11,18 @@ enum {
 	INTERVAL_MS = 1000,
 	RETRY_MS = 10 * 60 * 1000,
 	SETTLED_MS = 60 * 1000,            /* younger derived versions wait */
-	PAUSE_BYTES = 4 * 1024 * 1024,
 	BATCH = 64,
 	TRIES = 4                          /* of a version whose contents are swapped meanwhile */
 };
 
 struct file_hash_worker {
 	struct store *store;
-	pthread_t thread;
-	struct lock lock;
-	struct lock_condition wake;
-	bool quiescing;                    /* guarded by lock */
-	bool stopping;                     /* guarded by lock */
-	bool is_kicked;                    /* guarded by lock */
-	struct file_hash_order *first;     /* guarded by lock */
-	struct file_hash_order *last;      /* guarded by lock */
-	/* The worker's thread alone: */
+	struct worker_thread thread;
+	struct file_hash_order *first;     /* guarded by the thread's lock */
+	struct file_hash_order *last;      /* guarded by the thread's lock */
+	/* The thread alone: */
 	struct derive_pace pace;           /* of its own work */
 	struct derive_pace haste;          /* of orders */
-	uint64_t spent;                    /* since the last pause */
 	int64_t failed;                    /* versions up to this one are left for later, because it failed */
 	int64_t retry_ms;                  /* when that is */
 };
@@ -40,50 +33,33 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-/* False once the store is closing. */
-static bool pause_for(struct file_hash_worker *const worker, const int64_t ms)
-{
-	const int64_t until = now_ms() + ms;
-	lock_enter(&worker->lock);
-	for (int64_t left = ms; left > 0 && !worker->quiescing; left = until - now_ms())
-		lock_wait_for(&worker->lock, &worker->wake, left);
-	const bool goes_on = !worker->quiescing;
-	lock_leave(&worker->lock);
-	return goes_on;
-}
-
 /* Orders do not wait until a large version of the background is through. */
 static void run_orders(struct file_hash_worker *worker);
 
 static bool spend(void *const owner, const size_t bytes)
 {
 	struct file_hash_worker *const worker = owner;
-	const uint64_t rate = store_derive_options(worker->store)->bytes_per_second;
-	worker->spent += bytes;
 	run_orders(worker);
-	if (rate == 0 || worker->spent < PAUSE_BYTES)
-		return pause_for(worker, 0);
-	const uint64_t ms = worker->spent * 1000 / rate;
-	worker->spent = 0;
-	return pause_for(worker, (int64_t)ms);
+	return worker_thread_spend(&worker->thread, bytes, store_derive_options(worker->store)->bytes_per_second);
 }
 
 static bool hasten(void *const owner, const size_t bytes)
 {
+	const struct file_hash_worker *const worker = owner;
 	(void)bytes;
-	return pause_for(owner, 0);
+	return !worker_thread_is_stopping(&worker->thread);
 }
 
 static struct file_hash_order *take_order(struct file_hash_worker *const worker, bool *const out_is_refused)
 {
-	lock_enter(&worker->lock);
+	lock_enter(&worker->thread.lock);
 	struct file_hash_order *const order = worker->first;
 	if (order != NULL)
 		worker->first = order->next;
 	if (worker->first == NULL)
 		worker->last = NULL;
-	*out_is_refused = worker->quiescing;
-	lock_leave(&worker->lock);
+	*out_is_refused = worker_thread_is_stopping(&worker->thread);
+	lock_leave(&worker->thread.lock);
 	return order;
 }
 
@@ -98,16 +74,17 @@ static void run_orders(struct file_hash_worker *const worker)
 void file_hash_worker_order(struct file_hash_worker *const worker, struct file_hash_order *const order)
 {
 	order->next = NULL;
-	lock_enter(&worker->lock);
-	const bool is_refused = worker->quiescing;
+	lock_enter(&worker->thread.lock);
+	const bool is_refused = worker_thread_is_stopping(&worker->thread);
 	if (!is_refused) {
 		*(worker->last != NULL ? &worker->last->next : &worker->first) = order;
 		worker->last = order;
-		lock_broadcast(&worker->wake);
 	}
-	lock_leave(&worker->lock);
+	lock_leave(&worker->thread.lock);
 	if (is_refused)
 		order->run(order, worker, true);
+	else
+		worker_thread_wake(&worker->thread);
 }
 
 int file_hash_worker_give(struct file_hash_worker *const worker, const int64_t version, struct error *const err)
@@ -161,7 +138,7 @@ static void give(struct file_hash_worker *const worker, const int64_t *const ver
 	struct error err = {0};
 	size_t used = 0;
 	for (size_t i = 0; i < count; i++) {
-		const int got = pause_for(worker, 0) ? find(worker, versions[i], &found[used], &err) : 0;
+		const int got = !worker_thread_is_stopping(&worker->thread) ? find(worker, versions[i], &found[used], &err) : 0;
 		if (got < 0)
 			tell(worker, versions[i], &err);
 		used += got == 1;
@@ -183,7 +160,7 @@ static void walk(struct file_hash_worker *const worker)
 		worker->failed = 0;
 	int64_t after = worker->failed;
 	size_t count = BATCH;
-	while (count == BATCH && pause_for(worker, 0)) {
+	while (count == BATCH && !worker_thread_is_stopping(&worker->thread)) {
 		if (file_hash_lacking(worker->store, after, versions, BATCH, &count, &ignored) != 0 || count == 0)
 			return;
 		give(worker, versions, count);
@@ -192,65 +169,45 @@ static void walk(struct file_hash_worker *const worker)
 	}
 }
 
-static void *run(void *const argument)
+static int64_t one_round(void *const owner)
 {
-	struct file_hash_worker *const worker = argument;
-	lock_enter(&worker->lock);
-	while (!worker->stopping) {
-		const bool idles = worker->quiescing;
-		worker->is_kicked = false;
-		lock_leave(&worker->lock);
-		run_orders(worker);
-		if (!idles)
-			walk(worker);
-		lock_enter(&worker->lock);
-		if (!worker->stopping && !worker->is_kicked && worker->first == NULL)
-			lock_wait_for(&worker->lock, &worker->wake, INTERVAL_MS);
-	}
-	lock_leave(&worker->lock);
+	struct file_hash_worker *const worker = owner;
 	run_orders(worker);
-	return NULL;
+	walk(worker);
+	return INTERVAL_MS;
+}
+
+static void refuse_orders(void *const owner)
+{
+	run_orders(owner);
 }
 
 struct file_hash_worker *file_hash_worker_start(struct store *const store)
 {
+	static const struct worker_thread_plan plan = {.name = "file hash", .round = one_round, .last = refuse_orders};
 	struct file_hash_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
 	worker->pace = (struct derive_pace){spend, worker};
 	worker->haste = (struct derive_pace){hasten, worker};
-	lock_init(&worker->lock, LOCK_CONTROL);
-	lock_condition_init(&worker->wake);
-	lock_thread_start(&worker->thread, "file hash", run, worker);
+	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
 void file_hash_worker_kick(struct file_hash_worker *const worker)
 {
-	lock_enter(&worker->lock);
-	worker->is_kicked = true;
-	lock_broadcast(&worker->wake);
-	lock_leave(&worker->lock);
+	worker_thread_wake(&worker->thread);
 }
 
 void file_hash_worker_quiesce(struct file_hash_worker *const worker)
 {
-	lock_enter(&worker->lock);
-	worker->quiescing = true;
-	lock_broadcast(&worker->wake);
-	lock_leave(&worker->lock);
+	worker_thread_quiesce(&worker->thread);
 }
 
 void file_hash_worker_stop(struct file_hash_worker *const worker)
 {
 	if (worker == NULL)
 		return;
-	lock_enter(&worker->lock);
-	worker->quiescing = true;
-	worker->stopping = true;
-	lock_broadcast(&worker->wake);
-	lock_leave(&worker->lock);
-	pthread_join(worker->thread, NULL);
-	lock_condition_release(&worker->wake);
-	lock_release(&worker->lock);
+	worker_thread_stop(&worker->thread);
+	worker_thread_release(&worker->thread);
 	free(worker);
 }

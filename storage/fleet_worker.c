@@ -1,10 +1,9 @@
 #include "storage/fleet_worker.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "storage/path_hold.h"
 #include "storage/pin_row.h"
 #include "storage/replica.h"
@@ -15,11 +14,9 @@ enum { INTERVAL_MS = 5000, RETAIN_ROUNDS = 12 };
 
 struct fleet_worker {
 	struct store *store;
-	pthread_t thread;
-	_Atomic bool stopping;
-	struct lock lock;
-	struct lock_condition stop;
-	bool failing; /* the worker's thread alone */
+	struct worker_thread thread;
+	unsigned rounds; /* the thread alone */
+	bool failing;    /* the thread alone */
 };
 
 struct pin_sweep {
@@ -116,30 +113,24 @@ static void work(struct fleet_worker *const worker, const bool retain)
 	worker->failing = failed;
 }
 
-static void *run(void *const argument)
+static int64_t one_round(void *const owner)
 {
-	struct fleet_worker *const worker = argument;
-	unsigned rounds = 0;
-	lock_enter(&worker->lock);
-	while (!atomic_load(&worker->stopping)) {
-		lock_wait_for(&worker->lock, &worker->stop, INTERVAL_MS);
-		const bool retain = !atomic_load(&worker->stopping) && ++rounds % RETAIN_ROUNDS == 0;
-		lock_leave(&worker->lock);
-		work(worker, retain);
-		lock_enter(&worker->lock);
-	}
-	lock_leave(&worker->lock);
-	return NULL;
+	struct fleet_worker *const worker = owner;
+	work(worker, ++worker->rounds % RETAIN_ROUNDS == 0);
+	return INTERVAL_MS;
+}
+
+static void save_leases(void *const owner)
+{
+	work(owner, false);
 }
 
 struct fleet_worker *fleet_worker_start(struct store *const store)
 {
+	static const struct worker_thread_plan plan = {.name = "fleet", .first_ms = INTERVAL_MS, .round = one_round, .last = save_leases};
 	struct fleet_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
-	atomic_init(&worker->stopping, false);
-	lock_init(&worker->lock, LOCK_CONTROL);
-	lock_condition_init(&worker->stop);
-	lock_thread_start(&worker->thread, "fleet", run, worker);
+	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
@@ -147,12 +138,7 @@ void fleet_worker_stop(struct fleet_worker *const worker)
 {
 	if (worker == NULL)
 		return;
-	lock_enter(&worker->lock);
-	atomic_store(&worker->stopping, true);
-	lock_signal(&worker->stop);
-	lock_leave(&worker->lock);
-	pthread_join(worker->thread, NULL);
-	lock_condition_release(&worker->stop);
-	lock_release(&worker->lock);
+	worker_thread_stop(&worker->thread);
+	worker_thread_release(&worker->thread);
 	free(worker);
 }

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "storage/committer.h"
 #include "storage/gc_pack.h"
 #include "storage/pack_row.h"
@@ -21,7 +21,6 @@ enum {
 	GC_PATIENCE_MS = 1000,     /* for a group in which nothing goes on */
 	GC_ASKED_PATIENCE_MS = 10 * 1000,
 	GC_WHOLE_ROUND_MS = 24 * 60 * 60 * 1000,
-	GC_PAUSE_BYTES = 1024 * 1024,
 	GC_VACUUM_PAGES = 256,
 	GC_VACUUM_FROM_PAGES = 1024, /* fewer free pages are soon used again */
 	GC_PACKED_PAGES = 16384
@@ -30,41 +29,19 @@ enum {
 struct gc {
 	struct store *store;
 	struct gc_options options;
-	pthread_t thread;
-	struct lock lock;
-	struct lock_condition changed;
+	struct worker_thread thread;
 	struct lock_condition settled;  /* of gc_run */
-	struct gc_request *first;       /* guarded by lock */
-	struct gc_request *last;        /* guarded by lock */
-	bool quiescing;                 /* guarded by lock */
-	bool stopping;                  /* guarded by lock */
-	/* gc's thread alone */
-	uint64_t spent;                 /* bytes since the last pause */
+	struct gc_request *first;       /* guarded by the thread's lock */
+	struct gc_request *last;        /* guarded by the thread's lock */
+	/* the thread alone */
+	int64_t look_due_ms;
 	int64_t whole_round_due_ms;
 };
-
-/* False once the store is closing. */
-static bool pause_for(struct gc *const gc, const int64_t ms)
-{
-	const struct clock_source *const clock = clock_system(); /* real time, whatever the store's clock says */
-	const int64_t until = clock->monotonic_ms(clock) + ms;
-	lock_enter(&gc->lock);
-	for (int64_t left = ms; left > 0 && !gc->quiescing; left = until - clock->monotonic_ms(clock))
-		lock_wait_for(&gc->lock, &gc->changed, left);
-	const bool goes_on = !gc->quiescing;
-	lock_leave(&gc->lock);
-	return goes_on;
-}
 
 static bool spend(void *const owner, const size_t bytes)
 {
 	struct gc *const gc = owner;
-	gc->spent += bytes;
-	if (gc->options.bytes_per_second == 0 || gc->spent < GC_PAUSE_BYTES)
-		return pause_for(gc, 0);
-	const uint64_t ms = gc->spent * 1000 / gc->options.bytes_per_second;
-	gc->spent = 0;
-	return pause_for(gc, (int64_t)ms);
+	return worker_thread_spend(&gc->thread, bytes, gc->options.bytes_per_second);
 }
 
 static void group_close(const struct gc_work *const work, struct gc_pack **const group)
@@ -103,7 +80,7 @@ static int group_work(struct gc *const gc, const struct gc_work *const work, str
 		const bool moved = group_advance(work, &group);
 		const int64_t ms = moved || group == NULL ? 0 : GC_STEP_MS;
 		patience -= ms;
-		goes_on = pause_for(gc, ms);
+		goes_on = worker_thread_pause(&gc->thread, ms);
 	}
 	group_close(work, &group);
 	return goes_on ? 0 : -1;
@@ -116,7 +93,7 @@ static int work_on(struct gc *const gc, const struct gc_work *const work, const 
 	size_t size = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct gc_pack *const pack = gc_pack_look(work, numbers[i]);
-		if (!pause_for(gc, 0)) {
+		if (worker_thread_is_stopping(&gc->thread)) {
 			if (pack != NULL)
 				gc_pack_close(work, pack);
 			break;
@@ -308,7 +285,7 @@ static int sweep(struct gc *const gc, struct gc_report *const report, struct err
 	bool more = true;
 	while (more) {
 		const int result = sweeper_slice(gc->store, &sweep, &more, err);
-		if ((result != 0 && err->kind == ERROR_BUSY) || !pause_for(gc, 0))
+		if ((result != 0 && err->kind == ERROR_BUSY) || worker_thread_is_stopping(&gc->thread))
 			return error_set(err, ERROR_BUSY, "the store is closing");
 		report->sweeps_failed += result != 0;
 		if (result != 0)
@@ -341,95 +318,91 @@ static void refuse(struct gc_request *const request)
 	request->done(request);
 }
 
-/* Waits until there is a request, or (NULL) it is time to look around, or to stop. */
-static struct gc_request *take_request(struct gc *const gc, bool *const out_stopping)
+static struct gc_request *take_request(struct gc *const gc)
 {
-	const struct clock_source *const clock = clock_system();
-	const int64_t until = clock->monotonic_ms(clock) + (int64_t)gc->options.interval_s * 1000;
-	lock_enter(&gc->lock);
-	while (gc->first == NULL && !gc->stopping) {
-		const int64_t left = until - clock->monotonic_ms(clock);
-		if (gc->options.interval_s == 0 || gc->quiescing)
-			lock_wait(&gc->lock, &gc->changed);
-		else if (left <= 0)
-			break;
-		else
-			lock_wait_for(&gc->lock, &gc->changed, left);
-	}
+	lock_enter(&gc->thread.lock);
 	struct gc_request *const request = gc->first;
 	if (request != NULL)
 		gc->first = request->next;
 	if (gc->first == NULL)
 		gc->last = NULL;
-	*out_stopping = gc->stopping && request == NULL;
-	lock_leave(&gc->lock);
+	lock_leave(&gc->thread.lock);
 	return request;
 }
 
-static void *run(void *const argument)
+static bool answer_all(struct gc *const gc)
 {
-	struct gc *const gc = argument;
-	for (;;) {
-		bool stopping;
-		struct gc_request *const request = take_request(gc, &stopping);
-		if (stopping)
-			return NULL;
-		if (request != NULL)
-			(pause_for(gc, 0) ? answer(gc, request) : refuse(request));
-		else
-			look_around(gc);
+	struct gc_request *request;
+	bool any = false;
+	while ((request = take_request(gc)) != NULL) {
+		(worker_thread_is_stopping(&gc->thread) ? refuse(request) : answer(gc, request));
+		any = true;
 	}
+	return any;
+}
+
+/* Requests, or else, when its time has come, a look around; the next one is due that long after either. */
+static int64_t one_round(void *const owner)
+{
+	struct gc *const gc = owner;
+	const struct clock_source *const clock = clock_system();
+	const int64_t interval_ms = (int64_t)gc->options.interval_s * 1000;
+	const bool answered = answer_all(gc);
+	const bool is_due = interval_ms > 0 && clock->monotonic_ms(clock) >= gc->look_due_ms;
+	if (!answered && is_due)
+		look_around(gc);
+	if (answered || is_due)
+		gc->look_due_ms = clock->monotonic_ms(clock) + interval_ms;
+	const int64_t left = gc->look_due_ms - clock->monotonic_ms(clock);
+	return interval_ms == 0 ? WORKER_THREAD_UNTIL_WOKEN : left > 0 ? left : 0;
+}
+
+static void refuse_all(void *const owner)
+{
+	(void)answer_all(owner);
 }
 
 struct gc *gc_start(struct store *const store, const struct gc_options *const options)
 {
+	const int64_t first_ms = options->interval_s > 0 ? (int64_t)options->interval_s * 1000 : WORKER_THREAD_UNTIL_WOKEN;
+	const struct worker_thread_plan plan = {.name = "gc", .first_ms = first_ms, .round = one_round, .last = refuse_all};
 	struct gc *const gc = memory_new(sizeof(*gc));
 	gc->store = store;
 	gc->options = *options;
-	lock_init(&gc->lock, LOCK_CONTROL);
-	lock_condition_init(&gc->changed);
 	lock_condition_init(&gc->settled);
-	lock_thread_start(&gc->thread, "gc", run, gc);
+	worker_thread_start(&gc->thread, &plan, gc);
 	return gc;
 }
 
 void gc_quiesce(struct gc *const gc)
 {
-	lock_enter(&gc->lock);
-	gc->quiescing = true;
-	lock_broadcast(&gc->changed);
-	lock_leave(&gc->lock);
+	worker_thread_quiesce(&gc->thread);
 }
 
 void gc_stop(struct gc *const gc)
 {
 	if (gc == NULL)
 		return;
-	gc_quiesce(gc);
-	lock_enter(&gc->lock);
-	gc->stopping = true;
-	lock_broadcast(&gc->changed);
-	lock_leave(&gc->lock);
-	pthread_join(gc->thread, NULL);
+	worker_thread_stop(&gc->thread);
+	worker_thread_release(&gc->thread);
 	lock_condition_release(&gc->settled);
-	lock_condition_release(&gc->changed);
-	lock_release(&gc->lock);
 	free(gc);
 }
 
 void gc_submit(struct gc *const gc, struct gc_request *const request)
 {
 	request->next = NULL;
-	lock_enter(&gc->lock);
-	const bool refused = gc->quiescing;
+	lock_enter(&gc->thread.lock);
+	const bool refused = worker_thread_is_stopping(&gc->thread);
 	if (!refused) {
 		*(gc->last != NULL ? &gc->last->next : &gc->first) = request;
 		gc->last = request;
-		lock_broadcast(&gc->changed);
 	}
-	lock_leave(&gc->lock);
+	lock_leave(&gc->thread.lock);
 	if (refused)
 		refuse(request);
+	else
+		worker_thread_wake(&gc->thread);
 }
 
 struct awaited_request {
@@ -441,10 +414,10 @@ struct awaited_request {
 static void awaited_done(struct gc_request *const request)
 {
 	struct awaited_request *const awaited = (struct awaited_request *)request;
-	lock_enter(&awaited->gc->lock);
+	lock_enter(&awaited->gc->thread.lock);
 	awaited->is_done = true;
 	lock_broadcast(&awaited->gc->settled);
-	lock_leave(&awaited->gc->lock);
+	lock_leave(&awaited->gc->thread.lock);
 }
 
 int gc_run(struct gc *const gc, struct gc_request *const request, struct error *const err)
@@ -452,10 +425,10 @@ int gc_run(struct gc *const gc, struct gc_request *const request, struct error *
 	struct awaited_request awaited = {.request = *request, .gc = gc};
 	awaited.request.done = awaited_done;
 	gc_submit(gc, &awaited.request);
-	lock_enter(&gc->lock);
+	lock_enter(&gc->thread.lock);
 	while (!awaited.is_done)
-		lock_wait(&gc->lock, &gc->settled);
-	lock_leave(&gc->lock);
+		lock_wait(&gc->thread.lock, &gc->settled);
+	lock_leave(&gc->thread.lock);
 	*request = awaited.request;
 	if (request->failed)
 		*err = request->error;

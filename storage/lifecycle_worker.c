@@ -2,12 +2,11 @@
  * the reader, and sends what is due to the committer, some dozen at a time. */
 #include "storage/lifecycle_worker.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "storage/lifecycle_change.h"
 #include "storage/lifecycle_document.h"
 #include "storage/lifecycle_scan.h"
@@ -20,15 +19,12 @@ struct lifecycle_worker {
 	struct store *store;
 	int64_t interval_ms;
 	int64_t day_ms;
-	pthread_t thread;
-	_Atomic bool stopping;
-	struct lock lock;
-	struct lock_condition stop;
+	struct worker_thread thread;
 };
 
 struct walk {
 	struct store *store;
-	const _Atomic bool *stopping; /* NULL: never */
+	const struct worker_thread *thread; /* that it shall end with; NULL: asked for, ends by itself */
 	struct lifecycle_clock clock;
 	int64_t bucket;
 	struct lifecycle lifecycle;
@@ -195,7 +191,7 @@ static int run_slice(struct walk *const walk, const look_fn look, struct place *
 
 static bool is_stopping(const struct walk *const walk)
 {
-	return walk->stopping != NULL && atomic_load(walk->stopping);
+	return walk->thread != NULL && worker_thread_is_stopping(walk->thread);
 }
 
 static int run_slices(struct walk *const walk, const bool is_wanted, const look_fn look, struct error *const err)
@@ -275,8 +271,8 @@ static void walk_now(struct lifecycle_worker *const worker)
 	struct walk walk = walk_begin(worker->store, worker->day_ms);
 	struct log *const log = store_log(worker->store);
 	struct error err = {0};
-	walk.stopping = &worker->stopping;
-	if (walk_all(&walk, &err) != 0 && log != NULL && !atomic_load(&worker->stopping))
+	walk.thread = &worker->thread;
+	if (walk_all(&walk, &err) != 0 && log != NULL && !is_stopping(&walk))
 		log_failure(log, LOG_WARNING, NULL, "lifecycle_failed", &err); /* what is due stays due */
 	if (walk.removed > 0 && log != NULL) {
 		const struct log_field field = log_number("removed", (int64_t)walk.removed);
@@ -284,32 +280,21 @@ static void walk_now(struct lifecycle_worker *const worker)
 	}
 }
 
-static void *run(void *const argument)
+static int64_t one_round(void *const owner)
 {
-	struct lifecycle_worker *const worker = argument;
-	lock_enter(&worker->lock);
-	while (!atomic_load(&worker->stopping)) {
-		lock_wait_for(&worker->lock, &worker->stop, worker->interval_ms);
-		if (atomic_load(&worker->stopping))
-			break;
-		lock_leave(&worker->lock);
-		walk_now(worker);
-		lock_enter(&worker->lock);
-	}
-	lock_leave(&worker->lock);
-	return NULL;
+	struct lifecycle_worker *const worker = owner;
+	walk_now(worker);
+	return worker->interval_ms;
 }
 
 struct lifecycle_worker *lifecycle_worker_start(struct store *const store, const int64_t interval_ms, const int64_t day_ms)
 {
+	const struct worker_thread_plan plan = {.name = "lifecycle", .first_ms = interval_ms, .round = one_round};
 	struct lifecycle_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
 	worker->interval_ms = interval_ms;
 	worker->day_ms = day_ms;
-	atomic_init(&worker->stopping, false);
-	lock_init(&worker->lock, LOCK_CONTROL);
-	lock_condition_init(&worker->stop);
-	lock_thread_start(&worker->thread, "lifecycle", run, worker);
+	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
@@ -317,12 +302,7 @@ void lifecycle_worker_stop(struct lifecycle_worker *const worker)
 {
 	if (worker == NULL)
 		return;
-	lock_enter(&worker->lock);
-	atomic_store(&worker->stopping, true);
-	lock_signal(&worker->stop);
-	lock_leave(&worker->lock);
-	pthread_join(worker->thread, NULL);
-	lock_condition_release(&worker->stop);
-	lock_release(&worker->lock);
+	worker_thread_stop(&worker->thread);
+	worker_thread_release(&worker->thread);
 	free(worker);
 }

@@ -7,24 +7,22 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "base/xxh3.h"
 
 enum { RUN_BUCKETS = 1024, GENERATIONS = 4096, WHEEL_SLOTS = 2048, TICK_MS = 50 };
 
 struct step_watch {
 	const struct clock_source *clock;
-	pthread_t thread;
+	struct worker_thread thread;
 	struct lock lock;
-	struct lock_condition changed;
 	struct step_waiter *runs[RUN_BUCKETS];    /* guarded by lock, as all below */
 	struct step_waiter *wheel[WHEEL_SLOTS];
 	uint64_t generations[GENERATIONS];
 	size_t waiting;
 	int64_t tick;  /* the wheel has been emptied up to here */
 	bool closed;   /* refuses waiters */
-	bool stopping;
 };
 
 static uint64_t hash_run(const struct span bucket, const struct span run)
@@ -119,35 +117,26 @@ static void turn_wheel(struct step_watch *const watch, const int64_t now_ms, str
 		watch->tick = now;
 }
 
-static void *run(void *const argument)
+static int64_t one_round(void *const owner)
 {
-	struct step_watch *const watch = argument;
+	struct step_watch *const watch = owner;
+	struct step_waiter *woken = NULL;
 	lock_enter(&watch->lock);
-	while (!watch->stopping) {
-		struct step_waiter *woken = NULL;
-		turn_wheel(watch, watch->clock->monotonic_ms(watch->clock), &woken);
-		if (woken != NULL) {
-			lock_leave(&watch->lock);
-			wake_list(woken);
-			lock_enter(&watch->lock);
-		} else if (watch->waiting == 0) {
-			lock_wait(&watch->lock, &watch->changed);
-		} else {
-			lock_wait_for(&watch->lock, &watch->changed, TICK_MS);
-		}
-	}
+	turn_wheel(watch, watch->clock->monotonic_ms(watch->clock), &woken);
+	const bool waits = watch->waiting > 0;
 	lock_leave(&watch->lock);
-	return NULL;
+	wake_list(woken);
+	return waits ? TICK_MS : WORKER_THREAD_UNTIL_WOKEN;
 }
 
 struct step_watch *step_watch_start(const struct clock_source *const clock)
 {
+	static const struct worker_thread_plan plan = {.name = "step_watch", .first_ms = WORKER_THREAD_UNTIL_WOKEN, .round = one_round};
 	struct step_watch *const watch = memory_new(sizeof(*watch));
 	watch->clock = clock;
 	watch->tick = clock->monotonic_ms(clock) / TICK_MS;
 	lock_init(&watch->lock, LOCK_WATCH);
-	lock_condition_init(&watch->changed);
-	lock_thread_start(&watch->thread, "step_watch", run, watch);
+	worker_thread_start(&watch->thread, &plan, watch);
 	return watch;
 }
 
@@ -156,13 +145,9 @@ void step_watch_stop(struct step_watch *const watch)
 	if (watch == NULL)
 		return;
 	step_watch_wake_all(watch);
-	lock_enter(&watch->lock);
-	watch->stopping = true;
-	lock_signal(&watch->changed);
-	lock_leave(&watch->lock);
-	pthread_join(watch->thread, NULL);
+	worker_thread_stop(&watch->thread);
 	ASSERT(watch->waiting == 0);
-	lock_condition_release(&watch->changed);
+	worker_thread_release(&watch->thread);
 	lock_release(&watch->lock);
 	free(watch);
 }
@@ -195,9 +180,8 @@ void step_watch_wait(struct step_watch *const watch, const struct span bucket, c
 	waiter->deadline_ms = watch->clock->monotonic_ms(watch->clock) + (wait_ms > 0 ? wait_ms : 0);
 	lock_enter(&watch->lock);
 	const bool at_once = watch->closed || wait_ms <= 0 || watch->generations[waiter->run_hash % GENERATIONS] != seen;
+	const bool is_first = !at_once && watch->waiting == 0;
 	if (!at_once) {
-		if (watch->waiting == 0)
-			lock_signal(&watch->changed);
 		if (deadline_tick(waiter) <= watch->tick)
 			waiter->deadline_ms = watch->tick * TICK_MS;
 		add(watch, waiter);
@@ -205,6 +189,8 @@ void step_watch_wait(struct step_watch *const watch, const struct span bucket, c
 	lock_leave(&watch->lock);
 	if (at_once)
 		waiter->wake(waiter);
+	else if (is_first)
+		worker_thread_wake(&watch->thread);
 }
 
 void step_watch_published(struct step_watch *const watch, const struct span bucket, const struct span run_name)

@@ -1,19 +1,17 @@
 /* The catalog is the queue; what is asked for stands before it, in memory alone: whoever asked and still wants it asks again after a restart. */
 #include "storage/step_worker.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
 
 enum {
 	ASKED_MAX = 64,
 	ASIDE_MAX = 64,
-	ASIDE_MS = 60 * 1000,
-	PAUSE_BYTES = 1024 * 1024
+	ASIDE_MS = 60 * 1000
 };
 
 /* A job that failed, and when it may be tried again. */
@@ -27,19 +25,14 @@ struct step_worker {
 	struct step_work work; /* first: spend finds the rest by it */
 	struct step_worker_options options;
 	const struct clock_source *clock; /* real time, whatever the store's clock says */
-	pthread_t thread;
-	_Atomic bool stopping;
-	struct lock lock;
-	struct lock_condition changed;
+	struct worker_thread thread;
 	struct lock_condition settled;
-	struct step_job asked[ASKED_MAX]; /* guarded by lock, as all below; the first one stays here while it runs */
+	struct step_job asked[ASKED_MAX]; /* guarded by the thread's lock, as all below; the first one stays here while it runs */
 	size_t asked_count;
 	struct aside aside[ASIDE_MAX];
 	size_t aside_count;
-	bool kicked;
 	bool settling; /* somebody waits in step_worker_settle */
-	bool served_asked; /* the worker's thread alone: the last job was asked for */
-	uint64_t spent;  /* bytes since the last pause */
+	bool served_asked; /* the thread alone: the last job was asked for */
 };
 
 static bool same_job(const struct step_job *const a, const struct step_job *const b)
@@ -50,7 +43,7 @@ static bool same_job(const struct step_job *const a, const struct step_job *cons
 /* The job when it was put aside and its time has not come. */
 static const struct aside *find_aside(struct step_worker *const worker, const struct step_job *const job)
 {
-	lock_assert_held(&worker->lock);
+	lock_assert_held(&worker->thread.lock);
 	for (size_t i = 0; i < worker->aside_count; i++)
 		if (same_job(&worker->aside[i].job, job))
 			return &worker->aside[i];
@@ -62,7 +55,7 @@ static int64_t review_aside(struct step_worker *const worker)
 {
 	const int64_t now = worker->clock->monotonic_ms(worker->clock);
 	int64_t next = 0;
-	lock_assert_held(&worker->lock);
+	lock_assert_held(&worker->thread.lock);
 	for (size_t i = worker->aside_count; i-- > 0;) {
 		const int64_t left = worker->aside[i].until_ms - now;
 		if (left <= 0)
@@ -76,28 +69,16 @@ static int64_t review_aside(struct step_worker *const worker)
 static void put_aside(struct step_worker *const worker, const struct step_job *const job, const struct error *const err)
 {
 	const int64_t until = worker->clock->monotonic_ms(worker->clock) + ASIDE_MS;
-	lock_enter(&worker->lock);
+	lock_enter(&worker->thread.lock);
 	if (find_aside(worker, job) == NULL && worker->aside_count < ASIDE_MAX)
 		worker->aside[worker->aside_count++] = (struct aside){*job, until, *err};
-	lock_leave(&worker->lock);
+	lock_leave(&worker->thread.lock);
 }
 
 static bool spend(struct step_work *const work, const uint64_t bytes)
 {
 	struct step_worker *const worker = (struct step_worker *)work;
-	const uint64_t rate = worker->options.bytes_per_second;
-	if (rate == 0)
-		return !atomic_load(&worker->stopping);
-	lock_enter(&worker->lock);
-	worker->spent += bytes;
-	if (worker->spent >= PAUSE_BYTES) {
-		const int64_t until = worker->clock->monotonic_ms(worker->clock) + (int64_t)(worker->spent * 1000 / rate);
-		worker->spent = 0;
-		for (int64_t left = 1; left > 0 && !atomic_load(&worker->stopping); left = until - worker->clock->monotonic_ms(worker->clock))
-			lock_wait_for(&worker->lock, &worker->changed, left);
-	}
-	lock_leave(&worker->lock);
-	return !atomic_load(&worker->stopping);
+	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
 }
 
 static int find_of_kind(struct step_worker *const worker, struct db *const db, const struct step_job_kind *const kind,
@@ -110,12 +91,12 @@ static int find_of_kind(struct step_worker *const worker, struct db *const db, c
 		found = kind->find_next == NULL ? 0 : kind->find_next(db, after, out, err);
 		out->kind = kind;
 		after = out->id;
-		lock_enter(&worker->lock);
+		lock_enter(&worker->thread.lock);
 		const bool passed = found == 1 && find_aside(worker, out) != NULL;
-		lock_leave(&worker->lock);
+		lock_leave(&worker->thread.lock);
 		if (!passed)
 			return found;
-	} while (!atomic_load(&worker->stopping));
+	} while (!worker_thread_is_stopping(&worker->thread));
 	return 0;
 }
 
@@ -133,11 +114,11 @@ static int find_job(struct step_worker *const worker, struct step_job *const out
 
 static bool find_asked(struct step_worker *const worker, struct step_job *const out)
 {
-	lock_enter(&worker->lock);
+	lock_enter(&worker->thread.lock);
 	const bool is_asked = worker->asked_count > 0;
 	if (is_asked)
 		*out = worker->asked[0];
-	lock_leave(&worker->lock);
+	lock_leave(&worker->thread.lock);
 	return is_asked;
 }
 
@@ -146,9 +127,9 @@ static bool find_asked(struct step_worker *const worker, struct step_job *const 
 static int next_job(struct step_worker *const worker, const bool looks, struct step_job *const out, bool *const out_asked,
 	struct error *const err)
 {
-	lock_enter(&worker->lock);
+	lock_enter(&worker->thread.lock);
 	const bool is_full = worker->aside_count == ASIDE_MAX; /* what fails next could not be kept apart */
-	lock_leave(&worker->lock);
+	lock_leave(&worker->thread.lock);
 	const bool is_catalogs = looks && !is_full && worker->served_asked;
 	*out_asked = !is_catalogs && find_asked(worker, out);
 	if (*out_asked)
@@ -160,11 +141,11 @@ static int next_job(struct step_worker *const worker, const bool looks, struct s
 
 static void end_asked(struct step_worker *const worker)
 {
-	lock_enter(&worker->lock);
+	lock_enter(&worker->thread.lock);
 	worker->asked_count--;
 	for (size_t i = 0; i < worker->asked_count; i++)
 		worker->asked[i] = worker->asked[i + 1];
-	lock_leave(&worker->lock);
+	lock_leave(&worker->thread.lock);
 	step_watch_published(store_step_watch(worker->work.store), span_of(NULL, 0), step_worker_waiters());
 }
 
@@ -181,7 +162,7 @@ static void tell_failure(struct step_worker *const worker, const struct step_job
 static void run_job(struct step_worker *const worker, const struct step_job *const job, const bool is_asked)
 {
 	struct error err = {0};
-	if (job->kind->run(&worker->work, job, &err) != 0 && !atomic_load(&worker->stopping)) {
+	if (job->kind->run(&worker->work, job, &err) != 0 && !worker_thread_is_stopping(&worker->thread)) {
 		put_aside(worker, job, &err);
 		tell_failure(worker, job, &err);
 	}
@@ -195,7 +176,7 @@ static void work_through(struct step_worker *const worker, const bool looks)
 	struct error err = {0};
 	bool is_asked = false;
 	int found = 1;
-	while (found == 1 && !atomic_load(&worker->stopping)) {
+	while (found == 1 && !worker_thread_is_stopping(&worker->thread)) {
 		found = next_job(worker, looks, &job, &is_asked, &err);
 		worker->served_asked = is_asked;
 		if (found == 1)
@@ -205,96 +186,85 @@ static void work_through(struct step_worker *const worker, const bool looks)
 		tell_failure(worker, NULL, &err); /* looked for again with the next publish */
 }
 
-/* Until there may be something to do. */
-static void wait_for_work(struct step_worker *const worker)
+/* How long until there may be something to do that nobody wakes it for. */
+static int64_t sleep_ms(struct step_worker *const worker)
 {
-	lock_assert_held(&worker->lock);
-	while (!worker->kicked && worker->asked_count == 0 && !atomic_load(&worker->stopping)) {
-		const size_t aside = worker->aside_count;
-		const int64_t left = review_aside(worker);
-		if (worker->aside_count < aside)
-			return;
-		if (left > 0)
-			lock_wait_for(&worker->lock, &worker->changed, left);
-		else
-			lock_wait(&worker->lock, &worker->changed);
-	}
+	const size_t aside = worker->aside_count;
+	const int64_t left = review_aside(worker);
+	if (worker->asked_count > 0 || worker->aside_count < aside)
+		return 0;
+	return left > 0 ? left : WORKER_THREAD_UNTIL_WOKEN;
 }
 
-static void *run(void *const argument)
+static int64_t one_round(void *const owner)
 {
-	struct step_worker *const worker = argument;
-	lock_enter(&worker->lock);
-	while (!atomic_load(&worker->stopping)) {
-		wait_for_work(worker);
-		const bool settles = worker->settling;
-		worker->kicked = false;
-		lock_leave(&worker->lock);
-		work_through(worker, worker->options.enabled || settles);
-		lock_enter(&worker->lock);
-		if (settles && !worker->kicked) {
-			worker->settling = false;
-			lock_broadcast(&worker->settled);
-		}
+	struct step_worker *const worker = owner;
+	lock_enter(&worker->thread.lock);
+	const bool settles = worker->settling;
+	review_aside(worker);
+	lock_leave(&worker->thread.lock);
+	work_through(worker, worker->options.enabled || settles);
+	lock_enter(&worker->thread.lock);
+	if (settles && !worker->thread.woken) {
+		worker->settling = false;
+		lock_broadcast(&worker->settled);
 	}
+	const int64_t ms = sleep_ms(worker);
+	lock_leave(&worker->thread.lock);
+	return ms;
+}
+
+static void end_settling(void *const owner)
+{
+	struct step_worker *const worker = owner;
+	lock_enter(&worker->thread.lock);
 	worker->settling = false;
 	lock_broadcast(&worker->settled);
-	lock_leave(&worker->lock);
-	return NULL;
+	lock_leave(&worker->thread.lock);
 }
 
 struct step_worker *step_worker_start(struct store *const store, const struct step_worker_options *const options)
 {
+	const struct worker_thread_plan plan = {.name = "step_worker", .first_ms = options->enabled ? 0 : WORKER_THREAD_UNTIL_WOKEN,
+		.round = one_round, .last = end_settling};
 	struct step_worker *const worker = memory_new(sizeof(*worker));
 	worker->options = *options;
 	worker->work = (struct step_work){.store = store, .threads = options->threads == 0 ? 1 : options->threads, .spend = spend};
 	worker->clock = clock_system();
-	worker->kicked = options->enabled;
-	atomic_init(&worker->stopping, false);
-	lock_init(&worker->lock, LOCK_CONTROL);
-	lock_condition_init(&worker->changed);
 	lock_condition_init(&worker->settled);
-	lock_thread_start(&worker->thread, "step_worker", run, worker);
+	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
 void step_worker_quiesce(struct step_worker *const worker)
 {
-	lock_enter(&worker->lock);
-	atomic_store(&worker->stopping, true);
-	lock_broadcast(&worker->changed);
-	lock_leave(&worker->lock);
+	worker_thread_quiesce(&worker->thread);
 }
 
 void step_worker_stop(struct step_worker *const worker)
 {
 	if (worker == NULL)
 		return;
-	step_worker_quiesce(worker);
-	pthread_join(worker->thread, NULL);
+	worker_thread_stop(&worker->thread);
 }
 
 void step_worker_free(struct step_worker *const worker)
 {
 	if (worker == NULL)
 		return;
+	worker_thread_release(&worker->thread);
 	lock_condition_release(&worker->settled);
-	lock_condition_release(&worker->changed);
-	lock_release(&worker->lock);
 	free(worker);
 }
 
 void step_worker_kick(struct step_worker *const worker)
 {
-	lock_enter(&worker->lock);
-	worker->kicked = true;
-	lock_signal(&worker->changed);
-	lock_leave(&worker->lock);
+	worker_thread_wake(&worker->thread);
 }
 
 static int queue_asked(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
 {
-	lock_assert_held(&worker->lock);
+	lock_assert_held(&worker->thread.lock);
 	review_aside(worker);
 	const struct aside *const failed = find_aside(worker, job);
 	if (failed != NULL) {
@@ -304,18 +274,19 @@ static int queue_asked(struct step_worker *const worker, const struct step_job *
 	for (size_t i = 0; i < worker->asked_count; i++)
 		if (same_job(&worker->asked[i], job))
 			return 0;
-	if (worker->asked_count == ASKED_MAX || atomic_load(&worker->stopping))
+	if (worker->asked_count == ASKED_MAX || worker_thread_is_stopping(&worker->thread))
 		return error_set(err, ERROR_BUSY, "The server has too much of this kind to do, or is stopping: ask again later.");
 	worker->asked[worker->asked_count++] = *job;
-	lock_signal(&worker->changed);
 	return 0;
 }
 
 int step_worker_ask(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
 {
-	lock_enter(&worker->lock);
+	lock_enter(&worker->thread.lock);
 	const int result = queue_asked(worker, job, err);
-	lock_leave(&worker->lock);
+	lock_leave(&worker->thread.lock);
+	if (result == 0)
+		worker_thread_wake(&worker->thread);
 	return result;
 }
 
@@ -326,12 +297,13 @@ struct span step_worker_waiters(void)
 
 void step_worker_settle(struct step_worker *const worker, size_t *const out_failed)
 {
-	lock_enter(&worker->lock);
-	worker->kicked = true;
-	worker->settling = true;
-	lock_broadcast(&worker->changed);
+	lock_enter(&worker->thread.lock);
+	worker->settling = !worker_thread_is_stopping(&worker->thread);
+	lock_leave(&worker->thread.lock);
+	worker_thread_wake(&worker->thread);
+	lock_enter(&worker->thread.lock);
 	while (worker->settling)
-		lock_wait(&worker->lock, &worker->settled);
+		lock_wait(&worker->thread.lock, &worker->settled);
 	*out_failed = worker->aside_count;
-	lock_leave(&worker->lock);
+	lock_leave(&worker->thread.lock);
 }

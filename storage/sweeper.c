@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "storage/adopt_row.h"
 #include "storage/fold_sweep.h"
 #include "storage/part.h"
@@ -24,11 +24,8 @@ enum { INTERVAL_MS = 1000, VACUUM_PAGES = 256 };
 
 struct sweeper {
 	struct store *store;
-	pthread_t thread;
-	struct lock lock;
-	struct lock_condition stop;
-	bool stopping; /* guarded by lock */
-	/* the sweeper's thread alone */
+	struct worker_thread thread;
+	/* the thread alone */
 	struct sweep sweep;
 	unsigned told; /* kinds whose failure was logged, as in sweep.failed */
 };
@@ -227,9 +224,10 @@ int sweeper_slice(struct store *const store, struct sweep *const sweep, bool *co
 	return 0;
 }
 
-/* What could not be swept stays marked and is tried again in each run of slices: that is told once. True when there is more for this run. */
-static bool work(struct sweeper *const sweeper)
+/* What could not be swept stays marked and is tried again in each run of slices: that is told once. */
+static int64_t one_round(void *const owner)
 {
+	struct sweeper *const sweeper = owner;
 	struct error err = {0};
 	bool more = false;
 	const int result = sweeper_slice(sweeper->store, &sweeper->sweep, &more, &err);
@@ -238,37 +236,18 @@ static bool work(struct sweeper *const sweeper)
 		log_failure(store_log(sweeper->store), LOG_WARNING, NULL, "sweep", &err);
 	sweeper->told |= sweeper->sweep.failed;
 	if (more)
-		return true;
+		return 0;
 	sweeper->told = sweeper->sweep.failed;
 	sweeper->sweep = (struct sweep){0};
-	return false;
-}
-
-static void *run(void *const argument)
-{
-	struct sweeper *const sweeper = argument;
-	bool more = false;
-	lock_enter(&sweeper->lock);
-	while (!sweeper->stopping) {
-		if (!more)
-			lock_wait_for(&sweeper->lock, &sweeper->stop, INTERVAL_MS);
-		if (sweeper->stopping)
-			break;
-		lock_leave(&sweeper->lock);
-		more = work(sweeper);
-		lock_enter(&sweeper->lock);
-	}
-	lock_leave(&sweeper->lock);
-	return NULL;
+	return INTERVAL_MS;
 }
 
 struct sweeper *sweeper_start(struct store *const store)
 {
+	static const struct worker_thread_plan plan = {.name = "sweeper", .first_ms = INTERVAL_MS, .round = one_round};
 	struct sweeper *const sweeper = memory_new(sizeof(*sweeper));
 	sweeper->store = store;
-	lock_init(&sweeper->lock, LOCK_CONTROL);
-	lock_condition_init(&sweeper->stop);
-	lock_thread_start(&sweeper->thread, "sweeper", run, sweeper);
+	worker_thread_start(&sweeper->thread, &plan, sweeper);
 	return sweeper;
 }
 
@@ -276,12 +255,7 @@ void sweeper_stop(struct sweeper *const sweeper)
 {
 	if (sweeper == NULL)
 		return;
-	lock_enter(&sweeper->lock);
-	sweeper->stopping = true;
-	lock_signal(&sweeper->stop);
-	lock_leave(&sweeper->lock);
-	pthread_join(sweeper->thread, NULL);
-	lock_condition_release(&sweeper->stop);
-	lock_release(&sweeper->lock);
+	worker_thread_stop(&sweeper->thread);
+	worker_thread_release(&sweeper->thread);
 	free(sweeper);
 }

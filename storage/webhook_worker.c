@@ -1,6 +1,5 @@
 #include "storage/webhook_worker.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +7,8 @@
 #include "base/digest.h"
 #include "base/encode.h"
 #include "base/http_client.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/worker_thread.h"
 #include "storage/committer.h"
 #include "storage/run_internal.h"
 #include "storage/store_internal.h"
@@ -31,11 +30,8 @@ enum {
 
 struct webhook_worker {
 	struct store *store;
-	pthread_t thread;
-	_Atomic bool stopping;
-	struct lock lock;
-	struct lock_condition stop;
-	struct http_client *client; /* guarded by lock: what runs now, so that a stop can break it off */
+	struct worker_thread thread;
+	struct http_client *client; /* guarded by the thread's lock: what runs now, so that a stop can break it off */
 };
 
 struct settle_change {
@@ -70,11 +66,10 @@ static void sign(const struct store *const store, const struct webhook_event *co
 
 static bool set_client(struct webhook_worker *const worker, struct http_client *const client)
 {
-	lock_enter(&worker->lock);
+	lock_enter(&worker->thread.lock);
 	worker->client = client;
-	const bool goes_on = !atomic_load(&worker->stopping);
-	lock_leave(&worker->lock);
-	return goes_on;
+	lock_leave(&worker->thread.lock);
+	return !worker_thread_is_stopping(&worker->thread);
 }
 
 /* The path of a webhook's URL often is its secret: logs get none of it. It has no blanks, so what stands behind these words is the reason. */
@@ -159,7 +154,7 @@ static int deliver(struct webhook_worker *const worker, const struct webhook_eve
 	if (found < 0)
 		return -1;
 	if (found == 1 && post(worker, event, &url, arena, &failure) != 0) {
-		if (atomic_load(&worker->stopping))
+		if (worker_thread_is_stopping(&worker->thread))
 			return 0;
 		settle.remove = event->attempts + 1 >= ATTEMPTS_MOST;
 		settle.due_ms = clock->wall_ms(clock) + pause_after(event->attempts);
@@ -185,35 +180,25 @@ static int work(struct webhook_worker *const worker, struct error *const err)
 	return found;
 }
 
-static void *run(void *const argument)
+static int64_t one_round(void *const owner)
 {
-	struct webhook_worker *const worker = argument;
-	lock_enter(&worker->lock);
-	while (!atomic_load(&worker->stopping)) {
-		struct error err = {0};
-		lock_leave(&worker->lock);
-		const int did = work(worker, &err);
-		struct log *const log = store_log(worker->store);
-		if (did < 0 && err.kind != ERROR_BUSY && log != NULL)
-			log_failure(log, LOG_WARNING, NULL, "webhooks", &err);
-		lock_enter(&worker->lock);
-		if (did != 1 && !atomic_load(&worker->stopping))
-			lock_wait_for(&worker->lock, &worker->stop, INTERVAL_MS);
-	}
-	lock_leave(&worker->lock);
-	return NULL;
+	struct webhook_worker *const worker = owner;
+	struct error err = {0};
+	const int did = work(worker, &err);
+	struct log *const log = store_log(worker->store);
+	if (did < 0 && err.kind != ERROR_BUSY && log != NULL)
+		log_failure(log, LOG_WARNING, NULL, "webhooks", &err);
+	return did == 1 ? 0 : INTERVAL_MS;
 }
 
 struct webhook_worker *webhook_worker_start(struct store *const store)
 {
+	static const struct worker_thread_plan plan = {.name = "webhooks", .round = one_round};
 	if (store_webhook_options(store)->host_count == 0)
 		return NULL;
 	struct webhook_worker *const worker = memory_new(sizeof(*worker));
 	worker->store = store;
-	atomic_init(&worker->stopping, false);
-	lock_init(&worker->lock, LOCK_WEBHOOKS);
-	lock_condition_init(&worker->stop);
-	lock_thread_start(&worker->thread, "webhooks", run, worker);
+	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
 
@@ -221,14 +206,12 @@ void webhook_worker_stop(struct webhook_worker *const worker)
 {
 	if (worker == NULL)
 		return;
-	lock_enter(&worker->lock);
-	atomic_store(&worker->stopping, true);
+	worker_thread_quiesce(&worker->thread);
+	lock_enter(&worker->thread.lock);
 	if (worker->client != NULL)
 		http_client_cancel(worker->client);
-	lock_signal(&worker->stop);
-	lock_leave(&worker->lock);
-	pthread_join(worker->thread, NULL);
-	lock_condition_release(&worker->stop);
-	lock_release(&worker->lock);
+	lock_leave(&worker->thread.lock);
+	worker_thread_stop(&worker->thread);
+	worker_thread_release(&worker->thread);
 	free(worker);
 }
