@@ -206,19 +206,6 @@ static bool look(struct exchange *const exchange, struct object_view *const view
 	return false;
 }
 
-static int read_whole(struct body_source *const source, uint8_t *const into, const size_t len, struct error *const err)
-{
-	for (size_t at = 0; at < len;) {
-		const ptrdiff_t got = source->read(source, into + at, len - at, err);
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			return error_set(err, ERROR_CORRUPT, "The object's bytes ended before its length.");
-		at += (size_t)got;
-	}
-	return 0;
-}
-
 /* Few bytes lie in memory before the head goes out, so that both take one send, and a damaged record gets an answer instead of a broken
  * connection. */
 static int take_small(struct exchange *const exchange, struct serving *const serving, struct span *const out, struct error *const err)
@@ -227,7 +214,7 @@ static int take_small(struct exchange *const exchange, struct serving *const ser
 	const size_t len = (size_t)serving->range.length;
 	uint8_t *const bytes = arena_take(exchange->arena, len);
 	const int result = bytes == NULL ? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.")
-		: read_whole(source, bytes, len, err);
+		: body_source_read_whole(source, bytes, len, err);
 	source->close(source);
 	serving->source = NULL;
 	*out = span_of(bytes, len);

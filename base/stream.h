@@ -27,4 +27,7 @@ struct body_source {
 	void (*close)(struct body_source *source); /* frees it */
 };
 
+/* Exactly `len` bytes; corrupt when the source ends before. It stays open. */
+int body_source_read_whole(struct body_source *source, uint8_t *into, size_t len, struct error *err);
+
 #endif

@@ -90,16 +90,12 @@ int adopt_objects_read(struct store *const store, const struct span bucket, cons
 	if (bytes == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
 	struct body_source *const source = object_open(store, &object, 0, object.size, err);
-	ptrdiff_t got = source == NULL ? -1 : 1;
-	size_t have = 0;
-	while (got > 0 && have < object.size) {
-		got = source->read(source, bytes + have, (size_t)object.size - have, err);
-		have += got > 0 ? (size_t)got : 0;
-	}
-	if (source != NULL)
-		source->close(source);
-	*out = span_of(bytes, have);
-	return got < 0 ? -1 : 0;
+	if (source == NULL)
+		return -1;
+	const int result = body_source_read_whole(source, bytes, (size_t)object.size, err);
+	source->close(source);
+	*out = span_of(bytes, (size_t)object.size);
+	return result;
 }
 
 /* An index that says delta_encoding makes a delta of the folder. */

@@ -120,16 +120,13 @@ struct derived_input *derived_input_open(struct store *const store, struct db *c
 
 static int read_stream(struct derived_input *const input, uint8_t *const into, const size_t len, struct error *const err)
 {
-	for (size_t have = 0; have < len;) {
-		const ptrdiff_t got = input->stream->read(input->stream, into + have, len - have, err);
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			return error_set(err, ERROR_CORRUPT, "A source of a derived object ended before its size.");
-		have += (size_t)got;
-		input->at += (uint64_t)got;
-	}
-	return 0;
+	const int result = body_source_read_whole(input->stream, into, len, err);
+	input->at += len;
+	if (result == 0)
+		return 0;
+	input->stream->close(input->stream); /* stands somewhere before */
+	input->stream = NULL;
+	return -1;
 }
 
 static int skip(struct derived_input *const input, uint64_t bytes, struct error *const err)

@@ -4,20 +4,6 @@
 
 enum { LENGTH_BYTES = 8 };
 
-int shard_header_read_fully(struct body_source *const source, uint8_t *const into, const size_t len, struct error *const err)
-{
-	size_t have = 0;
-	while (have < len) {
-		const ptrdiff_t got = source->read(source, into + have, len - have, err);
-		if (got < 0)
-			return -1;
-		if (got == 0)
-			return error_set(err, ERROR_CORRUPT, "An object ended before its size.");
-		have += (size_t)got;
-	}
-	return 0;
-}
-
 static int read_range(struct store *const store, const struct object *const object, const uint64_t offset, const size_t len,
 	struct buffer *const out, struct error *const err)
 {
@@ -29,7 +15,7 @@ static int read_range(struct store *const store, const struct object *const obje
 	struct body_source *const source = object_open(store, object, offset, len, err);
 	if (source == NULL)
 		return -1;
-	const int result = shard_header_read_fully(source, into, len, err);
+	const int result = body_source_read_whole(source, into, len, err);
 	source->close(source);
 	if (result == 0)
 		buffer_commit(out, len);

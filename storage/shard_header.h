@@ -12,7 +12,5 @@ struct shard_header {
 /* `name` is for messages. invalid when the object is no safetensors file. Release in either case. */
 int shard_header_read(struct store *store, const struct object *object, const char *name, struct shard_header *out, struct error *err);
 void shard_header_release(struct shard_header *header);
-/* Exactly `len` bytes; corrupt when the source ends before. */
-int shard_header_read_fully(struct body_source *source, uint8_t *into, size_t len, struct error *err);
 
 #endif

@@ -66,7 +66,7 @@ static int next_block(struct tensor_cursor *const base, struct span *const out, 
 		return 0;
 	if (work != NULL && !work->spend(work, len))
 		return step_work_stopped(err);
-	if (shard_header_read_fully(cursor->body, cursor->block, len, err) != 0)
+	if (body_source_read_whole(cursor->body, cursor->block, len, err) != 0)
 		return -1;
 	cursor->left -= len;
 	*out = span_of(cursor->block, len);
