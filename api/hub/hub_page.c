@@ -5,7 +5,7 @@
 #include "api/base_url.h"
 #include "base/encode.h"
 
-enum { URL_MAX_BYTES = 16 * 1024 };
+enum { URL_MAX_BYTES = 8000 /* no header is longer than 8192 */ };
 
 int hub_page_limit(struct exchange *const exchange, const uint64_t usual, const uint64_t most, uint64_t *const out_limit,
 	struct error *const err)

@@ -24,6 +24,7 @@ const struct route hub_routes[] = {
 	{METHOD_GET, "/api/models/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoModel", hub_no_repository_begin, NULL, NULL},
 	{METHOD_GET, "/api/datasets/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoDataset", hub_no_repository_begin, NULL, NULL},
 	{METHOD_GET, "/api/spaces/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoSpace", hub_no_repository_begin, NULL, NULL},
+	{METHOD_POST, "/oauth/device", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoLogin", hub_no_login_begin, NULL, NULL},
 	{METHOD_POST, "/api/repos/move", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_hub, "MoveHubBucket", hub_body_begin, hub_move_finish,
 		hub_change_resume},
 	{METHOD_GET, "/api/buckets/{owner}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "ListHubBuckets", hub_list_begin, NULL, NULL},

@@ -12,7 +12,7 @@ static void print_auth(const struct principal *const principal, struct json_writ
 	json_writer_text(json, "type", span_text("access_token"));
 	json_writer_object(json, "accessToken");
 	json_writer_text(json, "displayName", principal->key_id);
-	json_writer_text(json, "role", span_text("write"));
+	json_writer_text(json, "role", span_text(principal->grant_count > 0 ? "fineGrained" : "write"));
 	json_writer_end(json, '}');
 	json_writer_end(json, '}');
 }
@@ -54,5 +54,12 @@ enum next hub_no_repository_begin(struct exchange *const exchange)
 {
 	struct error err = {0};
 	error_set(&err, ERROR_NO_BUCKET, "There is no such repository: this server holds buckets, which are named namespace/name.");
+	return exchange_fail(exchange, &err);
+}
+
+enum next hub_no_login_begin(struct exchange *const exchange)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_NOT_FOUND, "This server has no login by browser: use `hf auth login --token TOKEN` with the token of one of its keys.");
 	return exchange_fail(exchange, &err);
 }

@@ -8,7 +8,8 @@ from tests.support.hub import MIDDLE, MISSING, NEWEST, OLDEST, HubCase, ready
 
 CHUNK_EDGES = (0, 1, 8191, 8192, 131072, 131073)
 ODD_NAMES = ('plain.txt', 'with space.txt', 'percent%20sign', 'per%cent', 'hash#mark', 'question?mark', 'plus+and&amp', 'ünï/cödé/日本語.bin', "quote'\"<>.txt",
-             'semi;colon=equals,comma', 'tilde~!@$^()[]{}', 'deep/er/and/deeper/file')
+             'semi;colon=equals,comma', 'tilde~!@$^()[]{}', 'deep/er/and/deeper/file', '%2F', 'one dot./at. the end.', ' blanks ', 'line\nbreak\x01',
+             'caf\u00e9', 'cafe\u0301', '\u202e\U0001f389' + 'k' * 120, '/'.join(['\U0001f680' * 31] * 8) + '\U0001f680' * 6 + 'x')
 
 
 class Library:

@@ -61,6 +61,9 @@ START_TEST(whoami_is_the_namespace)
 	expect_text("/api/whoami-v2", "\"name\":\"team\"");
 	expect_text("/api/whoami-v2", "\"orgs\":[]");
 	expect_text("/api/whoami-v2", "\"role\":\"write\"");
+	const struct grant grant = {span_text("team--b"), {NULL, 0}, PERMISSION_READ};
+	as(face_fixture_key(&fixture, "team", &grant));
+	expect_text("/api/whoami-v2", "\"role\":\"fineGrained\"");
 	as(arena_format(fixture.arena, "hf_%s", owner));
 	expect_text("/api/whoami-v2", "\"name\":\"team\"");
 	as(NULL);
@@ -232,7 +235,7 @@ START_TEST(what_is_not_there_is_unknown)
 	expect(401, METHOD_GET, "/api/buckets/team/none", NULL);
 	expect(401, METHOD_DELETE, "/api/buckets/team/none", NULL);
 	expect(404, METHOD_GET, "/api/settings/webhooks", NULL);
-	expect(404, METHOD_POST, "/oauth/device", "a=b");
+	face_fixture_expect_text(&fixture, 404, METHOD_POST, "/oauth/device", HOST, "client_id=x&scope=y", "hf auth login --token");
 	expect(404, METHOD_PUT, "/api/buckets/team/none", "x");
 	expect_text("/api/agent-harnesses", "{\"standardEnvVars\":[],\"harnesses\":{}}");
 }
@@ -463,6 +466,13 @@ START_TEST(lists_come_in_pages)
 	ck_assert_uint_eq(pages, 3);
 	ck_assert_uint_eq(walk("/api/buckets/team?limit=7", &pages), 7);
 	ck_assert_uint_eq(pages, 1);
+	char padding[8181];
+	memset(padding, 'x', sizeof(padding) - 1);
+	padding[sizeof(padding) - 1] = '\0';
+	struct fake_exchange *const fake = face_fixture_ask_any(&fixture, METHOD_GET, arena_format(fixture.arena, "/api/buckets/me?limit=3&y=%s", padding),
+		HOST, NULL);
+	ck_assert_int_eq(fake->exchange.reply.status, 400); /* no header could say where it goes on */
+	fake_exchange_free(fake);
 	as(stranger);
 	ck_assert_uint_eq(walk("/api/buckets/team?limit=1", &pages), 4);
 }
