@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""usage: tests/run.py [--jobs N] FOLDER...   runs every test_*.py below these folders of tests/ and says how many passed.
+"""usage: tests/run.py [--jobs N] [--threads] FOLDER...   runs every test_*.py below these folders of tests/ and says how many passed.
 
-With --jobs the modules run in processes of their own, N at a time; each one's output is shown whole, its last line first named and timed.
-Ends with the line `N passed, N failed, N skipped`; exit status 1 when any failed.
+With --jobs the modules run in processes of their own, N at a time; each one's output is shown whole, named and timed first. With --threads, for the
+thread sanitizer, modules that say `THREADS_MEET = False` are left out: they are about bytes and messages, and what threads do in them happens in
+others too. Ends with the line `N passed, N failed, N skipped`; exit status 1 when any failed.
 """
 import concurrent.futures
 import glob
@@ -16,12 +17,27 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, ROOT)
+SLOW_SECONDS = 4
+# Those that take longest go first, so that none is left running alone at the end; then by size.
+LONGEST = ('test_command_xet', 'test_sync', 'test_lifecycle_rules', 'test_derived', 'test_webhooks', 'test_step_proof', 'test_failures', 'test_gc',
+           'test_aws', 'test_hub_commands', 'test_hub_xet', 'test_javascript', 'test_hub')
+ALONE = re.compile(r'^THREADS_MEET = False$', re.M)
 LAST_LINE = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 
 
 class Result(unittest.TextTestResult):
     """Counts what passed itself: a skipped class and a failed subtest make sums of the others wrong."""
     passed = 0
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.begun = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        took = time.monotonic() - self.begun
+        if took >= SLOW_SECONDS:
+            print(f'    {took:.0f} s: {test.id()}', file=sys.stderr)
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -44,14 +60,25 @@ def run_apart(path):
     return f'== {module}: {time.monotonic() - begun:.0f} s\n{LAST_LINE.sub("", done.stdout)}', sums
 
 
+def urgency(path):
+    name = os.path.basename(path)[:-3]
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST), -os.path.getsize(path)
+
+
+def meets_threads(path):
+    with open(path) as module:
+        return not ALONE.search(module.read())
+
+
 def main(arguments):
     jobs = 0
     if arguments[:1] == ['--jobs']:
         jobs, arguments = int(arguments[1]), arguments[2:]
+    chosen = meets_threads if arguments[:1] == ['--threads'] else bool
+    arguments = [argument for argument in arguments if argument != '--threads']
     sums = [0, 0, 0]
     if jobs:
-        # The largest files take longest: they go first.
-        paths = sorted((path for folder in arguments for path in glob.glob(os.path.join(HERE, folder, 'test_*.py'))), key=os.path.getsize, reverse=True)
+        paths = sorted(filter(chosen, (path for folder in arguments for path in glob.glob(os.path.join(HERE, folder, 'test_*.py')))), key=urgency)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for output, found in pool.map(run_apart, paths):
                 print(output, flush=True)

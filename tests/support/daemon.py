@@ -26,10 +26,18 @@ ROOT_TOKEN = 'root-token-for-tests-0123456789abcdef'
 START_SECONDS = 60
 
 
+def held_port():
+    """A socket bound to a free port of its own. While it is open the system gives the port to nobody who asks for any, neither to listen on nor to
+    connect from; a server may bind it all the same (SO_REUSEADDR is set only now), and again after it was killed."""
+    held = socket.socket()
+    held.bind(('127.0.0.1', 0))
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return held
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        return probe.getsockname()[1]
+    with held_port() as held:
+        return held.getsockname()[1]
 
 
 class Reply:
@@ -56,7 +64,8 @@ class Daemon:
         self.folder = folder or os.path.join(self.scratch, 'data')
         self.tls = tls
         self.arguments = list(arguments)
-        self.port = free_port()
+        self.held_port = held_port()
+        self.port = self.held_port.getsockname()[1]
         self.environment = dict(os.environ, DELTABUCKET_ROOT_KEY_ID=ROOT_ID, DELTABUCKET_ROOT_SECRET=ROOT_SECRET,
                                 DELTABUCKET_ROOT_TOKEN=ROOT_TOKEN, **(environment or {}))
         self.process = None
@@ -76,6 +85,7 @@ class Daemon:
 
     def __exit__(self, *failure):
         self.stop()
+        self.held_port.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def start(self):
