@@ -130,7 +130,8 @@ static int look(struct chunk_answer *const answer, struct xorb_place *const out_
 	struct chunk_entry *const entries = load_entries(packs, &answer->place.pack, &xorb, err);
 	if (entries == NULL)
 		return -1;
-	const bool is_right = chunk_id_equal(&entries[answer->place.chunk - xorb.first].id, &answer->id);
+	const struct pack_run whole = {.pack = answer->place.pack, .first = xorb.first, .chunks = xorb.count};
+	const bool is_right = chunk_id_equal(&entries[answer->place.chunk - xorb.first].id, &answer->id) && !pack_store_is_damaged(packs, &whole);
 	*out_place = (struct xorb_place){.hash = xorb.hash, .pack = answer->place.pack, .first = xorb.first, .count = xorb.count};
 	judge_promise(answer, &xorb.hash, now_ms, out_until_ms, out_is_promised);
 	if (is_right)

@@ -116,7 +116,7 @@ static bool dedup_find_shared(struct dedup *const dedup, const struct chunk_id *
 	return true;
 }
 
-bool dedup_find(struct dedup *const dedup, const struct chunk_id *const id, const bool is_first, struct chunk_place *const out)
+static bool find(struct dedup *const dedup, const struct chunk_id *const id, const bool is_first, struct chunk_place *const out)
 {
 	const bool is_wanted = is_first || dedup->at_end || chunk_index_sampled(id);
 	dedup->at_end = false;
@@ -127,4 +127,10 @@ bool dedup_find(struct dedup *const dedup, const struct chunk_id *const id, cons
 	if (chunk_index == NULL || !is_wanted)
 		return false;
 	return chunk_index_find(chunk_index, id, &place) && dedup_follow(dedup, &place, id, out);
+}
+
+/* What was seen damaged is stored anew. */
+bool dedup_find(struct dedup *const dedup, const struct chunk_id *const id, const bool is_first, struct chunk_place *const out)
+{
+	return find(dedup, id, is_first, out) && !pack_damage_has(dedup->store->damage, &out->pack, out->chunk, 1);
 }

@@ -237,7 +237,7 @@ void pack_cache_remove(struct pack_cache *const cache, const struct pack_id *con
 	pack_cache_leave(cache, &garbage);
 }
 
-void pack_cache_replace(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index)
+static void cache_replace(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index, const unsigned forms)
 {
 	struct cache_garbage garbage = {0};
 	lock_enter(&cache->lock);
@@ -246,7 +246,7 @@ void pack_cache_replace(struct pack_cache *const cache, const struct pack_id *co
 	ASSERT(old != NULL && old->known && old->mode == PACK_CACHE_SAVED);
 	struct pack *const pack = memory_new(sizeof *pack);
 	*pack = (struct pack){ .chained = old->chained, .id = *id, .file = index->file, .length = index->length, .references = old->references,
-		.reads = { old->reads[0], old->reads[1] }, .turn = old->turn, .known = true, .retiring = old->retiring, .index = index };
+		.reads = { old->reads[0], old->reads[1] }, .turn = old->turn, .form = old->form + forms, .known = true, .retiring = old->retiring, .index = index };
 	*link = pack;
 	cache_count_index(cache, pack);
 	cache_touch(cache, pack);
@@ -255,6 +255,25 @@ void pack_cache_replace(struct pack_cache *const cache, const struct pack_id *co
 	old->references = old->reads[0] = old->reads[1] = 0;
 	pack_cache_forget_if_idle(cache, old, &garbage);
 	pack_cache_leave(cache, &garbage);
+}
+
+void pack_cache_replace(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index)
+{
+	cache_replace(cache, id, index, 0);
+}
+
+void pack_cache_reform(struct pack_cache *const cache, const struct pack_id *const id, struct pack_index *const index)
+{
+	cache_replace(cache, id, index, 1);
+}
+
+unsigned pack_cache_form(struct pack_cache *const cache, const struct pack_id *const id)
+{
+	lock_enter(&cache->lock);
+	const struct pack *const pack = *pack_cache_link(cache, id);
+	const unsigned form = pack != NULL ? pack->form : 0;
+	lock_leave(&cache->lock);
+	return form;
 }
 
 bool pack_cache_knows(struct pack_cache *const cache, const struct pack_id *const id)

@@ -30,6 +30,9 @@ enum pack_cache_mode pack_cache_mode(struct pack_cache *cache, const struct pack
 void pack_cache_remove(struct pack_cache *cache, const struct pack_id *pack, struct pack_id *out_file);
 /* The pack lies in another file now: `index` (taken over) says what it holds and where. Holds go on, what is pinned keeps the old file. */
 void pack_cache_replace(struct pack_cache *cache, const struct pack_id *pack, struct pack_index *index);
+/* The same, and some records have other stored bytes: the pack has another form. */
+void pack_cache_reform(struct pack_cache *cache, const struct pack_id *pack, struct pack_index *index);
+unsigned pack_cache_form(struct pack_cache *cache, const struct pack_id *pack); /* unknown: 0 */
 bool pack_cache_knows(struct pack_cache *cache, const struct pack_id *pack);
 /* Ids of all known packs; free() the array. */
 size_t pack_cache_list(struct pack_cache *cache, struct pack_id **out_packs);

@@ -18,6 +18,7 @@ struct pack {
 	unsigned reads[2];     /* by turn */
 	unsigned turn;
 	unsigned pins;
+	unsigned form;         /* how often records of it were replaced */
 	bool known;            /* exists; otherwise the node only carries holds or pins */
 	bool retiring;
 	bool replaced;         /* in no bucket any more: lives for its pins, another node has its place */

@@ -1,5 +1,8 @@
 #include "storage/pack_record.h"
 
+#include <stdlib.h>
+
+#include "base/memory.h"
 #include "storage/pack_store_internal.h"
 
 bool pack_record_is_plain(const struct pack_entry *const entry, const bool as_stored)
@@ -97,4 +100,24 @@ int pack_store_read_records(struct pack_store *const store, const struct pack_ru
 	}
 	pack_cache_unpin(store->cache, pinned);
 	return result == 0 ? 0 : pack_store_read_failed(store, &run->pack, run->first + *out_chunks, err);
+}
+
+enum { CHECK_BYTES = 1024 * 1024 };
+
+int pack_store_check_records(struct pack_store *const store, const struct pack_run *const run, struct error *const err)
+{
+	uint8_t *const bytes = memory_new(CHECK_BYTES);
+	struct pack_run rest = *run;
+	int result = 0;
+	while (result == 0 && rest.chunks > 0) {
+		uint32_t chunks;
+		size_t len;
+		result = pack_store_read_records(store, &rest, true, bytes, CHECK_BYTES, &chunks, &len, err);
+		rest.first += chunks;
+		rest.chunks -= chunks;
+	}
+	free(bytes);
+	if (result == 0)
+		pack_damage_forget(store->damage, &run->pack, run->first, run->chunks);
+	return result;
 }

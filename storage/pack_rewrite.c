@@ -1,6 +1,7 @@
 #include "storage/pack_rewrite.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/random.h"
@@ -89,6 +90,22 @@ static int write_table(const struct pack_index *const to, struct pack_writer *co
 	return result != 0 ? -1 : pack_writer_sync(writer, err);
 }
 
+/* The index, when records and table are durable; else nothing stays. `writer` may be NULL. */
+static struct pack_index *finish(struct pack_store *const store, struct pack_index *const to, struct pack_writer *const writer, const int result,
+	struct error *const err)
+{
+	if (result == 0 && write_table(to, writer, err) == 0 && pack_table_save(to, store->backend, err) == 0) {
+		pack_writer_close(writer);
+		return to;
+	}
+	if (writer != NULL) {
+		pack_writer_close(writer);
+		pack_store_remove_files(store, &to->file);
+	}
+	pack_index_free(to);
+	return NULL;
+}
+
 static struct pack_index *rewrite_pinned(struct pack_store *const store, const struct pack *const pinned, const uint8_t *const live,
 	const struct pack_pace *const pace, struct error *const err)
 {
@@ -98,17 +115,8 @@ static struct pack_index *rewrite_pinned(struct pack_store *const store, const s
 	random_bytes(name.bytes, sizeof name.bytes);
 	struct pack_index *const to = pack_table_select(from, &name, live);
 	struct pack_writer *const writer = pack_writer_open_compacted(store->backend, &from->pack, &name, err);
-	if (writer != NULL && copy_records(from, pack_file(pinned), to, writer, pace, err) == 0 && write_table(to, writer, err) == 0 &&
-	    pack_table_save(to, store->backend, err) == 0) {
-		pack_writer_close(writer);
-		return to;
-	}
-	if (writer != NULL) {
-		pack_writer_close(writer);
-		pack_store_remove_files(store, &name);
-	}
-	pack_index_free(to);
-	return NULL;
+	const int result = writer == NULL ? -1 : copy_records(from, pack_file(pinned), to, writer, pace, err);
+	return finish(store, to, writer, result, err);
 }
 
 struct pack_index *pack_rewrite(struct pack_store *const store, const struct pack_id *const pack, const uint8_t *const live,
@@ -124,5 +132,106 @@ struct pack_index *pack_rewrite(struct pack_store *const store, const struct pac
 		pack_id_format(pack, text);
 		error_wrap(err, "cannot compact pack %s", text);
 	}
+	return index;
+}
+
+/* NULL: the chunk is not of the patch. */
+static const struct pack_entry *patch_entry(const struct pack_patch *const patch, const uint32_t number)
+{
+	return number >= patch->first && number - patch->first < patch->count ? &patch->entries[number - patch->first] : NULL;
+}
+
+static uint64_t records_end(struct pack_index *const index)
+{
+	uint64_t end = PACK_HEADER_BYTES;
+	for (uint32_t i = 0; i < index->count; i++) {
+		index->entries[i].offset = (uint32_t)end;
+		end += record_bytes(&index->entries[i]);
+	}
+	return end;
+}
+
+/* The index of the new file; NULL when the pack has other chunks than the patch. */
+static struct pack_index *select_patched(const struct pack_index *const from, const struct pack_patch *const patch, const struct pack_id *const name)
+{
+	uint8_t all[PACK_MAX_CHUNKS / 8];
+	uint32_t patched = 0;
+	memset(all, 0xff, sizeof all);
+	struct pack_index *const to = pack_table_select(from, name, all);
+	const uint64_t table_bytes = to->length - records_end(to);
+	for (uint32_t i = 0; i < to->count; i++) {
+		const struct pack_entry *const entry = patch_entry(patch, pack_index_number(to, i));
+		if (entry == NULL || !chunk_id_equal(&entry->id, &to->entries[i].id) || entry->size != to->entries[i].size)
+			continue;
+		to->entries[i] = *entry;
+		patched++;
+	}
+	to->length = records_end(to) + table_bytes;
+	if (patched == patch->count && to->length <= UINT32_MAX)
+		return to;
+	pack_index_free(to);
+	return NULL;
+}
+
+/* The record of the entry as it lies in the old file, or zeros. `file` NULL: there is none. */
+static void read_old(struct backend_file *const file, const struct pack_entry *const entry, uint8_t *const into)
+{
+	const struct iovec part = { .iov_base = into, .iov_len = (size_t)record_bytes(entry) };
+	struct error ignored = {0};
+	if (file == NULL || file->backend->ops->read(file, &part, 1, entry->offset, &ignored) != 0)
+		memset(into, 0, part.iov_len);
+}
+
+static int copy_patched(const struct pack_index *const from, struct backend_file *const file, const struct pack_index *const to,
+	const struct pack_patch *const patch, struct pack_writer *const writer, struct error *const err)
+{
+	uint8_t *const bytes = memory_new(PACK_RECORD_HEADER_BYTES + PACK_STORED_MAX_BYTES);
+	int result = 0;
+	for (uint32_t i = 0; result == 0 && i < to->count; i++) {
+		const uint32_t number = pack_index_number(to, i);
+		const struct pack_entry *const entry = patch_entry(patch, number);
+		struct span record = span_of(bytes, (size_t)record_bytes(&to->entries[i]));
+		if (entry != NULL)
+			record = span_slice(patch->bytes, entry->offset, record.len);
+		else
+			read_old(file, pack_index_find(from, number), bytes);
+		result = pack_writer_append(writer, record, err);
+	}
+	free(bytes);
+	return result;
+}
+
+static struct pack_index *patch_pinned(struct pack_store *const store, const struct pack *const pinned, struct backend_file *const file,
+	const struct pack_patch *const patch, struct error *const err)
+{
+	const struct pack_index *const from = pack_cache_sealed_index(store->cache, pinned);
+	if (from == NULL) {
+		error_set(err, ERROR_BUSY, "the pack is not sealed yet");
+		return NULL;
+	}
+	struct pack_id name;
+	random_bytes(name.bytes, sizeof name.bytes);
+	struct pack_index *const to = select_patched(from, patch, &name);
+	if (to == NULL) {
+		error_set(err, ERROR_CORRUPT, "the pack has other chunks than those that were sent");
+		return NULL;
+	}
+	struct pack_writer *const writer = pack_writer_open_compacted(store->backend, &from->pack, &name, err);
+	const int result = writer == NULL ? -1 : copy_patched(from, file, to, patch, writer, err);
+	return finish(store, to, writer, result, err);
+}
+
+struct pack_index *pack_rewrite_patched(struct pack_store *const store, const struct pack_id *const pack, const struct pack_patch *const patch,
+	struct error *const err)
+{
+	struct error missing = {0}; /* the file; its index may be there all the same */
+	struct pack *pinned = pack_cache_pin(store->cache, pack, true, &missing);
+	struct backend_file *const file = pinned != NULL ? pack_file(pinned) : NULL;
+	if (pinned == NULL)
+		pinned = pack_cache_pin(store->cache, pack, false, err);
+	if (pinned == NULL)
+		return NULL;
+	struct pack_index *const index = patch_pinned(store, pinned, file, patch, err);
+	pack_cache_unpin(store->cache, pinned);
 	return index;
 }

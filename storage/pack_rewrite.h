@@ -1,5 +1,5 @@
-/* A sealed pack is written anew without its dead chunks: into a file of its own, beside the old one, which stays until the catalog names the
- * new one. Chunks keep their numbers and their stored bytes. One pack at a time per caller. */
+/* A sealed pack is written anew, without its dead chunks or with other records in place of damaged ones: into a file of its own, beside the old one,
+ * which stays until the catalog names the new one. Chunks keep their numbers. One pack at a time per caller. */
 #ifndef STORAGE_PACK_REWRITE_H
 #define STORAGE_PACK_REWRITE_H
 
@@ -19,5 +19,17 @@ int pack_rewrite_measure(struct pack_store *store, const struct pack_id *pack, c
  * verified on its way: corrupt when one is damaged. */
 struct pack_index *pack_rewrite(struct pack_store *store, const struct pack_id *pack, const uint8_t *live, const struct pack_pace *pace,
 	struct error *err);
+
+/* Records of the same chunks, verified. */
+struct pack_patch {
+	uint32_t first;                   /* chunks [first, first + count) of the pack */
+	uint32_t count;
+	const struct pack_entry *entries; /* of each; its offset is that of the record in `bytes` */
+	struct span bytes;
+};
+/* The same with all chunks that the old file has, and with the patch's records. The others are copied as they lie, right or not; what cannot be read
+ * becomes zeros, which no checksum fits. corrupt when the pack has other chunks there than the patch, or when not even its index can be read; busy
+ * while it grows. */
+struct pack_index *pack_rewrite_patched(struct pack_store *store, const struct pack_id *pack, const struct pack_patch *patch, struct error *err);
 
 #endif

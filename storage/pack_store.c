@@ -31,6 +31,7 @@ struct pack_store *pack_store_open(const struct pack_store_options *const option
 		.open_files = STORE_OPEN_FILES,
 	};
 	store->cache = pack_cache_new(store->backend, &limits);
+	store->damage = pack_damage_new();
 	lock_init(&store->lock, LOCK_PACK_STORE);
 	shared_pack_init(store);
 	return store;
@@ -53,6 +54,7 @@ void pack_store_close(struct pack_store *const store)
 		scratch_free(scratch);
 	}
 	pack_cache_free(store->cache);
+	pack_damage_free(store->damage);
 	md5_pool_free(store->md5_pool);
 	ingest_spares_free(store->spares);
 	lock_release(&store->lock);
@@ -115,6 +117,16 @@ void pack_store_unrefer(struct pack_store *const store, const struct pack_id *co
 	pack_cache_unrefer(store->cache, pack);
 }
 
+bool pack_store_is_damaged(struct pack_store *const store, const struct pack_run *const run)
+{
+	return pack_damage_has(store->damage, &run->pack, run->first, run->chunks);
+}
+
+unsigned pack_store_form(struct pack_store *const store, const struct pack_id *const pack)
+{
+	return pack_cache_form(store->cache, pack);
+}
+
 bool pack_store_is_held(struct pack_store *const store, const struct pack_id *const pack)
 {
 	return pack_cache_is_held(store->cache, pack);
@@ -169,8 +181,10 @@ int pack_store_read_failed(struct pack_store *const store, const struct pack_id 
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
-	if (err->kind == ERROR_CORRUPT)
+	if (err->kind == ERROR_CORRUPT) {
 		metrics_add(store->metrics, METRIC_RECORDS_CORRUPT, 1);
+		pack_damage_note(store->damage, pack, chunk);
+	}
 	return error_wrap(err, "chunk %u of pack %s", chunk, text);
 }
 

@@ -86,6 +86,12 @@ int pack_store_read_run(struct pack_store *store, const struct pack_run *run, ui
 /* Ids and uncompressed sizes of up to `capacity` chunks, from the index alone; at least one, or corrupt. */
 int pack_store_chunk_entries(struct pack_store *store, const struct pack_run *run, struct chunk_entry *out, size_t capacity, size_t *out_count,
 	struct error *err);
+/* Whether a record of these was seen damaged since the start (pack_damage.h). */
+bool pack_store_is_damaged(struct pack_store *store, const struct pack_run *run);
+/* Reads all records of the run and verifies them: 0, and none of them counts as damaged any more; or corrupt. Waits for the disk. */
+int pack_store_check_records(struct pack_store *store, const struct pack_run *run, struct error *err);
+/* Changes when records of the pack are replaced by others of the same chunks (pack_rewrite.h): their stored lengths are others then. */
+unsigned pack_store_form(struct pack_store *store, const struct pack_id *pack);
 int pack_store_chunk_entry(struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct chunk_entry *out, struct error *err);
 
 #endif

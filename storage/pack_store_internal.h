@@ -8,6 +8,7 @@
 #include "storage/ingest_spares.h"
 #include "storage/md5_pool.h"
 #include "storage/pack_cache.h"
+#include "storage/pack_damage.h"
 #include "storage/pack_store.h"
 #include "storage/pack_writer.h"
 #include "storage/xorb_builder.h"
@@ -57,9 +58,11 @@ struct pack_store {
 	const struct clock_source *clock;
 	uint64_t pack_max_bytes;
 	struct pack_cache *cache;
+	struct pack_damage *damage;
 	struct shared_packs shared;
 	struct helper_lane feed_lane;
 	struct helper_lane drop_lane;
+	struct helper_lane mend_lane; /* one damaged xorb after the other */
 	struct lock lock;
 	struct pack_scratch *idle; /* guarded by lock */
 	unsigned idle_count;       /* guarded by lock */
@@ -70,7 +73,7 @@ void pack_store_give_scratch(struct pack_store *store, struct pack_scratch *scra
 /* Invariant 7: whether the payload and the bytes before it are what the entry says. */
 int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *entry, const uint8_t *payload, struct error *err);
 
-/* Says which record it was, and counts it when its bytes are to blame. -1. */
+/* Says which record it was; counts it, and notes it as damaged, when its bytes are to blame. -1. */
 int pack_store_read_failed(struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct error *err);
 
 /* Removes a pack that no record names, with its files. */

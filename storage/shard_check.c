@@ -88,6 +88,19 @@ static int no_xorb(const struct chunk_id *const hash, struct error *const err)
 	return error_set(err, ERROR_INVALID, "The shard names the xorb %s, which is not stored here.", text);
 }
 
+/* What was seen damaged is looked at once more: no new file shall be made of it. */
+static int check_damaged(const struct shard_check *const check, const struct xorb *const xorb, struct error *const err)
+{
+	struct pack_store *const packs = store_packs(check->store);
+	const struct pack_run run = {.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
+	char text[CHUNK_ID_TEXT_BYTES];
+	if (!pack_store_is_damaged(packs, &run) || pack_store_check_records(packs, &run, err) == 0)
+		return 0;
+	chunk_id_format(&xorb->hash, text);
+	return err->kind != ERROR_CORRUPT ? -1
+		: error_set(err, ERROR_INVALID, "The shard names the xorb %s, of which what is stored here is damaged: send it again.", text);
+}
+
 /* Held, and there while it is: gc ends no work on the pack until the hold is given up. The place is good until the next call. */
 static const struct xorb *find_xorb(struct shard_check *const check, const struct chunk_id *const hash, struct error *const err)
 {
@@ -98,6 +111,10 @@ static const struct xorb *find_xorb(struct shard_check *const check, const struc
 	if (xorb_hold(check->store, hash, &held, err) != 0) {
 		if (err->kind == ERROR_NOT_FOUND)
 			no_xorb(hash, err);
+		return NULL;
+	}
+	if (check_damaged(check, &held, err) != 0) {
+		pack_store_unrefer(store_packs(check->store), &held.pack);
 		return NULL;
 	}
 	check->xorbs = grow(check->xorbs, check->xorb_count, &check->xorb_capacity, sizeof *check->xorbs);

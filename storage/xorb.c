@@ -97,8 +97,11 @@ int xorb_place_measure(struct pack_store *const packs, const struct xorb_place *
 int xorb_length(struct store *const store, const struct xorb *const xorb, uint64_t *const out, struct error *const err)
 {
 	const struct xorb_place place = {.hash = xorb->hash, .pack = xorb->pack, .first = xorb->first, .count = xorb->count};
+	const struct pack_run run = {.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
 	bool is_whole;
 	if (xorb_place_measure(store_packs(store), &place, &is_whole, out, err) != 0)
 		return -1;
+	if (pack_store_is_damaged(store_packs(store), &run))
+		return error_set(err, ERROR_NOT_FOUND, "What is stored of the xorb is damaged.");
 	return is_whole ? 0 : error_set(err, ERROR_NOT_FOUND, "Chunks of the xorb are gone.");
 }

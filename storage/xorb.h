@@ -22,7 +22,8 @@ int xorb_find(struct store *store, const struct chunk_id *hash, struct xorb *out
 /* As xorb_find, and its pack is held until pack_store_unrefer: by then rows may lead to its chunks. busy: gc works on the pack, and may take the xorb,
  * which is not promised any more. */
 int xorb_hold(struct store *store, const struct chunk_id *hash, struct xorb *out, struct error *err);
-/* Bytes of its records as Xet clients see them, headers included. not_found when they are not all there any more. */
+/* Bytes of its records as Xet clients see them, headers included. not_found when they are not all there any more, or were
+ * seen damaged. */
 int xorb_length(struct store *store, const struct xorb *xorb, uint64_t *out, struct error *err);
 
 /* The chunks [first, first + count) of a pack: whether all are there, and then the bytes of their records as above. -1 when the pack's index cannot be

@@ -10,6 +10,8 @@
 
 struct xorb_promise {
 	struct change change; /* first */
+	struct helper_lane lane;
+	struct helper_job job;
 	struct store *store;
 	struct xorb_place *places;
 	size_t count;
@@ -65,7 +67,7 @@ static int hold(struct xorb_promise *const promise, const struct xorb_place *con
 	return is_whole ? 0 : error_set(err, ERROR_NOT_FOUND, "Chunks of the xorb are gone.");
 }
 
-struct xorb_promise *xorb_promise_start(struct store *const store, const struct xorb_place *const places, const size_t count,
+static struct xorb_promise *promise_new(struct store *const store, const struct xorb_place *const places, const size_t count,
 	const int64_t until_ms, void (*const done)(void *owner), void *const owner)
 {
 	ASSERT(count >= 1 && count <= XORB_PROMISE_MAX);
@@ -76,17 +78,49 @@ struct xorb_promise *xorb_promise_start(struct store *const store, const struct 
 	promise->until_ms = until_ms;
 	promise->done = done;
 	promise->owner = owner;
-	for (size_t i = 0; i < count && !promise->failed; i++)
-		promise->failed = hold(promise, &promise->places[i], &promise->error) != 0;
-	if (promise->failed) {
-		let_go(promise);
-		done(owner);
-		return promise;
-	}
 	promise->change.apply = apply;
 	promise->change.done = committed;
-	committer_submit(store_committer(store), &promise->change); /* may be gone when this returns */
 	return promise;
+}
+
+/* `promise` may be gone when this returns. */
+static void submit(struct xorb_promise *const promise)
+{
+	if (!promise->failed) {
+		committer_submit(store_committer(promise->store), &promise->change);
+		return;
+	}
+	let_go(promise);
+	promise->done(promise->owner);
+}
+
+struct xorb_promise *xorb_promise_start(struct store *const store, const struct xorb_place *const places, const size_t count,
+	const int64_t until_ms, void (*const done)(void *owner), void *const owner)
+{
+	struct xorb_promise *const promise = promise_new(store, places, count, until_ms, done, owner);
+	for (size_t i = 0; i < count && !promise->failed; i++)
+		promise->failed = hold(promise, &promise->places[i], &promise->error) != 0;
+	submit(promise);
+	return promise;
+}
+
+/* Who is told that a xorb is here does not send it: so every record of it is read. */
+static int prove(struct xorb_promise *const promise, struct error *const err)
+{
+	const struct xorb_place *const place = &promise->places[0];
+	const struct pack_run run = {.pack = place->pack, .first = place->first, .chunks = place->count};
+	if (hold(promise, place, err) != 0)
+		return -1;
+	if (pack_store_check_records(store_packs(promise->store), &run, err) == 0)
+		return 0;
+	return err->kind == ERROR_CORRUPT ? error_set(err, ERROR_NOT_FOUND, "What is stored of the xorb is damaged: send it again.") : -1;
+}
+
+static void run_renewal(struct helper_job *const job)
+{
+	struct xorb_promise *const promise = (struct xorb_promise *)((uint8_t *)job - offsetof(struct xorb_promise, job));
+	promise->failed = prove(promise, &promise->error) != 0;
+	submit(promise);
 }
 
 struct xorb_promise *xorb_promise_renew(struct store *const store, const struct chunk_id *const hash, void (*const done)(void *owner),
@@ -97,7 +131,11 @@ struct xorb_promise *xorb_promise_renew(struct store *const store, const struct 
 	if (xorb_find(store, hash, &xorb, err) != 0)
 		return NULL;
 	const struct xorb_place place = {.hash = *hash, .pack = xorb.pack, .first = xorb.first, .count = xorb.count};
-	return xorb_promise_start(store, &place, 1, clock->wall_ms(clock) + store_xet_options(store)->upload_promise_ms, done, owner);
+	const int64_t until_ms = clock->wall_ms(clock) + store_xet_options(store)->upload_promise_ms;
+	struct xorb_promise *const promise = promise_new(store, &place, 1, until_ms, done, owner);
+	promise->job.run = run_renewal;
+	helpers_submit(store_helpers(store), &promise->lane, &promise->job);
+	return promise;
 }
 
 int xorb_promise_outcome(const struct xorb_promise *const promise, struct error *const err)

@@ -1,25 +1,24 @@
-/* Unknown at open: an ingest, then a change that adds the row. Known: its pack is held, the bytes are parsed and dropped, a change raises the
- * promise. Whether the hash has a row is judged in the change once more: by then another upload may have brought it. */
+/* Unknown at open: an ingest, then a change that adds the row. Known: a repeat (xorb_repeat.h), then a change that raises the promise. Whether the hash has a row is judged in the change once more: by then another upload may have brought it. */
 #include "storage/xorb_put.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "chunker/xorb_parse.h"
 #include "storage/committer.h"
 #include "storage/ingest.h"
 #include "storage/pack_row.h"
 #include "storage/store_internal.h"
+#include "storage/xorb_repeat.h"
 #include "storage/xorb_row.h"
 
 struct xorb_put {
 	struct change change; /* first */
 	struct store *store;
 	struct xorb_put_params params;
-	struct ingest *ingest;    /* NULL: the xorb is known */
-	struct xorb_parse *check; /* of a known one */
-	struct pack_id held;      /* its pack */
+	struct ingest *ingest;      /* NULL: the xorb is known */
+	struct xorb_repeat *repeat; /* of a known one */
 	bool inserted;
+	bool mended;
 	bool failed;
 	struct error error;
 };
@@ -110,26 +109,49 @@ static void ingest_has_room(void *const owner)
 		put->params.room(put->params.owner);
 }
 
-/* 1 with its pack held, 0, -1. A pack that gc works on cannot be held: then the bytes are stored anew. */
-static int hold_known(struct xorb_put *const put, struct error *const err)
+static void repeat_is_done(void *const owner)
 {
-	struct xorb xorb;
+	struct xorb_put *const put = owner;
+	put->failed = xorb_repeat_outcome(put->repeat, &put->mended, &put->error) != 0;
+	if (put->failed)
+		settle(put);
+	else
+		submit(put);
+}
+
+/* A pack that gc works on cannot be held: then the bytes are stored anew. What is damaged in it can be mended a little later. */
+static int refer_known(struct xorb_put *const put, const struct xorb *const xorb, struct error *const err)
+{
+	const struct pack_run run = {.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
+	if (pack_store_refer(store_packs(put->store), &xorb->pack))
+		return 1;
+	return pack_store_is_damaged(store_packs(put->store), &run)
+		? error_set(err, ERROR_BUSY, "The garbage collection works on what is stored of the xorb, which is damaged. Send it again.") : 0;
+}
+
+/* 1 with its pack held, 0, -1. */
+static int hold_known(struct xorb_put *const put, struct xorb *const out, struct error *const err)
+{
 	struct db *const db = store_reader_take(put->store, err);
 	if (db == NULL)
 		return -1;
-	int found = xorb_row_find(db, &put->params.hash, &xorb, err);
-	if (found == 1 && !pack_store_refer(store_packs(put->store), &xorb.pack))
-		found = 0;
+	int found = xorb_row_find(db, &put->params.hash, out, err);
 	if (found == 1)
-		put->held = xorb.pack;
+		found = refer_known(put, out, err);
 	store_reader_give(put->store, db);
 	return found;
 }
 
-static int discard(void *const taker, const struct xorb_record *const record, struct error *const err)
+static void open_repeat(struct xorb_put *const put, const struct xorb *const xorb)
 {
-	(void)taker, (void)record, (void)err;
-	return 0;
+	const struct xorb_repeat_params params = {
+		.xorb = *xorb,
+		.private_codecs = put->params.private_codecs,
+		.room = put->params.room,
+		.done = repeat_is_done,
+		.owner = put,
+	};
+	put->repeat = xorb_repeat_open(put->store, &params);
 }
 
 static int open_ingest(struct xorb_put *const put, struct error *const err)
@@ -151,9 +173,10 @@ struct xorb_put *xorb_put_open(struct store *const store, const struct xorb_put_
 	struct xorb_put *const put = memory_new(sizeof *put);
 	put->store = store;
 	put->params = *params;
-	const int known = hold_known(put, err);
+	struct xorb xorb;
+	const int known = hold_known(put, &xorb, err);
 	if (known == 1)
-		put->check = xorb_parse_new(discard, put, params->private_codecs);
+		open_repeat(put, &xorb);
 	if (known == 1 || (known == 0 && open_ingest(put, err) == 0))
 		return put;
 	xorb_put_free(put);
@@ -164,20 +187,15 @@ enum sink_result xorb_put_write(struct xorb_put *const put, const struct span by
 {
 	if (put->ingest != NULL)
 		return ingest_write(put->ingest, bytes, err);
-	return xorb_parse_push(put->check, bytes, err) == 0 ? SINK_TAKEN : SINK_FAILED;
+	return xorb_repeat_write(put->repeat, bytes, err);
 }
 
 void xorb_put_finish(struct xorb_put *const put)
 {
-	if (put->ingest != NULL) {
+	if (put->ingest != NULL)
 		ingest_finish(put->ingest); /* `put` may be gone when this returns */
-		return;
-	}
-	put->failed = xorb_parse_end_as(put->check, &put->params.hash, &put->error) != 0;
-	if (put->failed)
-		settle(put);
 	else
-		submit(put);
+		xorb_repeat_finish(put->repeat);
 }
 
 int xorb_put_outcome(struct xorb_put *const put, bool *const out_inserted, struct error *const err)
@@ -186,7 +204,7 @@ int xorb_put_outcome(struct xorb_put *const put, bool *const out_inserted, struc
 		*err = put->error;
 		return -1;
 	}
-	*out_inserted = put->inserted;
+	*out_inserted = put->inserted || put->mended;
 	return 0;
 }
 
@@ -195,8 +213,6 @@ void xorb_put_free(struct xorb_put *const put)
 	if (put == NULL)
 		return;
 	ingest_free(put->ingest);
-	if (put->check != NULL)
-		pack_store_unrefer(store_packs(put->store), &put->held);
-	xorb_parse_free(put->check);
+	xorb_repeat_free(put->repeat);
 	free(put);
 }

@@ -15,6 +15,7 @@ struct xorb_source {
 	struct pack_store *packs;
 	struct xorb_run *runs;
 	uint8_t *turns;     /* of the hold of each run's pack */
+	unsigned *forms;    /* of each run's pack when it was measured */
 	size_t count;
 	bool as_stored;
 	size_t run;         /* where the next record lies */
@@ -35,8 +36,16 @@ static void source_close(struct body_source *const base)
 		pack_store_unhold(source->packs, &source->runs[i].pack, source->turns[i]);
 	free(source->runs);
 	free(source->turns);
+	free(source->forms);
 	free(source->spare);
 	free(source);
+}
+
+/* What was just read is of the form that was measured. */
+static int check_form(const struct xorb_source *const source, const size_t run, struct error *const err)
+{
+	return pack_store_form(source->packs, &source->runs[run].pack) == source->forms[run] ? 0
+		: error_set(err, ERROR_CORRUPT, "The records of a xorb were replaced while they were read: ask again.");
 }
 
 /* Records straight to the caller: 0 and *out_len 0 when the first does not fit. */
@@ -47,6 +56,8 @@ static int read_records(struct xorb_source *const source, uint8_t *const into, c
 	const struct pack_run records = { .pack = run->pack, .first = run->first + source->chunk, .chunks = run->count - source->chunk };
 	uint32_t chunks;
 	const int result = pack_store_read_records(source->packs, &records, source->as_stored, into, capacity, &chunks, out_len, err);
+	if (check_form(source, source->run, err) != 0)
+		return -1;
 	source->chunk += chunks;
 	if (source->chunk == run->count) {
 		source->chunk = 0;
@@ -66,7 +77,8 @@ static int fill_spare(struct xorb_source *const source, struct error *const err)
 	const struct pack_run record = { .pack = source->runs[source->run].pack, .first = source->runs[source->run].first + source->chunk, .chunks = 1 };
 	uint32_t chunks;
 	size_t len;
-	if (pack_store_read_records(source->packs, &record, source->as_stored, source->spare, PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0)
+	if (pack_store_read_records(source->packs, &record, source->as_stored, source->spare, PACK_RECORD_MAX_BYTES, &chunks, &len, err) != 0 ||
+	    check_form(source, source->run, err) != 0)
 		return -1;
 	ASSERT(len > source->skip && len <= PACK_RECORD_MAX_BYTES); /* the seek has measured it */
 	source->spare_at = (size_t)source->skip;
@@ -193,12 +205,15 @@ struct body_source *xorb_source_open(struct pack_store *const packs, const struc
 	source->runs = memory_new_array(count + 1, sizeof *runs);
 	memcpy(source->runs, runs, count * sizeof *runs);
 	source->turns = memory_new(count + 1);
+	source->forms = memory_new_array(count + 1, sizeof *source->forms);
 	source->count = count;
 	source->as_stored = as_stored;
 	source->skip = offset;
 	source->remaining = length;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		source->turns[i] = (uint8_t)pack_store_hold(packs, &runs[i].pack);
+		source->forms[i] = pack_store_form(packs, &runs[i].pack);
+	}
 	if (source_seek(source, err) == 0)
 		return &source->source;
 	source_close(&source->source);

@@ -1,0 +1,387 @@
+/* What is stored of a xorb is damaged on the disk, and the xorb comes once more. */
+#include "storage/xorb_repeat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "storage/db.h"
+#include "storage/pack_format.h"
+#include "storage/pack_store_internal.h"
+#include "storage/store_internal.h"
+#include "storage/xorb_promise.h"
+#include "storage/xorb_source.h"
+#include "storage/xorb_view.h"
+#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/xorb_fixture.h"
+#include "tests/unit/unit.h"
+
+Suite *test_xorb_repeat_suite(void);
+
+static struct store_fixture fixture;
+
+/* The first two share a pack, the others have one of their own. The last two hold the same, encoded otherwise. */
+static const struct xorb_sample small = {.seed = 41, .chunks = 3, .chunk_bytes = 8000};
+static const struct xorb_sample other = {.seed = 42, .chunks = 2, .chunk_bytes = 9000};
+static const struct xorb_sample large = {.seed = 43, .chunks = 12, .chunk_bytes = 100001};
+static const struct xorb_sample one_form = {.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_LZ4};
+static const struct xorb_sample other_form = {.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_BG4_LZ4};
+
+static void open_store(void)
+{
+	struct error err = {0};
+	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
+		.xet = {.upload_promise_ms = 3600 * 1000}};
+	fixture.store = store_open(&options, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+}
+
+static void setup(void)
+{
+	store_fixture_open(&fixture);
+	store_close(fixture.store);
+	open_store();
+}
+
+static void teardown(void)
+{
+	store_fixture_close(&fixture);
+}
+
+static int send(const struct xorb_sample *const sample, bool *const out_inserted)
+{
+	struct error err = {0};
+	if (xorb_sample_put(fixture.store, sample, out_inserted, &err) == 0)
+		return 0;
+	ck_assert_msg(err.kind == ERROR_BUSY, "%s", err.text);
+	return -1;
+}
+
+/* As a client does: again while the server says busy. */
+static void send_until_mended(const struct xorb_sample *const sample)
+{
+	bool mended = false;
+	for (int i = 0; i < 1000 && send(sample, &mended) != 0; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	ck_assert(mended);
+}
+
+static struct xorb find(const struct xorb_sample *const sample)
+{
+	struct error err = {0};
+	struct xorb xorb;
+	const struct chunk_id hash = xorb_sample_hash(sample);
+	ck_assert_msg(xorb_find(fixture.store, &hash, &xorb, &err) == 0, "%s", err.text);
+	return xorb;
+}
+
+/* The pack's file, by the name that the catalog gives it; free(). */
+static char *pack_path(const struct xorb *const xorb)
+{
+	char name[PACK_NAME_BYTES];
+	static const char sql[] = "SELECT file FROM packs WHERE number = ?1";
+	struct error err = {0};
+	struct pack_id file = xorb->pack;
+	struct db *const db = store_reader_take(fixture.store, &err);
+	struct db_statement *const statement = db_prepare(db, sql, &err);
+	db_bind_i64(statement, 1, xorb->pack_number);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	const struct span moved = db_column_blob(statement, 0);
+	if (moved.len == PACK_ID_BYTES)
+		memcpy(file.bytes, moved.data, PACK_ID_BYTES);
+	db_reset(statement);
+	store_reader_give(fixture.store, db);
+	pack_format_name(&file, PACK_FILE_PACK, name);
+	char relative[PACK_NAME_BYTES + 10];
+	snprintf(relative, sizeof relative, "packs/%.2s/%s", name, name);
+	return store_fixture_path(&fixture, relative);
+}
+
+/* One byte in the payload of that chunk. */
+static void damage(const struct xorb_sample *const sample, const uint32_t chunk)
+{
+	const struct xorb xorb = find(sample);
+	struct pack_cache *const cache = store_packs(fixture.store)->cache;
+	struct error err = {0};
+	struct pack_entry entry;
+	struct pack *const pinned = pack_cache_pin(cache, &xorb.pack, false, &err);
+	ck_assert_uint_eq(pack_cache_copy_entries(cache, pinned, xorb.first + chunk, &entry, 1), 1);
+	pack_cache_unpin(cache, pinned);
+	char *const path = pack_path(&xorb);
+	FILE *const file = fopen(path, "r+b");
+	ck_assert_msg(file != NULL, "%s", path);
+	const long at = (long)entry.offset + PACK_RECORD_HEADER_BYTES + 5;
+	ck_assert(fseek(file, at, SEEK_SET) == 0);
+	const int byte = fgetc(file);
+	ck_assert(byte != EOF && fseek(file, at, SEEK_SET) == 0 && fputc(byte ^ 0x10, file) != EOF && fclose(file) == 0);
+	free(path);
+}
+
+static int64_t pack_files(void)
+{
+	char command[1200];
+	long long number = -1;
+	snprintf(command, sizeof command, "find %s/packs -name '*.pack' | wc -l", fixture.folder);
+	FILE *const pipe = popen(command, "r");
+	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &number) == 1);
+	pclose(pipe);
+	return number;
+}
+
+START_TEST(a_damaged_xorb_is_mended_when_it_comes_again)
+{
+	bool inserted;
+	ck_assert(send(&large, &inserted) == 0 && inserted);
+	const struct xorb before = find(&large);
+	damage(&large, 3);
+	damage(&large, 11);
+	ck_assert(!xorb_sample_is_there(fixture.store, &large)); /* the damage is seen */
+	send_until_mended(&large);
+	const struct xorb after = find(&large);
+	ck_assert_mem_eq(&after.pack, &before.pack, sizeof before.pack); /* what leads there leads there still */
+	ck_assert_uint_eq(after.first, before.first);
+	ck_assert(xorb_sample_is_there(fixture.store, &large));
+	ck_assert_int_eq(pack_files(), 1);
+	ck_assert(send(&large, &inserted) == 0 && !inserted);
+	store_close(fixture.store);
+	open_store();
+	ck_assert(xorb_sample_is_there(fixture.store, &large));
+	damage(&large, 0); /* a mended pack is one like others */
+	send_until_mended(&large);
+	ck_assert(xorb_sample_is_there(fixture.store, &large));
+}
+END_TEST
+
+/* Nobody has read it: the first that is sent finds out, and mends nothing. */
+START_TEST(damage_is_found_by_who_sends_it_again)
+{
+	bool inserted;
+	ck_assert_int_eq(send(&large, &inserted), 0);
+	damage(&large, 7);
+	ck_assert_int_eq(send(&large, &inserted), -1);
+	ck_assert(send(&large, &inserted) == 0 && inserted);
+	ck_assert(xorb_sample_is_there(fixture.store, &large));
+}
+END_TEST
+
+/* The open shared pack: it is sealed first. An object that shares a chunk reads right again; another damaged xorb of the pack waits for its own bytes. */
+START_TEST(objects_that_share_its_chunks_read_right_again)
+{
+	struct error err = {0};
+	struct buffer out;
+	bool inserted;
+	uint8_t *const content = xorb_sample_chunk(&small, 0);
+	const struct span object = span_of(content, small.chunk_bytes);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
+	ck_assert(send(&small, &inserted) == 0 && send(&other, &inserted) == 0);
+	const struct xorb one = find(&small);
+	const struct xorb two = find(&other);
+	ck_assert_mem_eq(&one.pack, &two.pack, PACK_ID_BYTES);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "key", object, &err), 0);
+	damage(&small, 0);
+	damage(&other, 1);
+	struct object found;
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("key"), fixture.arena, &found, &err), 0);
+	buffer_init(&out, 100000);
+	ck_assert_int_eq(fixture_read(fixture.store, &found, 0, object.len, &out, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	buffer_release(&out);
+	send_until_mended(&small);
+	ck_assert(fixture_holds(&fixture, "bucket", "key", object));
+	ck_assert(xorb_sample_is_there(fixture.store, &small) && !xorb_sample_is_there(fixture.store, &other));
+	send_until_mended(&other);
+	ck_assert(xorb_sample_is_there(fixture.store, &small) && xorb_sample_is_there(fixture.store, &other));
+	free(content);
+}
+END_TEST
+
+START_TEST(a_pack_that_is_gone_comes_back)
+{
+	bool inserted;
+	ck_assert_int_eq(send(&large, &inserted), 0);
+	const struct xorb xorb = find(&large);
+	char *const path = pack_path(&xorb);
+	store_close(fixture.store); /* its index is saved */
+	ck_assert_int_eq(unlink(path), 0);
+	free(path);
+	open_store();
+	ck_assert(!xorb_sample_is_there(fixture.store, &large));
+	send_until_mended(&large);
+	ck_assert(xorb_sample_is_there(fixture.store, &large));
+}
+END_TEST
+
+/* Other lengths of records: who streams them out meanwhile gets an error, and no wrong bytes. */
+START_TEST(another_encoding_mends_too)
+{
+	struct error err = {0};
+	bool inserted;
+	uint32_t present;
+	ck_assert_int_eq(send(&one_form, &inserted), 0);
+	damage(&one_form, 499);
+	const struct xorb xorb = find(&one_form);
+	struct pack_store *const packs = store_packs(fixture.store);
+	struct xorb_view *const view = xorb_view_open(packs, &xorb.pack, &err);
+	struct xorb_run run = {.pack = xorb.pack, .first = xorb.first, .count = 499};
+	run.length = xorb_view_shown(view, xorb.first, xorb.first + run.count, false, &present);
+	xorb_view_close(view);
+	struct body_source *const source = xorb_source_open(packs, &run, 1, false, 0, run.length, &err);
+	ck_assert_msg(source != NULL, "%s", err.text);
+	uint8_t bytes[1000];
+	ck_assert_int_gt(source->read(source, bytes, sizeof bytes, &err), 0);
+	ck_assert(!xorb_sample_is_there(fixture.store, &one_form));
+	send_until_mended(&other_form);
+	ptrdiff_t got;
+	while ((got = source->read(source, bytes, sizeof bytes, &err)) > 0)
+		;
+	ck_assert_int_eq(got, -1);
+	ck_assert_msg(err.kind == ERROR_CORRUPT && strstr(err.text, "ask again") != NULL, "%s", err.text);
+	source->close(source);
+	ck_assert(xorb_sample_is_there(fixture.store, &one_form));
+}
+END_TEST
+
+static int renew(const struct xorb_sample *const sample, struct error *const err)
+{
+	const struct chunk_id hash = xorb_sample_hash(sample);
+	struct settled *const settled = settled_new();
+	struct xorb_promise *const promise = xorb_promise_renew(fixture.store, &hash, settled_done, settled, err);
+	ck_assert_ptr_nonnull(promise);
+	settled_wait(settled);
+	const int result = xorb_promise_outcome(promise, err);
+	xorb_promise_free(promise);
+	return result;
+}
+
+/* Also when nobody has read it before. */
+START_TEST(who_asks_whether_it_is_here_is_told_to_send_it)
+{
+	struct error err = {0};
+	uint64_t length;
+	bool inserted;
+	ck_assert_int_eq(send(&large, &inserted), 0);
+	ck_assert_int_eq(renew(&large, &err), 0);
+	damage(&large, 5);
+	const struct xorb xorb = find(&large);
+	ck_assert_int_eq(renew(&large, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	ck_assert_int_eq(xorb_length(fixture.store, &xorb, &length, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	ck_assert(!pack_store_is_held(store_packs(fixture.store), &xorb.pack));
+	ck_assert(send(&large, &inserted) == 0 && inserted);
+	ck_assert_int_eq(renew(&large, &err), 0);
+	ck_assert_int_eq(xorb_length(fixture.store, &xorb, &length, &err), 0);
+}
+END_TEST
+
+/* What was seen damaged is not found when the same bytes are put. */
+START_TEST(an_object_is_not_made_of_damaged_chunks)
+{
+	struct error err = {0};
+	bool inserted;
+	uint8_t *const content = xorb_sample_chunk(&small, 0);
+	const struct span object = span_of(content, small.chunk_bytes);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
+	ck_assert_int_eq(send(&small, &inserted), 0);
+	damage(&small, 0);
+	ck_assert(!xorb_sample_is_there(fixture.store, &small));
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "key", object, &err), 0);
+	ck_assert(fixture_holds(&fixture, "bucket", "key", object));
+	free(content);
+}
+END_TEST
+
+START_TEST(what_is_not_the_xorb_mends_nothing)
+{
+	struct error err = {0};
+	struct buffer body;
+	bool inserted;
+	ck_assert_int_eq(send(&large, &inserted), 0);
+	damage(&large, 2);
+	ck_assert(!xorb_sample_is_there(fixture.store, &large));
+	const struct chunk_id hash = xorb_sample_write(&large, &body);
+	ck_assert_int_eq(xorb_fixture_put(fixture.store, &hash, span_slice(buffer_span(&body), 0, body.len - 1), false, &inserted, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	body.data[100] ^= 1;
+	ck_assert_int_eq(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	const struct xorb_put_params params = {.hash = hash};
+	struct xorb_put *const put = xorb_put_open(fixture.store, &params, &err);
+	ck_assert_int_eq(xorb_put_write(put, span_slice(buffer_span(&body), 0, 50), &err), SINK_TAKEN);
+	xorb_put_free(put); /* given up */
+	const struct xorb xorb = find(&large);
+	ck_assert(!pack_store_is_held(store_packs(fixture.store), &xorb.pack));
+	ck_assert(!xorb_sample_is_there(fixture.store, &large));
+	buffer_release(&body);
+}
+END_TEST
+
+enum { KILL_ROUNDS_MAX = 60 };
+
+/* In a child: the store is opened and the xorb sent until it is mended, and the `round`-th write, sync, rename or unlink kills. */
+static int mend_and_die(const int round)
+{
+	struct error err = {0};
+	struct file_faults faults;
+	file_faults_init(&faults, FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK, round, 0);
+	faults.kill = true;
+	const struct store_options options = {.folder = fixture.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024,
+		.xet = {.upload_promise_ms = 3600 * 1000}};
+	struct store *const store = store_open(&options, &err);
+	bool mended = false;
+	if (store == NULL)
+		return 1;
+	for (int i = 0; i < 1000 && !mended; i++)
+		if (xorb_sample_put(store, &large, &mended, &err) != 0 && err.kind != ERROR_BUSY)
+			return 2;
+	store_close(store);
+	return mended ? 0 : 3;
+}
+
+/* Each time the pack is damaged or right, and nothing else is in the folder. */
+START_TEST(a_kill_at_any_write_leaves_it_damaged_or_mended)
+{
+	bool is_alive = false;
+	bool inserted;
+	int round = 0;
+	ck_assert_int_eq(send(&large, &inserted), 0);
+	for (; round < KILL_ROUNDS_MAX && !is_alive; round++) {
+		int status = 0;
+		if (xorb_sample_is_there(fixture.store, &large))
+			damage(&large, 4);
+		store_close(fixture.store);
+		const pid_t child = fork();
+		if (child == 0)
+			_exit(mend_and_die(round));
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		is_alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+		ck_assert_msg(is_alive || WIFSIGNALED(status), "round %d ended with status %x", round, status);
+		open_store();
+		ck_assert_int_eq(pack_files(), 1);
+	}
+	ck_assert(is_alive && round > 4);
+	ck_assert(xorb_sample_is_there(fixture.store, &large));
+}
+END_TEST
+
+Suite *test_xorb_repeat_suite(void)
+{
+	Suite *const suite = suite_create("xorb_repeat");
+	TCase *const all = tcase_create("all");
+	tcase_add_checked_fixture(all, setup, teardown);
+	tcase_set_timeout(all, 120);
+	tcase_add_test(all, a_damaged_xorb_is_mended_when_it_comes_again);
+	tcase_add_test(all, damage_is_found_by_who_sends_it_again);
+	tcase_add_test(all, objects_that_share_its_chunks_read_right_again);
+	tcase_add_test(all, a_pack_that_is_gone_comes_back);
+	tcase_add_test(all, another_encoding_mends_too);
+	tcase_add_test(all, who_asks_whether_it_is_here_is_told_to_send_it);
+	tcase_add_test(all, an_object_is_not_made_of_damaged_chunks);
+	tcase_add_test(all, what_is_not_the_xorb_mends_nothing);
+	tcase_add_test(all, a_kill_at_any_write_leaves_it_damaged_or_mended);
+	suite_add_tcase(suite, all);
+	return suite;
+}
