@@ -29,6 +29,7 @@ struct db {
 	int begin_line;
 	uint64_t page_bytes;
 	uint64_t wal_bytes;
+	int64_t rows_before; /* this transaction or savepoint, of all that the connection touched */
 	void *companion;
 };
 
@@ -238,6 +239,7 @@ int db_begin_at(struct db *const db, const char *const file, const int line, str
 		return -1;
 	db->begin_file = file;
 	db->begin_line = line;
+	db->rows_before = sqlite3_total_changes64(db->handle);
 	return 0;
 }
 
@@ -264,7 +266,13 @@ bool db_in_transaction(const struct db *const db)
 int db_savepoint(struct db *const db, struct error *const err)
 {
 	ASSERT(db_in_transaction(db));
+	db->rows_before = sqlite3_total_changes64(db->handle);
 	return run_plain(db, SQL_SAVEPOINT, err);
+}
+
+int64_t db_rows_touched(const struct db *const db)
+{
+	return sqlite3_total_changes64(db->handle) - db->rows_before;
 }
 
 int db_savepoint_release(struct db *const db, struct error *const err)

@@ -36,6 +36,8 @@ bool db_in_transaction(const struct db *db);
 int db_savepoint(struct db *db, struct error *err);
 int db_savepoint_release(struct db *db, struct error *err);
 void db_savepoint_rollback(struct db *db);
+/* Rows written and removed since db_begin, or since db_savepoint inside it. */
+int64_t db_rows_touched(const struct db *db);
 /* A read transaction: all statements until db_snapshot_end see one state. */
 int db_snapshot_begin(struct db *db, struct error *err);
 void db_snapshot_end(struct db *db);

@@ -170,49 +170,56 @@ int part_set_add_single(struct db *const db, const struct segment *const segment
 	return part_growth_end(db, &growth, out_contents, err);
 }
 
-/* *out_all: less than `limit` rows were there. */
-static int remove_some(struct db *const db, const char *const sql, const int64_t set, const int64_t limit, bool *const out_all,
-	struct error *const err)
+/* Takes off *left what was removed, up to all of it. */
+static int remove_some(struct db *const db, const char *const sql, const int64_t set, int64_t *const left, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, set);
-	db_bind_i64(statement, 2, limit);
+	db_bind_i64(statement, 2, *left);
 	int got;
 	while ((got = db_step(statement, err)) == 1) /* segments alone give rows */
 		pack_touches_add(db_companion(db), db_column_i64(statement, 0), db_column_i64(statement, 1));
 	db_reset(statement);
-	*out_all = db_changes(db) < limit;
+	*left -= db_changes(db);
 	return got;
 }
 
-/* Up to `limit` segments, then, when none is left, as many parts, then the set itself. */
-static int remove_rows(struct db *const db, const int64_t set, const int64_t limit, struct error *const err)
+/* Segments, then, when none is left, parts, then the set itself: *left rows. */
+static int remove_rows(struct db *const db, const int64_t set, int64_t *const left, struct error *const err)
 {
 	static const char *const kinds[] = {SQL_SEGMENT_DELETE, SQL_PART_DELETE};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		bool all = false;
-		if (remove_some(db, kinds[i], set, limit, &all, err) != 0)
+		if (remove_some(db, kinds[i], set, left, err) != 0)
 			return -1;
-		if (!all)
+		if (*left <= 0)
 			return 0;
 	}
+	--*left;
 	return run_on_set(db, SQL_SET_DELETE, set, err);
 }
 
+/* A change that removes many versions would hold up others for as long as it takes to remove all their rows. */
+static size_t drop_limit(const struct db *const db)
+{
+	const int64_t left = PART_CHANGE_ROWS - db_rows_touched(db);
+	return left >= PART_DROP_ROWS ? PART_DROP_ROWS : left > PART_TINY_ROWS ? (size_t)left : PART_TINY_ROWS;
+}
+
 /* The segments of a set of few rows, without the tables of its own that SQLite makes for a limit. *out_few false: there are more than
- * PART_DROP_ROWS, and nothing was removed. */
+ * may be removed here, and nothing was. */
 static int remove_segments(struct db *const db, const int64_t set, bool *const out_few, struct error *const err)
 {
 	struct { int64_t pack, chunks; } lost[PART_DROP_ROWS];
+	const size_t limit = drop_limit(db);
 	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_PACKS, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, set);
 	size_t count = 0;
 	int got;
-	while ((got = db_step(statement, err)) == 1 && count < PART_DROP_ROWS) {
+	while ((got = db_step(statement, err)) == 1 && count < limit) {
 		lost[count].pack = db_column_i64(statement, 0);
 		lost[count++].chunks = db_column_i64(statement, 1);
 	}
@@ -252,7 +259,7 @@ static int drop_single(struct db *const db, const int64_t set, struct error *con
 
 static int drop_last(struct db *const db, const int64_t set, const int64_t rows, struct error *const err)
 {
-	bool few = rows <= PART_DROP_ROWS;
+	bool few = rows <= (int64_t)drop_limit(db);
 	if (few && remove_segments(db, set, &few, err) != 0)
 		return -1;
 	if (!few)
@@ -292,10 +299,18 @@ static int find_dead(struct db *const db, int64_t *const out_set, bool *const ou
 
 int part_set_sweep(struct db *const db, bool *const out_more, struct error *const err)
 {
+	int64_t left = PART_SWEEP_ROWS;
 	int64_t set = 0;
-	if (find_dead(db, &set, out_more, err) != 0)
-		return -1;
-	return *out_more ? remove_rows(db, set, PART_SWEEP_ROWS, err) : 0;
+	bool found = true;
+	*out_more = false;
+	while (left > 0 && found) {
+		if (find_dead(db, &set, &found, err) != 0)
+			return -1;
+		*out_more |= found;
+		if (found && remove_rows(db, set, &left, err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 int part_set_has_dead(struct db *const db, bool *const out_has, struct error *const err)

@@ -10,7 +10,9 @@
 
 enum {
 	PART_SWEEP_ROWS = 1000, /* of one slice */
-	PART_DROP_ROWS = 64     /* a set of more rows is left to the sweeper */
+	PART_DROP_ROWS = 64,    /* a set of more rows is left to the sweeper */
+	PART_TINY_ROWS = 4,     /* marking it would cost as much */
+	PART_CHANGE_ROWS = 1000 /* a change that has touched more leaves all but tiny sets to the sweeper */
 };
 
 /* The set of the single PUT that this version is. */
@@ -24,9 +26,10 @@ int part_single_add(struct db *db, int64_t set, const struct stored_part *part, 
 int part_set_add_single(struct db *db, const struct segment *segments, size_t count, int64_t *out_set, uint64_t *out_contents, struct error *err);
 /* One more version leads to the set: a copy. */
 int part_set_share(struct db *db, int64_t set, struct error *err);
-/* One version less leads to the set. When that was the last: removed at once when small, else marked for part_set_sweep. */
+/* One version less leads to the set. When that was the last: removed at once when small and the change has not done much else, else marked for
+ * part_set_sweep. */
 int part_set_drop(struct db *db, int64_t set, struct error *err);
-/* Removes up to PART_SWEEP_ROWS rows of dead sets. *out_more: there may be others. */
+/* Removes about PART_SWEEP_ROWS rows of dead sets. *out_more: there may be others. */
 int part_set_sweep(struct db *db, bool *out_more, struct error *err);
 int part_set_has_dead(struct db *db, bool *out_has, struct error *err);
 

@@ -232,6 +232,38 @@ START_TEST(shared_sets_go_with_the_last)
 }
 END_TEST
 
+/* Many small ones in one change: it removes about a thousand rows and leaves the rest, of which the sweeper takes many sets at a time. */
+START_TEST(a_change_leaves_most_of_many_sets)
+{
+	enum { SETS = 100, ROWS = 60 };
+	struct error err = {0};
+	for (int i = 1; i <= SETS; i++)
+		add(i, ROWS);
+	ck_assert_int_eq(db_savepoint(db, &err), 0);
+	for (int i = 1; i <= SETS; i++)
+		ck_assert_int_eq(part_set_drop(db, part_single_set(i), &err), 0);
+	ck_assert_int_eq(db_savepoint_release(db, &err), 0);
+	const int64_t removed = SETS * ROWS - rows(SQL_SEGMENTS);
+	ck_assert_int_gt(removed, PART_CHANGE_ROWS - PART_DROP_ROWS);
+	ck_assert_int_le(removed, PART_CHANGE_ROWS);
+	int slices = 0;
+	for (bool more = true; more; slices++) {
+		const int64_t before = rows(SQL_SEGMENTS);
+		ck_assert_int_eq(part_set_sweep(db, &more, &err), 0);
+		ck_assert_int_le(before - rows(SQL_SEGMENTS), PART_SWEEP_ROWS);
+	}
+	ck_assert_int_le(slices, SETS * ROWS / PART_SWEEP_ROWS + 1);
+	ck_assert_int_eq(rows(SQL_SEGMENTS), 0);
+	ck_assert_int_eq(rows(SQL_SETS), 0);
+	add(1, PART_TINY_ROWS);
+	for (int i = 2; i <= 20; i++)
+		add(i, ROWS);
+	ck_assert_int_eq(part_set_drop(db, part_single_set(1), &err), 0); /* tiny: at once, whatever else was done */
+	ck_assert_int_eq(rows(SQL_SETS), 0);
+	ck_assert_int_eq(rows(SQL_SEGMENTS), 19 * ROWS);
+}
+END_TEST
+
 START_TEST(large_sets_go_in_slices)
 {
 	struct error err = {0};
@@ -272,6 +304,7 @@ Suite *test_part_suite(void)
 	tcase_add_test(tests, contents_are_of_this_version);
 	tcase_add_loop_test(tests, shared_sets_go_with_the_last, 0, sizeof(shared_counts) / sizeof(shared_counts[0]));
 	tcase_add_test(tests, small_sets_go_at_once);
+	tcase_add_test(tests, a_change_leaves_most_of_many_sets);
 	tcase_add_test(tests, large_sets_go_in_slices);
 	suite_add_tcase(suite, tests);
 	return suite;
