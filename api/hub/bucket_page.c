@@ -97,6 +97,10 @@ enum next bucket_page_begin(struct exchange *const exchange)
 		|| hub_bucket_describe(exchange, &bucket, &described, &err) != 0
 		|| tree_list(exchange->context->store, &params, exchange->arena, &tree, &err) != 0)
 		return exchange_fail(exchange, &err);
+	if (params.prefix.len > 0 && tree.count == 0 && !tree.truncated) {
+		error_set(&err, ERROR_NO_KEY, "There is nothing at this path of the bucket.");
+		return exchange_fail(exchange, &err);
+	}
 	return reply(exchange, &described, &tree);
 }
 

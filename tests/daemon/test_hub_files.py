@@ -149,10 +149,20 @@ class Trees(Case):
         reply = self.resolve('absent')
         self.assertEqual((reply.status, reply.headers['X-Error-Code']), (404, 'EntryNotFound'))
         self.assertEqual(self.resolve('absent', 'HEAD').headers['X-Error-Code'], 'EntryNotFound')
-        for target in (f'/buckets/{self.hub}', f'/buckets/{self.hub}/tree/x', f'/api/buckets/{self.hub}/events'):
+        reply = self.ask('GET', f'/api/buckets/{self.hub}/events')
+        self.assertEqual(reply.status, 404)
+        self.assertIn('error', reply.json())
+
+    def test_pages_for_people(self):
+        self.s3.put('d/f & g', b'hello')
+        for target, link in (('', 'tree/d'), ('/tree/', 'tree/d'), ('/tree/d', 'resolve/d/f%20%26%20g')):
+            reply = self.ask('GET', f'/buckets/{self.hub}{target}')
+            self.assertEqual((reply.status, reply.headers['Content-Type']), (200, 'text/html; charset=utf-8'))
+            self.assertIn(f'<a href="/buckets/{self.hub}/{link}">'.encode(), reply.body)
+        self.assertEqual(self.ask('GET', f'/buckets/{self.hub}/resolve/d/f%20%26%20g').body, b'hello')
+        for target, code in ((f'/buckets/{self.hub}/tree/x', 'EntryNotFound'), ('/buckets/main/no-such', 'RepoNotFound')):
             reply = self.ask('GET', target)
-            self.assertEqual(reply.status, 404)
-            self.assertIn('error', reply.json())
+            self.assertEqual((reply.status, reply.headers['Content-Type'], reply.headers['X-Error-Code']), (404, 'text/html; charset=utf-8', code))
 
 
 class Batches(Case):
