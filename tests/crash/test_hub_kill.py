@@ -1,5 +1,6 @@
 """SIGKILL to the server while Hub clients send xorbs, shards and batches, S3 clients the same content, and gc takes whatever it may: a file that was
-acknowledged is whole on both faces, one that was refused or cut is the old one or the new one, and nothing stays behind.
+acknowledged is whole on both faces, one that was refused or cut is the old one or the new one, and nothing stays behind. First with promises, when
+a xorb that was acknowledged can be named without being sent again; then without.
 
 DELTABUCKET_TORTURE=1 makes it 200 kills instead of 12.
 """
@@ -16,8 +17,8 @@ from tests.support.daemon import Daemon
 
 KILLS = 200 if os.environ.get('DELTABUCKET_TORTURE') else 12
 WRITERS, KEYS = 3, 8
-# Nothing is promised, so that gc may take what no file names as soon as it is there; it runs when asked, as often as it can.
-ARGUMENTS = ['--xet-promise', '0', '--xet-answer-promise', '0', '--gc-interval', '3600', '--gc-rate', '0', '--gc-live-percent', '90']
+# gc runs when asked, as often as it can. Without promises it may take what no file names as soon as it is there.
+ARGUMENTS = ['--xet-answer-promise', '0', '--gc-interval', '3600', '--gc-rate', '0', '--gc-live-percent', '90', '--xet-promise']
 
 
 def make_xorbs():
@@ -45,9 +46,16 @@ class HubKill(unittest.TestCase):
     def add(self, daemon, cas, key, content):
         """As a Hub client does it; whether the batch said that the file is there."""
         for xorb in content.xorbs:
+            if xorb.hash in self.promised:
+                continue
             if cas.put_xorb(xorb).status != 200:
                 return False
-        if cas.put_shard(xet.Shard().add_file(content.name, content.terms)).status != 200:
+            if self.promises:
+                self.promised.add(xorb.hash)
+        reply = cas.put_shard(xet.Shard().add_file(content.name, content.terms))
+        if reply.status != 200:
+            if self.promises:
+                self.broken.append(reply.body)
             return False
         return self.batch(daemon, {'type': 'addFile', 'path': key, 'xetHash': xet.text(content.name), 'mtime': 1})
 
@@ -102,20 +110,26 @@ class HubKill(unittest.TestCase):
                 self.assertEqual(cas.download(xet.raw(hash_text)), found[0].bytes, key)
         doubtful.clear()
 
-    def let_registrations_expire(self, daemon):
-        """What a day would do: a shard's files stay as long for the batch that names them."""
+    def let_time_pass(self, daemon):
+        """What a day does: that long a shard's files stay for the batch that names them, and promises of the first half."""
         daemon.stop()
         with contextlib.closing(sqlite3.connect(os.path.join(daemon.folder, 'catalog.db'))) as catalog, catalog:
-            for table in ('xet_files', 'xet_grants'):
-                catalog.execute(f'UPDATE {table} SET expires_ms = 1')
+            for change in ('xet_files SET expires_ms = 1', 'xet_grants SET expires_ms = 1', 'xorbs SET promised_ms = 1'):
+                catalog.execute(f'UPDATE {change}')
         daemon.start()
 
     def test_server_killed_while_hub_clients_write(self):
         source = random.Random(11)
-        held, doubtful, self.acknowledged = {}, {}, 0
-        with Daemon(tls=False, arguments=ARGUMENTS) as daemon:
+        held, doubtful, self.acknowledged, self.promised, self.broken = {}, {}, 0, set(), []
+        with Daemon(tls=False, arguments=ARGUMENTS + ['1']) as daemon:
             daemon.request('PUT', '/hub')
             for kill in range(KILLS):
+                self.promises = kill < KILLS // 2
+                if kill == KILLS // 2:
+                    self.promised.clear()
+                    daemon.stop()
+                    daemon.arguments = ARGUMENTS + ['0']
+                    daemon.start()
                 stop = threading.Event()
                 threads = [threading.Thread(target=self.write, args=(daemon, i, held, doubtful, stop, f'{kill}-{i}')) for i in range(WRITERS)]
                 threads.append(threading.Thread(target=self.collect, args=(daemon, stop)))
@@ -129,10 +143,11 @@ class HubKill(unittest.TestCase):
                 daemon.start()
                 self.check(daemon, held, doubtful)
                 self.assertNotIn('pack_damaged', daemon.log())
+                self.assertEqual(self.broken, [])
             self.assertGreater(self.acknowledged, KILLS)
             for key in held:
                 daemon.request('DELETE', f'/hub/{key}')
-            self.let_registrations_expire(daemon)
+            self.let_time_pass(daemon)
             daemon.admin('gc')
             left = [name for _, _, names in os.walk(os.path.join(daemon.folder, 'packs')) for name in names]
             self.assertEqual(left, [])
