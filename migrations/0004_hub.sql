@@ -52,3 +52,8 @@ INSERT INTO bucket_totals (bucket, files, bytes, updated_ms)
 
 -- While a pack is promised, nothing that leads to it is replaced by a delta: the version is not looked at before this.
 ALTER TABLE derive_waiting ADD COLUMN after_ms INTEGER NOT NULL DEFAULT 0;
+
+-- What leads to the pack, by the rows of segments themselves: the sum of 3 * first + count. What the index segments_pack shows must give the same, or gc
+-- keeps off.
+ALTER TABLE packs ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
+UPDATE packs SET named = (SELECT coalesce(sum(3 * s.first + s.count), 0) FROM segments s WHERE s.pack = packs.number);

@@ -14,7 +14,10 @@ static const char SQL_PACK_LIST[] = "SELECT " PACK_COLUMNS " FROM packs ORDER BY
 static const char SQL_PACK_FIND[] = "SELECT " PACK_COLUMNS " FROM packs WHERE number = ?1";
 static const char SQL_PACK_NUMBERS[] = "SELECT number FROM packs WHERE number > ?1 ORDER BY number LIMIT ?2";
 static const char SQL_PACK_MARK[] = "SELECT first, count FROM segments WHERE pack = ?1";
-static const char SQL_PACK_NAMED[] = "SELECT 1 FROM segments WHERE pack = ?1 LIMIT 1";
+static const char SQL_PACK_NAMED[] = "SELECT named, EXISTS (SELECT 1 FROM segments WHERE pack = ?1) FROM packs WHERE number = ?1";
+static const char SQL_PACK_NAMES[] = "SELECT named FROM packs WHERE number = ?1";
+static const char SQL_PACK_NAME[] = "UPDATE packs SET named = named + ?2 WHERE id = ?1";
+static const char SQL_PACK_UNNAME[] = "UPDATE packs SET named = named - ?2 WHERE number = ?1";
 static const char SQL_PACK_CONDEMN[] = "UPDATE packs SET state = 2, condemned_ms = ?2 WHERE number = ?1 AND state = 1";
 static const char SQL_PACK_SPARE[] = "UPDATE packs SET state = 1, condemned_ms = NULL WHERE number = ?1 AND state = 2";
 static const char SQL_PACK_REMOVE[] = "DELETE FROM packs WHERE number = ?1 AND state = 2";
@@ -89,6 +92,44 @@ int pack_row_numbers(struct db *const db, const int64_t after, int64_t *const ou
 	return got < 0 ? -1 : 0;
 }
 
+int pack_row_name(struct db *const db, const struct pack_id *const id, const int64_t names, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAME, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(id->bytes, PACK_ID_BYTES));
+	db_bind_i64(statement, 2, names);
+	return db_execute(statement, err);
+}
+
+int pack_row_unname(struct db *const db, const int64_t number, const int64_t names, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_UNNAME, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	db_bind_i64(statement, 2, names);
+	return db_execute(statement, err);
+}
+
+static int other_names(struct db *const db, const int64_t number, struct error *const err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: the index segments_pack shows other rows than those that lead to pack %lld.", db_path(db),
+		(long long)number);
+}
+
+static int check_names(struct db *const db, const int64_t number, const int64_t names, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAMES, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	const int got = db_step(statement, err);
+	const bool is_right = got == 1 && db_column_i64(statement, 0) == names;
+	db_reset(statement);
+	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
+}
+
 int pack_row_mark(struct db *const db, const int64_t number, const uint32_t chunks, uint8_t *const live, size_t *const out_rows,
 	struct error *const err)
 {
@@ -97,6 +138,7 @@ int pack_row_mark(struct db *const db, const int64_t number, const uint32_t chun
 		return -1;
 	db_bind_i64(statement, 1, number);
 	*out_rows = 0;
+	int64_t names = 0;
 	int got;
 	while ((got = db_step(statement, err)) == 1) {
 		const int64_t first = db_column_i64(statement, 0);
@@ -107,10 +149,11 @@ int pack_row_mark(struct db *const db, const int64_t number, const uint32_t chun
 		}
 		for (int64_t chunk = first; chunk < first + count; chunk++)
 			live[chunk / 8] |= (uint8_t)(1u << (chunk % 8));
+		names += pack_row_names_of(first, count);
 		++*out_rows;
 	}
 	db_reset(statement);
-	return got < 0 ? -1 : 0;
+	return got < 0 ? -1 : check_names(db, number, names, err);
 }
 
 int pack_row_is_named(struct db *const db, const int64_t number, bool *const out_is_named, struct error *const err)
@@ -120,9 +163,10 @@ int pack_row_is_named(struct db *const db, const int64_t number, bool *const out
 		return -1;
 	db_bind_i64(statement, 1, number);
 	const int got = db_step(statement, err);
-	*out_is_named = got == 1;
+	*out_is_named = got == 1 && db_column_i64(statement, 1) != 0;
+	const bool is_right = got != 1 || *out_is_named == (db_column_i64(statement, 0) != 0);
 	db_reset(statement);
-	return got < 0 ? -1 : 0;
+	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
 }
 
 /* One row must have changed. */

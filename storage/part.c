@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "storage/pack_touches.h"
+#include "storage/pack_row.h"
 #include "storage/row_sum.h"
+#include "storage/segment_losses.h"
 
 static const char SQL_SET_ROWS[] = "SELECT row_count, holders FROM part_sets WHERE id = ?1";
 static const char SQL_SET_SHARE[] = "UPDATE part_sets SET holders = holders + 1 WHERE id = ?1 AND is_dead = 0";
@@ -37,13 +38,13 @@ static const char SQL_SEGMENT_RANGE[] =
 static const char SQL_SEGMENT_FIRST[] =
 	"SELECT s.start, p.id, s.first, s.count, s.bytes, s.sum FROM segments s LEFT JOIN packs p ON p.number = s.pack"
 	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?3 ORDER BY s.start";
-static const char SQL_SEGMENT_PACKS[] = "SELECT pack, count FROM segments WHERE part_set = ?1";
+static const char SQL_SEGMENT_PACKS[] = "SELECT pack, first, count FROM segments WHERE part_set = ?1";
 static const char SQL_SEGMENTS_OF_SET[] = "DELETE FROM segments WHERE part_set = ?1";
 static const char SQL_PARTS_OF_SET[] = "DELETE FROM parts WHERE part_set = ?1";
 static const char SQL_SEGMENT_DELETE[] =
 	"DELETE FROM segments WHERE part_set = ?1 AND (number, start) IN"
 	" (SELECT s.number, s.start FROM segments s WHERE s.part_set = ?1 ORDER BY s.number, s.start LIMIT ?2)"
-	" RETURNING pack, count";
+	" RETURNING pack, first, count";
 static const char SQL_INLINE_ADD[] = "INSERT INTO inline_bytes (version, bytes) VALUES (?1, ?2)";
 static const char SQL_INLINE_GET[] = "SELECT bytes FROM inline_bytes WHERE version = ?1";
 static const char SQL_INLINE_DELETE[] = "DELETE FROM inline_bytes WHERE version = ?1";
@@ -99,11 +100,17 @@ int part_grow(struct db *const db, const int64_t set, const struct segment *cons
 	struct error *const err)
 {
 	struct segment_row row = {.set = set, .number = part->number, .start = part->size};
+	int64_t names = 0;
 	for (size_t i = 0; i < count; i++) {
 		row.segment = segments[i];
 		const uint64_t sum = segment_sum(&row);
+		const bool is_last = i + 1 == count || memcmp(&segments[i].pack, &segments[i + 1].pack, sizeof(struct pack_id)) != 0;
 		if (add_segment(db, &row, sum, err) != 0)
 			return -1;
+		names += pack_row_names_of(row.segment.first, row.segment.count);
+		if (is_last && pack_row_name(db, &row.segment.pack, names, err) != 0)
+			return -1;
+		names = is_last ? 0 : names;
 		part->sum = row_sum_number(part->sum, (int64_t)sum);
 		row.start += row.segment.bytes;
 	}
@@ -178,12 +185,17 @@ static int remove_some(struct db *const db, const char *const sql, const int64_t
 		return -1;
 	db_bind_i64(statement, 1, set);
 	db_bind_i64(statement, 2, *left);
+	struct segment_losses losses = {.db = db};
+	int64_t rows = 0;
 	int got;
-	while ((got = db_step(statement, err)) == 1) /* segments alone give rows */
-		pack_touches_add(db_companion(db), db_column_i64(statement, 0), db_column_i64(statement, 1));
+	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
+		if (segment_losses_add(&losses, db_column_i64(statement, 0), db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
+			break;
+		rows++;
+	}
+	*left -= rows > 0 ? rows : db_changes(db);
 	db_reset(statement);
-	*left -= db_changes(db);
-	return got;
+	return got != 0 ? -1 : segment_losses_end(&losses, err);
 }
 
 /* Segments, then, when none is left, parts, then the set itself: *left rows. */
@@ -211,7 +223,8 @@ static size_t drop_limit(const struct db *const db)
  * may be removed here, and nothing was. */
 static int remove_segments(struct db *const db, const int64_t set, bool *const out_few, struct error *const err)
 {
-	struct { int64_t pack, chunks; } lost[PART_DROP_ROWS];
+	struct { int64_t pack, first, chunks; } lost[PART_DROP_ROWS];
+	struct segment_losses losses = {.db = db};
 	const size_t limit = drop_limit(db);
 	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_PACKS, err);
 	if (statement == NULL)
@@ -221,14 +234,18 @@ static int remove_segments(struct db *const db, const int64_t set, bool *const o
 	int got;
 	while ((got = db_step(statement, err)) == 1 && count < limit) {
 		lost[count].pack = db_column_i64(statement, 0);
-		lost[count++].chunks = db_column_i64(statement, 1);
+		lost[count].first = db_column_i64(statement, 1);
+		lost[count++].chunks = db_column_i64(statement, 2);
 	}
 	db_reset(statement);
 	*out_few = got == 0;
 	if (got != 0)
 		return got < 0 ? -1 : 0;
 	for (size_t i = 0; i < count; i++)
-		pack_touches_add(db_companion(db), lost[i].pack, lost[i].chunks);
+		if (segment_losses_add(&losses, lost[i].pack, lost[i].first, lost[i].chunks, err) != 0)
+			return -1;
+	if (segment_losses_end(&losses, err) != 0)
+		return -1;
 	return run_on_set(db, SQL_SEGMENTS_OF_SET, set, err);
 }
 

@@ -5,8 +5,8 @@
 
 #include "base/encode.h"
 #include "storage/part_internal.h"
-#include "storage/pack_touches.h"
 #include "storage/row_sum.h"
+#include "storage/segment_losses.h"
 
 static const char SQL_SET_ADD[] = "INSERT INTO part_sets (row_count) VALUES (0)";
 static const char SQL_SET_COUNT[] = "UPDATE part_sets SET row_count = row_count + ?2 WHERE id = ?1";
@@ -22,7 +22,7 @@ static const char SQL_PART_FIND[] =
 	"SELECT number, size, md5, digest, file_hash, sum, checksum_value, modified_ms FROM parts WHERE part_set = ?1 AND number = ?2";
 static const char SQL_PART_NUMBERS[] = "SELECT number FROM parts WHERE part_set = ?1 ORDER BY number";
 static const char SQL_PART_REMOVE[] = "DELETE FROM parts WHERE part_set = ?1 AND number = ?2";
-static const char SQL_SEGMENTS_REMOVE[] = "DELETE FROM segments WHERE part_set = ?1 AND number = ?2 RETURNING pack, count";
+static const char SQL_SEGMENTS_REMOVE[] = "DELETE FROM segments WHERE part_set = ?1 AND number = ?2 RETURNING pack, first, count";
 
 void upload_set_describe(const struct stored_part *const stored, const uint32_t number, const int64_t modified_ms,
 	struct upload_set_part *const out)
@@ -85,12 +85,17 @@ static int remove_rows(struct db *const db, const char *const sql, const int64_t
 		return -1;
 	db_bind_i64(statement, 1, set);
 	db_bind_i64(statement, 2, number);
+	struct segment_losses losses = {.db = db};
+	int64_t rows = 0;
 	int got;
-	while ((got = db_step(statement, err)) == 1) /* segments alone give rows */
-		pack_touches_add(db_companion(db), db_column_i64(statement, 0), db_column_i64(statement, 1));
+	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
+		if (segment_losses_add(&losses, db_column_i64(statement, 0), db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
+			break;
+		rows++;
+	}
+	*removed += rows > 0 ? rows : db_changes(db);
 	db_reset(statement);
-	*removed += db_changes(db);
-	return got;
+	return got != 0 ? -1 : segment_losses_end(&losses, err);
 }
 
 static int remove_part(struct db *const db, const int64_t set, const uint32_t number, int64_t *const removed, struct error *const err)

@@ -199,6 +199,59 @@ START_TEST(a_sweep_that_fails_stops_no_other)
 }
 END_TEST
 
+/* Writes spaces over the only `text` in the file. */
+static void blot(const char *const path, const char *const text)
+{
+	FILE *const file = fopen(path, "r+b");
+	ck_assert(file != NULL && fseek(file, 0, SEEK_END) == 0);
+	const size_t size = (size_t)ftell(file);
+	uint8_t *const bytes = memory_new(size);
+	rewind(file);
+	ck_assert_uint_eq(fread(bytes, 1, size, file), size);
+	uint8_t *const found = memmem(bytes, size, text, strlen(text));
+	ck_assert_ptr_nonnull(found);
+	memset(found, ' ', strlen(text));
+	rewind(file);
+	ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+	fclose(file);
+	free(bytes);
+}
+
+/* Of the index of segments by pack only entries with `condition` are there, and SQLite does not know that it lacks the others. */
+static void damage_index(const char *const condition)
+{
+	struct error err = {0};
+	char script[200];
+	char *const path = store_fixture_path(&fixture, "catalog.db");
+	store_close(fixture.store);
+	struct db *const db = db_open(path, DB_WRITE, &err);
+	snprintf(script, sizeof script, "DROP INDEX segments_pack; CREATE INDEX segments_pack ON segments (pack, first, count)%s;", condition);
+	ck_assert_msg(db_run_script(db, script, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(db_checkpoint_truncate(db, &err), 0);
+	db_close(db);
+	blot(path, condition);
+	free(path);
+	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024};
+	fixture.store = store_open(&options, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+}
+
+START_TEST(a_damaged_index_costs_no_pack)
+{
+	put("a", LARGE, 1);
+	put("b", LARGE, 2);
+	delete("b");
+	damage_index(" WHERE part_set > 0");
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments WHERE part_set < 0"), 1);
+	const struct gc_report report = collect();
+	ck_assert_uint_eq(report.packs_deleted, 1); /* to which nothing led in truth */
+	ck_assert_uint_eq(report.packs_compacted, 0);
+	ck_assert_int_eq(pack_rows(), 1);
+	ck_assert(holds("a", LARGE, 1));
+}
+END_TEST
+
 static void put_many(const unsigned count, const uint64_t seed)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -226,6 +279,17 @@ static void delete_many_but(const unsigned step)
 			delete(key);
 	}
 }
+
+START_TEST(a_damaged_index_costs_no_chunk)
+{
+	put_many(MANY, 100);
+	delete_many_but(8);
+	damage_index(" WHERE part_set <> -1");
+	const struct gc_report report = collect();
+	ck_assert_uint_eq(report.packs_deleted + report.packs_compacted, 0);
+	expect_many(0, MANY, 8, 100);
+}
+END_TEST
 
 START_TEST(a_pack_of_which_little_lives_is_written_anew)
 {
@@ -847,6 +911,8 @@ Suite *test_gc_suite(void)
 	tcase_add_test(one, a_pack_that_nothing_leads_to_goes);
 	tcase_add_test(one, a_dry_run_tells_and_does_nothing);
 	tcase_add_test(one, a_sweep_that_fails_stops_no_other);
+	tcase_add_test(one, a_damaged_index_costs_no_pack);
+	tcase_add_test(one, a_damaged_index_costs_no_chunk);
 	tcase_add_loop_test(one, a_pack_that_is_referred_to_at_the_last_moment_stays, 0, 2);
 	tcase_add_test(one, a_pack_of_which_little_lives_is_written_anew);
 	tcase_add_test(one, chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew);
