@@ -100,9 +100,14 @@ int xet_content_find(struct db *const db, const struct xet_reach *const reach, c
 	if (chunk_id_equal(file, &empty))
 		return 0;
 	struct xet_file registered;
-	const int got = xet_file_row_find(db, file, &registered, err);
+	struct error damage = {0}; /* of the file's row: a version has the bytes all the same */
+	const int got = xet_file_row_find(db, file, &registered, &damage);
 	bool granted = false;
-	if (got < 0 || (got == 1 && is_granted(db, reach, &registered, &granted, err) != 0))
+	if (got < 0 && damage.kind != ERROR_CORRUPT) {
+		*err = damage;
+		return -1;
+	}
+	if (got == 1 && is_granted(db, reach, &registered, &granted, err) != 0)
 		return -1;
 	if (granted) {
 		content_of_file(&registered, out);
@@ -113,5 +118,7 @@ int xet_content_find(struct db *const db, const struct xet_reach *const reach, c
 		return -1;
 	if (found && out->kind == XET_CONTENT_DERIVED && got == 1)
 		content_of_file(&registered, out);
-	return found ? 0 : content_not_found(file, err);
+	if (!found && got < 0)
+		*err = damage;
+	return found ? 0 : got < 0 ? -1 : content_not_found(file, err);
 }

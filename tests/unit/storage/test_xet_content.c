@@ -96,6 +96,21 @@ START_TEST(a_version_opens_it_to_all_who_read_the_bucket)
 }
 END_TEST
 
+START_TEST(a_damaged_row_of_a_file_hides_no_version)
+{
+	struct error err = {0};
+	struct xet_content content;
+	const struct xet_reach reach = {.bucket = BUCKET, .account = span_text("team"), .now_ms = NOW_MS};
+	add_file(false);
+	ck_assert_int_eq(db_run_script(db, "UPDATE xet_files SET size = size + 1", &err), 0);
+	ck_assert_int_eq(xet_content_find(db, &reach, &hash, &content, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	add_version("a", VERSION_SINGLE);
+	ck_assert_int_eq(find(BUCKET, "team", NOW_MS, &content), 0);
+	ck_assert_int_gt(content.version, 0);
+}
+END_TEST
+
 START_TEST(inline_bytes_are_named_by_their_version)
 {
 	struct xet_content content;
@@ -169,6 +184,7 @@ Suite *test_xet_content_suite(void)
 	tcase_add_checked_fixture(plain, set_up, tear_down);
 	tcase_add_test(plain, a_registered_file_belongs_to_an_account_and_a_bucket);
 	tcase_add_test(plain, a_version_opens_it_to_all_who_read_the_bucket);
+	tcase_add_test(plain, a_damaged_row_of_a_file_hides_no_version);
 	tcase_add_test(plain, inline_bytes_are_named_by_their_version);
 	tcase_add_test(plain, a_derived_version_has_what_was_made_of_it);
 	tcase_add_test(plain, a_grant_of_a_made_file_opens_nothing);
