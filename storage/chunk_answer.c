@@ -27,7 +27,8 @@ struct chunk_answer {
 	struct store *store;
 	struct chunk_id id;
 	struct chunk_place place;
-	struct xorb_promise *promise; /* NULL: one lasts already */
+	bool promises;
+	struct xorb_promise *promise; /* NULL: one lasts already, or none is made */
 	_Atomic int awaited;          /* the promise, and that it is noted here */
 	struct buffer shard;
 	bool failed;
@@ -81,12 +82,13 @@ static void print(struct chunk_answer *const answer, const struct pack_xorb *con
 	const int64_t promised_ms, const int64_t now_ms)
 {
 	const int64_t slack_ms = store_xet_options(answer->store)->answer_promise_ms / EXPIRY_QUARTER;
-	struct shard_answer facts = {.created_s = now_ms / 1000, .expires_s = (promised_ms - slack_ms) / 1000};
+	struct shard_answer facts = {.created_s = now_ms / 1000, .expires_s = answer->promises ? (promised_ms - slack_ms) / 1000 : 0};
 	chunk_answer_key(answer->store, now_ms, facts.key);
 	shard_write_answer(&answer->shard, &facts, &xorb->hash, entries, xorb->count);
 }
 
-/* *out_until_ms: how long the xorb is to be promised; *out_is_promised: it is already, and for at least half of the time that is usual. */
+/* *out_until_ms: how long the xorb is to be promised; *out_is_promised: nothing is to be done for that, since it is already, and for at least half of the
+ * time that is usual, or since the answer promises nothing. */
 static void judge_promise(const struct chunk_answer *const answer, const struct chunk_id *const hash, const int64_t now_ms, int64_t *const out_until_ms,
 	bool *const out_is_promised)
 {
@@ -94,8 +96,8 @@ static void judge_promise(const struct chunk_answer *const answer, const struct 
 	struct error ignored = {0};
 	struct xorb xorb;
 	const bool is_known = xorb_find(answer->store, hash, &xorb, &ignored) == 0;
-	*out_is_promised = is_known && xorb.promised_ms >= now_ms + promise_ms / 2;
-	*out_until_ms = *out_is_promised ? xorb.promised_ms : now_ms + promise_ms;
+	*out_is_promised = !answer->promises || (is_known && xorb.promised_ms >= now_ms + promise_ms / 2);
+	*out_until_ms = is_known && *out_is_promised ? xorb.promised_ms : now_ms + promise_ms;
 }
 
 static void settle(struct chunk_answer *const answer)
@@ -175,8 +177,8 @@ static bool find_place(struct store *const store, const struct chunk_id *const i
 	return shared_pack_find(store_packs(store), id, out) || chunk_index_find(store_chunk_index(store), id, out);
 }
 
-struct chunk_answer *chunk_answer_start(struct store *const store, const struct chunk_id *const id, void (*const done)(void *owner), void *const owner,
-	struct error *const err)
+struct chunk_answer *chunk_answer_start(struct store *const store, const struct chunk_id *const id, const bool promises, void (*const done)(void *owner),
+	void *const owner, struct error *const err)
 {
 	struct chunk_place place;
 	if (store_xet_options(store)->answer_promise_ms <= 0 || !find_place(store, id, &place)) {
@@ -187,6 +189,7 @@ struct chunk_answer *chunk_answer_start(struct store *const store, const struct 
 	answer->store = store;
 	answer->id = *id;
 	answer->place = place;
+	answer->promises = promises;
 	answer->done = done;
 	answer->owner = owner;
 	answer->job.run = run;

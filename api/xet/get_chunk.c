@@ -19,10 +19,6 @@ enum next get_chunk_begin(struct exchange *const exchange)
 	struct chunk_id id;
 	if (xorb_request_hash(exchange, &id, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (!exchange->transfer->is_write) { /* an answer promises the xorb: who only reads has no use for it, and shall hold nothing back from gc */
-		error_set(&err, ERROR_NOT_FOUND, "The chunk is not known here.");
-		return exchange_fail(exchange, &err);
-	}
 	struct get_chunk *const state = arena_take(exchange->arena, sizeof *state);
 	if (state == NULL) {
 		error_set(&err, ERROR_NO_MEMORY, "The request's headers leave no memory for it.");
@@ -30,7 +26,7 @@ enum next get_chunk_begin(struct exchange *const exchange)
 	}
 	exchange->state = state;
 	exchange->release = release;
-	state->answer = chunk_answer_start(exchange->context->store, &id, exchange_wake_owner, exchange, &err);
+	state->answer = chunk_answer_start(exchange->context->store, &id, exchange->transfer->is_write, exchange_wake_owner, exchange, &err);
 	return state->answer == NULL ? exchange_fail(exchange, &err) : NEXT_WAIT;
 }
 

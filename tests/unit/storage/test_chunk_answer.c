@@ -33,11 +33,11 @@ static void tear_down(void)
 }
 
 /* 1 and the shard; 0: not known. */
-static int ask(const struct chunk_id *const id, struct buffer *const out)
+static int ask_as(const bool promises, const struct chunk_id *const id, struct buffer *const out)
 {
 	struct error err = {0};
 	struct settled *const settled = settled_new();
-	struct chunk_answer *const answer = chunk_answer_start(fixture.store, id, settled_done, settled, &err);
+	struct chunk_answer *const answer = chunk_answer_start(fixture.store, id, promises, settled_done, settled, &err);
 	if (answer == NULL)
 		settled_done(settled);
 	settled_wait(settled);
@@ -45,6 +45,11 @@ static int ask(const struct chunk_id *const id, struct buffer *const out)
 	chunk_answer_free(answer);
 	ck_assert_msg(result == 0 || err.kind == ERROR_NOT_FOUND, "%s", err.text);
 	return result == 0;
+}
+
+static int ask(const struct chunk_id *const id, struct buffer *const out)
+{
+	return ask_as(true, id, out);
 }
 
 struct cut {
@@ -149,6 +154,30 @@ START_TEST(a_promise_that_lasts_is_not_made_again)
 }
 END_TEST
 
+/* It counts for the moment, and gc takes the chunk as if nobody had asked. */
+START_TEST(an_answer_to_who_only_reads_holds_nothing)
+{
+	struct error err = {0};
+	struct buffer shard;
+	struct shard_reader reader;
+	struct shard_xorb listed;
+	struct shard_answer facts;
+	const struct cut cut = put("k", 200000, 7);
+	ck_assert_int_eq(ask_as(false, &cut.entries[0].id, &shard), 1);
+	ck_assert_int_eq(shard_reader_open(&reader, buffer_span(&shard), &err), 0);
+	ck_assert_int_eq(shard_reader_xorb(&reader, &listed, &err), 1);
+	ck_assert_msg(shard_reader_answer(&reader, &facts, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(listed.chunk_count, cut.count);
+	ck_assert_int_eq(facts.expires_s, 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM xorbs"), 0);
+	buffer_release(&shard);
+	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k", NULL, &err), 0);
+	struct gc_request request = {0};
+	ck_assert_msg(gc_run(store_gc(fixture.store), &request, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(ask_as(false, &cut.entries[0].id, &shard), 0);
+}
+END_TEST
+
 START_TEST(keys_last_for_a_day)
 {
 	uint8_t keys[3][SHARD_KEY_BYTES];
@@ -206,6 +235,7 @@ Suite *test_chunk_answer_suite(void)
 	tcase_add_test(cases, a_small_upload_is_found_in_the_shared_pack);
 	tcase_add_test(cases, the_first_chunk_of_a_large_upload_is_found);
 	tcase_add_test(cases, a_promise_that_lasts_is_not_made_again);
+	tcase_add_test(cases, an_answer_to_who_only_reads_holds_nothing);
 	tcase_add_test(cases, keys_last_for_a_day);
 	tcase_add_test(cases, who_promises_nothing_answers_nothing);
 	tcase_add_test(cases, what_was_answered_stays_until_the_promise_ends);
