@@ -24,11 +24,18 @@ static const char *find_override(const struct object_reply_params *const params,
 void object_reply_add_identity(struct exchange *const exchange, const struct object *const object)
 {
 	char digest[DIGEST128_TEXT_BYTES];
+	char hash[CHUNK_ID_TEXT_BYTES];
 	exchange_add_header(exchange, "ETag", arena_format(exchange->arena, "\"%s\"", object->etag));
-	if (!object->has_digest)
-		return;
-	digest128_format(&object->digest, digest);
-	exchange_add_header(exchange, "x-deltabucket-digest", arena_text(exchange->arena, span_text(digest)));
+	if (object->has_digest) {
+		digest128_format(&object->digest, digest);
+		exchange_add_header(exchange, "x-deltabucket-digest", arena_text(exchange->arena, span_text(digest)));
+	}
+	if (object->has_file_hash) {
+		chunk_id_format(&object->file_hash, hash);
+		exchange_add_header(exchange, "x-deltabucket-file-hash", arena_text(exchange->arena, span_text(hash)));
+	}
+	if (object->is_derived)
+		exchange_add_header(exchange, "x-deltabucket-derived", "true");
 }
 
 static void add_version_headers(struct exchange *const exchange, const struct object *const object,

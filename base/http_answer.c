@@ -27,6 +27,16 @@ static void take_digest(struct http_response *const response, const struct span 
 	keep_text(response->digest, sizeof response->digest, value);
 }
 
+static void take_file_hash(struct http_response *const response, const struct span value)
+{
+	keep_text(response->file_hash, sizeof response->file_hash, value);
+}
+
+static void take_derived(struct http_response *const response, const struct span value)
+{
+	response->is_derived = span_equal_text(value, "true");
+}
+
 static void take_request_id(struct http_response *const response, const struct span value)
 {
 	keep_text(response->request_id, sizeof response->request_id, value);
@@ -63,6 +73,8 @@ static void take_header(struct http_response *const response, const struct span 
 	} headers[] = {
 		{"ETag", take_etag},
 		{"x-deltabucket-digest", take_digest},
+		{"x-deltabucket-file-hash", take_file_hash},
+		{"x-deltabucket-derived", take_derived},
 		{"x-amz-request-id", take_request_id},
 		{"x-request-id", take_request_id},
 		{"Content-Length", take_length},
@@ -81,6 +93,8 @@ static void forget_headers(struct http_response *const response)
 	response->etag[0] = '\0';
 	response->request_id[0] = '\0';
 	response->digest[0] = '\0';
+	response->file_hash[0] = '\0';
+	response->is_derived = false;
 	response->location[0] = '\0';
 	response->link[0] = '\0';
 	response->content_length = UINT64_MAX;

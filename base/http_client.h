@@ -37,6 +37,8 @@ struct http_response {
 	char etag[128];                /* without quotes; "" when absent */
 	char request_id[64];
 	char digest[48];               /* x-deltabucket-digest, in its text form; "" when absent */
+	char file_hash[72];            /* x-deltabucket-file-hash, the same way */
+	bool is_derived;               /* x-deltabucket-derived */
 	uint64_t content_length;       /* of a HEAD or GET; UINT64_MAX when unknown */
 	char location[512];
 	char link[2048];               /* Link; "" when absent */

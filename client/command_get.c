@@ -1,18 +1,21 @@
 #include "client/commands.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "client/folder_files.h"
+#include "client/part_file.h"
 #include "client/remote_hub.h"
 #include "client/remote_object.h"
 #include "client/xet_download.h"
 
-enum { XET_MIN_BYTES = 256 * 1024 };
+enum { XET_MIN_BYTES = 256 * 1024, PATH_MAX_BYTES = 8192 };
 
 struct stdout_sink {
 	struct body_sink sink;
@@ -89,6 +92,8 @@ static int get_plain(struct get *const get, struct error *const err)
 		.size = get->facts.size,
 		.has_digest = get->facts.has_digest,
 		.digest = get->facts.digest,
+		.has_hash = get->facts.has_hash,
+		.hash = get->facts.hash,
 		.etag = get->facts.etag[0] != '\0' ? get->facts.etag : NULL,
 		.path = get->path,
 		.part_path = get->part,
@@ -143,16 +148,32 @@ static int get_xet(struct get *const get, struct error *const err)
 	return result;
 }
 
-/* What is small comes cheaper whole; and where the server refuses the better way, the plain one does it, or says what is wrong. */
+/* Nothing local to take chunks from, and nothing that was downloaded so before. */
+static bool lacks_seeds(const struct get *const get)
+{
+	char journal[PATH_MAX_BYTES];
+	const int len = snprintf(journal, sizeof journal, "%s.chunks", get->part);
+	return get->session->options->seeds.count == 0 && !file_exists(get->path) && len < PATH_MAX_BYTES && !file_exists(journal);
+}
+
+/* What is small comes cheaper whole, and so does what the server would have to make into chunks first, unless local chunks spare most of it. */
+static bool wants_xet(const struct get *const get)
+{
+	if (get->session->options->plain || get->facts.size < XET_MIN_BYTES || !remote_hub_takes(get->name->key))
+		return false;
+	return !(get->facts.is_derived && get->facts.has_digest && lacks_seeds(get));
+}
+
+/* Where the server refuses the better way, the plain one does it, or says what is wrong. */
 static int get_to_file(struct get *const get, struct error *const err)
 {
 	struct error failure = {0};
-	const bool wants_xet = !get->session->options->plain && get->facts.size >= XET_MIN_BYTES && remote_hub_takes(get->name->key);
+	const bool by_xet = wants_xet(get);
 	get->progress = progress_new("downloading", get->facts.size, !get->session->output.quiet);
-	int result = wants_xet ? get_xet(get, &failure) : get_plain(get, err);
-	if (wants_xet && result != 0 && session_wants_plain(&failure))
+	int result = by_xet ? get_xet(get, &failure) : get_plain(get, err);
+	if (by_xet && result != 0 && session_wants_plain(&failure))
 		result = get_plain(get, err);
-	else if (wants_xet && result != 0)
+	else if (by_xet && result != 0)
 		*err = failure;
 	progress_free(get->progress);
 	return result;
@@ -178,13 +199,8 @@ static int choose_path(struct get *const get, struct error *const err)
 	get->path = make_path(get->session, get->name, err);
 	if (get->path == NULL)
 		return -1;
-	struct buffer part;
-	buffer_init(&part, 8192);
-	buffer_format(&part, "%s.part", get->path);
-	const int result = buffer_check(&part, "the path", err);
-	get->part = memory_copy_text(buffer_text(&part));
-	buffer_release(&part);
-	return result;
+	get->part = part_file_path(get->path, ".part");
+	return 0;
 }
 
 static int get_object(struct get *const get, const bool to_stdout, struct error *const err)

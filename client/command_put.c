@@ -111,6 +111,7 @@ static int put_xet(struct put *const put, struct xet_access *const access, struc
 	struct session *const session = put->session;
 	char *const cache_path = hash_cache_default_path();
 	struct hash_cache *const cache = hash_cache_open(cache_path);
+	struct progress *const reading = progress_new("hashing", put->size, !session->output.quiet);
 	struct progress *const progress = progress_new("uploading", put->size, !session->output.quiet);
 	const struct xet_upload upload = {
 		.options = &session->remote_options,
@@ -119,11 +120,13 @@ static int put_xet(struct put *const put, struct xet_access *const access, struc
 		.bucket = put->bucket,
 		.parallel = session_parallel(session),
 		.cache = cache,
+		.reading = reading,
 		.progress = progress,
 	};
 	const struct xet_upload_file file = {.path = put->path, .key = put->key};
 	const int result = xet_upload(&upload, &file, 1, err);
 	put->sent = atomic_load(&xet_access_traffic(access)->sent);
+	progress_free(reading);
 	progress_free(progress);
 	hash_cache_close(cache);
 	free(cache_path);

@@ -1,5 +1,5 @@
 /* A folder made like a prefix, or a prefix like a folder. Files of one size are compared by the file hash that the listing gives; where the server has no
- * such listing, by the digest that comes with a HEAD, and an object that has none (it came in parts) counts as another. */
+ * such listing, by the hash or digest that comes with a HEAD, and an object that has neither yet (it came in parts a moment ago) counts as another. */
 #include "client/commands.h"
 
 #include <inttypes.h>
@@ -120,12 +120,13 @@ static int read_lists(struct sync *const sync, struct error *const err)
 	return 0;
 }
 
-static int compare_hashes(const struct sync *const sync, struct sync_item *const item, const char *const path, struct error *const err)
+static int compare_hashes(const struct sync *const sync, struct sync_item *const item, const struct chunk_id *const wanted, const char *const path,
+	struct error *const err)
 {
 	struct chunk_id hash;
 	if (hash_cache_hash(sync->move.cache, path, sync->session->interrupt, &hash, err) != 0)
 		return -1;
-	item->state = chunk_id_equal(&hash, item->hash) ? SYNC_SAME : SYNC_DIFFERS;
+	item->state = chunk_id_equal(&hash, wanted) ? SYNC_SAME : SYNC_DIFFERS;
 	return 0;
 }
 
@@ -136,8 +137,11 @@ static int compare_digests(const struct sync *const sync, struct sync_item *cons
 	struct digest128 digest;
 	char *const target = sync_move_target(&sync->move, item->name);
 	int result = remote_object_head(remote, target, &facts, err);
+	const bool same_size = result == 0 && facts.size == item->size;
 	item->state = SYNC_DIFFERS;
-	if (result == 0 && facts.has_digest && facts.size == item->size) {
+	if (same_size && facts.has_hash)
+		result = compare_hashes(sync, item, &facts.hash, path, err);
+	if (same_size && result == 0 && item->state == SYNC_DIFFERS && facts.has_digest) {
 		result = transfer_file_digest(path, &digest, err);
 		if (result == 0 && digest128_equal(&digest, &facts.digest))
 			item->state = SYNC_SAME;
@@ -149,7 +153,7 @@ static int compare_digests(const struct sync *const sync, struct sync_item *cons
 static int compare(const struct sync *const sync, struct sync_item *const item, struct remote *const remote, struct error *const err)
 {
 	char *const path = folder_files_join(sync->move.folder, item->name);
-	const int result = item->hash != NULL ? compare_hashes(sync, item, path, err) : compare_digests(sync, item, path, remote, err);
+	const int result = item->hash != NULL ? compare_hashes(sync, item, item->hash, path, err) : compare_digests(sync, item, path, remote, err);
 	free(path);
 	return result;
 }

@@ -5,6 +5,7 @@
 
 #include "base/json_node.h"
 #include "base/memory.h"
+#include "chunker/xorb_record.h"
 
 enum { URL_MAX_BYTES = 8192 };
 
@@ -35,7 +36,7 @@ static bool read_term(const struct json_node *const node, struct fetch_term *con
 	struct span hash;
 	return json_node_text(json_node_member(node, "hash"), &hash) && chunk_id_parse(hash, &out->xorb) &&
 		json_node_u64(json_node_member(node, "unpacked_length"), &out->bytes) &&
-		read_chunks(json_node_member(node, "range"), &out->first, &out->end);
+		read_chunks(json_node_member(node, "range"), &out->first, &out->end) && out->bytes >= out->end - out->first;
 }
 
 static char *read_target(const struct json_node *const node)
@@ -51,12 +52,18 @@ static char *read_target(const struct json_node *const node)
 	return copy;
 }
 
+/* Bytes of that many records, and no endless answer. */
+static bool may_have(const struct fetch_entry *const fetch)
+{
+	return fetch->from <= fetch->to && fetch->to - fetch->from < (uint64_t)(fetch->end - fetch->first) * (XORB_RECORD_HEADER_BYTES + XORB_STORED_MAX_BYTES);
+}
+
 static bool read_fetch(struct fetch_plan *const out, const struct chunk_id *const xorb, const struct json_node *const url,
 	const struct json_node *const range)
 {
 	struct fetch_entry fetch = {.xorb = *xorb};
 	if (!read_chunks(json_node_member(range, "chunks"), &fetch.first, &fetch.end) ||
-		!read_pair(json_node_member(range, "bytes"), &fetch.from, &fetch.to) || fetch.from > fetch.to)
+		!read_pair(json_node_member(range, "bytes"), &fetch.from, &fetch.to) || !may_have(&fetch) || out->fetch_count == FETCH_PLAN_FETCHES_MAX)
 		return false;
 	fetch.target = read_target(url);
 	if (fetch.target == NULL)
@@ -101,7 +108,8 @@ static bool read_all(struct fetch_plan *const out, const struct json_node *const
 	struct span name;
 	const struct json_node *entries;
 	void *cursor = NULL;
-	if (!json_node_u64(json_node_member(root, "offset_into_first_range"), &out->skip) || !json_node_is_array(terms) || !json_node_is_object(xorbs))
+	if (!json_node_u64(json_node_member(root, "offset_into_first_range"), &out->skip) || !json_node_is_array(terms) || !json_node_is_object(xorbs) ||
+		json_node_count(terms) > FETCH_PLAN_TERMS_MAX)
 		return false;
 	out->terms = memory_new_array(json_node_count(terms) + 1, sizeof *out->terms);
 	for (; out->term_count < json_node_count(terms); out->term_count++)
@@ -110,6 +118,8 @@ static bool read_all(struct fetch_plan *const out, const struct json_node *const
 	while (json_node_each(xorbs, &cursor, &name, &entries))
 		if (!read_xorb(out, name, entries))
 			return false;
+	if (out->term_count * out->fetch_count > FETCH_PLAN_PAIRS_MAX)
+		return false;
 	for (size_t i = 0; i < out->term_count; i++)
 		if (!is_covered(out, &out->terms[i]))
 			return false;

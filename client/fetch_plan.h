@@ -6,6 +6,9 @@
 #include "base/error.h"
 #include "chunker/chunk.h"
 
+/* More than any server of ours answers for the ranges that are asked for. Terms times fetches bounds the time that the answer takes to go through. */
+enum { FETCH_PLAN_TERMS_MAX = 65536, FETCH_PLAN_FETCHES_MAX = 65536, FETCH_PLAN_PAIRS_MAX = 1 << 28 };
+
 struct fetch_term {
 	struct chunk_id xorb;
 	uint32_t first, end;  /* chunks */
@@ -24,7 +27,8 @@ struct fetch_plan {
 	struct fetch_entry *fetches;
 	size_t fetch_count;
 };
-/* upstream when the answer breaks its form: a term that no fetch covers, ranges that run backwards. */
+/* upstream when the answer breaks its form: a term that no fetch covers or that has fewer bytes than chunks, ranges that run backwards or have more bytes than
+ * their chunks can; and when it is over the bounds above. */
 int fetch_plan_parse(struct span answer, struct fetch_plan *out, struct error *err);
 /* Whether the request brings all chunks of the term. */
 bool fetch_plan_covers(const struct fetch_entry *fetch, const struct fetch_term *term);

@@ -12,6 +12,7 @@
 #include "chunker/merkle.h"
 #include "client/file_segments.h"
 #include "client/interrupt.h"
+#include "client/progress.h"
 
 /* Smaller files come in great numbers, one to each connection's thread. */
 enum { SEGMENTS_MIN_BYTES = 4 * 1024 * 1024, READ_BLOCK_BYTES = 1024 * 1024, NS_PER_SECOND = 1000000000 };
@@ -112,25 +113,27 @@ static int read_by_stream(const int fd, const char *const path, const struct int
 	return result;
 }
 
-static int read_by_segments(const int fd, const char *const path, const struct interrupt *const interrupt, struct file_chunks *const out,
-	struct error *const err)
+static int read_by_segments(const int fd, const char *const path, const struct interrupt *const interrupt, struct progress *const progress,
+	struct file_chunks *const out, struct error *const err)
 {
-	const struct file_segments segments = {.fd = fd, .path = path, .size = out->facts.size, .interrupt = interrupt};
+	const struct file_segments segments = {.fd = fd, .path = path, .size = out->facts.size, .interrupt = interrupt, .progress = progress};
 	if (file_segments_read(&segments, &out->entries, &out->count, err) != 0)
 		return -1;
 	out->hash = chunk_hash_file(out->entries, out->count);
 	return 0;
 }
 
-static int read_open(const int fd, const char *const path, const struct interrupt *const interrupt, struct file_chunks *const out,
-	struct error *const err)
+static int read_open(const int fd, const char *const path, const struct interrupt *const interrupt, struct progress *const progress,
+	struct file_chunks *const out, struct error *const err)
 {
 	struct file_facts after;
 	if (file_facts_of(fd, path, &out->facts, err) != 0)
 		return -1;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	const bool is_large = out->facts.size >= SEGMENTS_MIN_BYTES;
-	int result = is_large ? read_by_segments(fd, path, interrupt, out, err) : read_by_stream(fd, path, interrupt, out, err);
+	int result = is_large ? read_by_segments(fd, path, interrupt, progress, out, err) : read_by_stream(fd, path, interrupt, out, err);
+	if (result == 0 && !is_large)
+		progress_add(progress, out->facts.size);
 	if (result == 0)
 		result = file_facts_of(fd, path, &after, err);
 	if (result == 0 && !file_facts_equal(&out->facts, &after))
@@ -140,11 +143,17 @@ static int read_open(const int fd, const char *const path, const struct interrup
 
 int file_chunks_read(const char *const path, const struct interrupt *const interrupt, struct file_chunks *const out, struct error *const err)
 {
+	return file_chunks_read_shown(path, interrupt, NULL, out, err);
+}
+
+int file_chunks_read_shown(const char *const path, const struct interrupt *const interrupt, struct progress *const progress,
+	struct file_chunks *const out, struct error *const err)
+{
 	*out = (struct file_chunks){0};
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_set_errno(err, "opening %s", path);
-	const int result = read_open(fd, path, interrupt, out, err);
+	const int result = read_open(fd, path, interrupt, progress, out, err);
 	close(fd);
 	if (result != 0)
 		file_chunks_release(out);

@@ -6,6 +6,7 @@
 #include "chunker/chunk.h"
 
 struct interrupt;
+struct progress;
 
 /* What tells a file from what it was before, without reading it. */
 struct file_facts {
@@ -28,6 +29,8 @@ struct file_chunks {
 };
 /* Reads all of it, once. busy when a signal came, invalid when the file changed meanwhile. */
 int file_chunks_read(const char *path, const struct interrupt *interrupt, struct file_chunks *out, struct error *err);
+/* Counts what it reads. */
+int file_chunks_read_shown(const char *path, const struct interrupt *interrupt, struct progress *progress, struct file_chunks *out, struct error *err);
 void file_chunks_release(struct file_chunks *chunks); /* a zeroed one is fine */
 
 #endif

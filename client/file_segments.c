@@ -10,6 +10,7 @@
 #include "chunker/chunk_hash.h"
 #include "chunker/gear_marks.h"
 #include "client/interrupt.h"
+#include "client/progress.h"
 
 struct run {
 	const struct file_segments *what;
@@ -83,6 +84,7 @@ static int read_segment(struct worker *const worker, struct error *const err)
 		read_bytes(worker, worker->content - before, before + worker->len, worker->offset - before, err) != 0)
 		return -1;
 	gear_marks_find(span_of(worker->content, worker->len), worker->marks);
+	progress_add(worker->run->what->progress, worker->len);
 	return 0;
 }
 

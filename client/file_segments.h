@@ -8,6 +8,7 @@
 #include "chunker/chunk.h"
 
 struct interrupt;
+struct progress;
 
 enum { FILE_SEGMENTS_BYTES = 1024 * 1024, FILE_SEGMENTS_WORKERS_MAX = 32 };
 
@@ -16,6 +17,7 @@ struct file_segments {
 	const char *path;            /* for messages */
 	uint64_t size;               /* of the file, over 0 */
 	const struct interrupt *interrupt;
+	struct progress *progress;   /* counts what was read; may be NULL */
 	unsigned workers;            /* 0: one for each processor */
 	size_t segment_bytes;        /* 0: FILE_SEGMENTS_BYTES; else a number of your own, over 0 */
 };

@@ -2,10 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/encode.h"
+#include "base/memory.h"
+#include "base/xxh3.h"
 
 enum { OPENED_MOST = 8, PATH_MAX_BYTES = 8192 };
 
@@ -40,6 +46,21 @@ static int reserve(const int fd, const char *const path, const uint64_t size, st
 	if (size > 0 && fallocate(fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC)
 		return error_set_errno(err, "reserving %llu bytes for %s", (unsigned long long)size, path);
 	return 0;
+}
+
+char *part_file_path(const char *const path, const char *const suffix)
+{
+	const char *const slash = strrchr(path, '/');
+	const char *const name = slash != NULL ? slash + 1 : path;
+	const size_t folder = (size_t)(name - path);
+	char short_name[2 * sizeof(struct digest128) + 1];
+	const bool fits = strlen(name) + strlen(suffix) + strlen(".journal") <= NAME_MAX;
+	const struct digest128 digest = xxh3_128(span_text(name));
+	encode_hex(span_of(digest.bytes, sizeof digest.bytes), short_name);
+	char *const part = memory_new(folder + strlen(fits ? name : short_name) + strlen(suffix) + 1);
+	memcpy(part, path, folder);
+	stpcpy(stpcpy(part + folder, fits ? name : short_name), suffix);
+	return part;
 }
 
 int part_file_open(const char *const path, const uint64_t size, struct error *const err)

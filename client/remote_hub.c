@@ -186,7 +186,11 @@ int remote_hub_list(struct remote *const remote, const struct span bucket, const
 	buffer_release(&text);
 	free(first);
 	int result = 0;
-	while (result == 0 && target != NULL) {
+	for (int pages = 0; result == 0 && target != NULL; pages++) {
+		if (pages == REMOTE_HUB_PAGES_MAX) {
+			result = error_set(err, ERROR_UPSTREAM, "the server's listing has over %d pages", REMOTE_HUB_PAGES_MAX);
+			break;
+		}
 		const struct http_request request = {.method = "GET", .target = target, .wait_ms = COMMIT_WAIT_MS};
 		struct http_response response;
 		result = remote_send(remote, &request, &response, err);

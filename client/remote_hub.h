@@ -6,7 +6,7 @@
 #include "chunker/chunk.h"
 #include "client/remote.h"
 
-enum { REMOTE_HUB_LINES_MAX = 1000 };
+enum { REMOTE_HUB_LINES_MAX = 1000, REMOTE_HUB_PAGES_MAX = 10000 };
 
 /* "/api/buckets/-/<bucket>/<below>", and `path`, if any, behind another slash. Heap, the caller's. */
 char *remote_hub_target(struct span bucket, const char *below, struct span path);
@@ -30,7 +30,7 @@ struct hub_file {
 };
 /* 0 to go on. */
 typedef int hub_file_fn(void *owner, const struct hub_file *file, struct error *err);
-/* Every file below `prefix` (a folder, with or without a slash at its end; empty: all). */
+/* Every file below `prefix` (a folder, with or without a slash at its end; empty: all). upstream after REMOTE_HUB_PAGES_MAX pages, each of 16 MiB at most. */
 int remote_hub_list(struct remote *remote, struct span bucket, struct span prefix, hub_file_fn *take, void *owner, struct error *err);
 /* One file: 1, or 0 when the server does not know it. */
 int remote_hub_find(struct remote *remote, struct span bucket, struct span key, uint64_t *out_size, struct chunk_id *out_hash, struct error *err);

@@ -59,6 +59,8 @@ int remote_object_head(struct remote *const remote, const char *const target, st
 		out->size = response.content_length;
 		snprintf(out->etag, sizeof out->etag, "%s", response.etag);
 		out->has_digest = digest128_parse(span_text(response.digest), &out->digest);
+		out->has_hash = chunk_id_parse(span_text(response.file_hash), &out->hash);
+		out->is_derived = response.is_derived;
 	}
 	http_response_release(&response);
 	return result;

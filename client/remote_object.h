@@ -3,6 +3,7 @@
 #define CLIENT_REMOTE_OBJECT_H
 
 #include "base/xxh3.h"
+#include "chunker/chunk.h"
 #include "client/listing.h"
 #include "client/remote.h"
 
@@ -16,6 +17,9 @@ struct remote_object_facts {
 	char etag[128]; /* without quotes */
 	bool has_digest;
 	struct digest128 digest;
+	bool has_hash;
+	struct chunk_id hash; /* the file hash of Xet */
+	bool is_derived;      /* the server makes its bytes as they are read: cheap to send as they are, dear to make into chunks */
 };
 int remote_object_head(struct remote *remote, const char *target, struct remote_object_facts *out, struct error *err);
 int remote_object_delete(struct remote *remote, const char *target, struct error *err);

@@ -10,7 +10,7 @@
 #include "client/chunk_search.h"
 #include "client/file_chunks.h"
 
-enum { ASK_BYTES = 1 << 30, PLACE_SHIFT = 32, COPIED_MOST = 1024 };
+enum { ASK_BYTES = 1 << 28, PLACE_SHIFT = 32, COPIED_MOST = 1024 };
 
 struct seed_chunk {
 	uint64_t place;   /* in the table, xorb and index in one number */

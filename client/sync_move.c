@@ -5,13 +5,14 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "client/part_file.h"
 #include "client/remote_hub.h"
 #include "client/remote_object.h"
 #include "client/xet_download.h"
 #include "client/xet_upload.h"
 
 /* Fewer and smaller files than these go up in one plain request each: that is less than asking first. */
-enum { PLAIN_MOST = 4, PLAIN_MOST_BYTES = 64 * 1024 };
+enum { PLAIN_MOST = 4, PLAIN_MOST_BYTES = 64 * 1024, ASK_DERIVED_BYTES = 8 * 1024 * 1024 };
 
 static char *make_key(const struct sync_move *const move, const char *const name)
 {
@@ -53,20 +54,13 @@ static void lot_init(struct lot *const lot, struct sync_move *const move, sync_t
 	lot->done = memory_new_array(move->count + 1, sizeof *lot->done);
 }
 
-static char *part_path(const char *const path)
-{
-	char *const part = memory_new(strlen(path) + sizeof SYNC_PART_SUFFIX);
-	stpcpy(stpcpy(part, path), SYNC_PART_SUFFIX);
-	return part;
-}
-
 static void lot_add(struct lot *const lot, const struct sync_item *const item)
 {
 	const size_t i = lot->count++;
 	lot->items[i] = item;
 	lot->keys[i] = make_key(lot->move, item->name);
 	lot->paths[i] = folder_files_join(lot->move->folder, item->name);
-	lot->parts[i] = part_path(lot->paths[i]);
+	lot->parts[i] = part_file_path(lot->paths[i], SYNC_PART_SUFFIX);
 	lot->targets[i] = sync_move_target(lot->move, item->name);
 }
 
@@ -111,6 +105,7 @@ static int upload_plain(struct lot *const lot, struct error *const err)
 static int upload_xet(struct lot *const lot, struct error *const err)
 {
 	const struct sync_move *const move = lot->move;
+	struct progress *const reading = progress_new("hashing", move->bytes, !move->session->output.quiet);
 	struct xet_upload_file *const files = memory_new_array(lot->count + 1, sizeof *files);
 	for (size_t i = 0; i < lot->count; i++)
 		files[i] = (struct xet_upload_file){.path = lot->paths[i], .key = span_text(lot->keys[i])};
@@ -121,11 +116,13 @@ static int upload_xet(struct lot *const lot, struct error *const err)
 		.bucket = move->bucket,
 		.parallel = session_parallel(move->session),
 		.cache = move->cache,
+		.reading = reading,
 		.progress = lot->progress,
 		.done = tell,
 		.owner = lot,
 	};
 	const int result = xet_upload(&upload, files, lot->count, err);
+	progress_free(reading);
 	free(files);
 	return result;
 }
@@ -141,6 +138,8 @@ static int pin_download(const struct lot *const lot, const size_t number, struct
 		.size = facts.size,
 		.has_digest = facts.has_digest,
 		.digest = facts.digest,
+		.has_hash = facts.has_hash,
+		.hash = facts.hash,
 		.etag = memory_copy_text(facts.etag),
 		.path = lot->paths[number],
 		.part_path = lot->parts[number],
@@ -206,12 +205,26 @@ static int open_access(struct sync_move *const move, struct error *const err)
 	return -1;
 }
 
+/* What the server would have to make into chunks first comes cheaper by a plain request, where there is no local file to take chunks from. Worth asking
+ * about large files only. */
+static bool is_made_for_it(const struct sync_move *const move, const struct sync_item *const item)
+{
+	struct remote_object_facts facts;
+	struct error ignored = {0};
+	if (item->state != SYNC_NEW || item->size < ASK_DERIVED_BYTES)
+		return false;
+	char *const target = sync_move_target(move, item->name);
+	const bool is_derived = remote_object_head(move->remote, target, &facts, &ignored) == 0 && facts.is_derived && facts.has_digest;
+	free(target);
+	return is_derived;
+}
+
 static bool goes_by_xet(const struct sync_move *const move, const struct sync_item *const item)
 {
 	if (move->access == NULL)
 		return false;
 	if (!move->uploads)
-		return item->hash != NULL;
+		return item->hash != NULL && !is_made_for_it(move, item);
 	char *const key = make_key(move, item->name);
 	const bool takes = remote_hub_takes(span_text(key));
 	free(key);

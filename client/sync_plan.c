@@ -18,6 +18,8 @@ void sync_list_release(struct sync_list *const list)
 
 static int add_entry(struct sync_list *const list, const struct span name, const uint64_t size, struct error *const err)
 {
+	if (name.len > SYNC_NAME_MAX_BYTES)
+		return error_set(err, ERROR_UPSTREAM, "there is a name of over %d bytes", SYNC_NAME_MAX_BYTES);
 	if (list->count == SYNC_ENTRIES_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "there are over %d files", SYNC_ENTRIES_MAX);
 	char *const copy = memory_new(name.len + 1);
@@ -76,6 +78,7 @@ int sync_list_prefix(struct remote *const remote, const struct span bucket, cons
 	struct buffer token;
 	int result = 0;
 	bool more = true;
+	int pages = 0;
 	*out = (struct sync_list){0};
 	buffer_init(&token, TOKEN_MAX_BYTES);
 	while (result == 0 && more) {
@@ -88,6 +91,8 @@ int sync_list_prefix(struct remote *const remote, const struct span bucket, cons
 		more = listing.truncated;
 		if (result == 0 && more && (listing.next.len == 0 || span_equal(listing.next, buffer_span(&token))))
 			result = error_set(err, ERROR_UPSTREAM, "the server's listing breaks off: it does not say how to go on");
+		if (result == 0 && ++pages == REMOTE_HUB_PAGES_MAX)
+			result = error_set(err, ERROR_UPSTREAM, "the server's listing has over %d pages", REMOTE_HUB_PAGES_MAX);
 		buffer_reset(&token);
 		buffer_add_span(&token, listing.next);
 		if (result == 0)

@@ -8,7 +8,7 @@
 
 /* What downloads are called until they are whole; such names are no part of a folder. */
 #define SYNC_PART_SUFFIX ".deltabucket-part"
-enum { SYNC_ENTRIES_MAX = 1000000 };
+enum { SYNC_ENTRIES_MAX = 1000000, SYNC_NAME_MAX_BYTES = 4096 };
 
 struct sync_entry {
 	char *name;          /* below the folder, or behind the prefix */

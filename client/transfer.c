@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "client/file_chunks.h"
 #include "client/part_file.h"
 #include "client/part_journal.h"
 #include "client/pool.h"
@@ -60,13 +61,27 @@ struct download_job {
 	size_t count;
 };
 
-static bool is_there_already(const struct transfer_download *const what)
+static bool has_hash(const struct transfer_download *const what, const struct remote_options *const remote)
+{
+	struct error ignored = {0};
+	struct file_chunks chunks;
+	if (!what->has_hash || file_chunks_read(what->path, remote->interrupt, &chunks, &ignored) != 0)
+		return false;
+	const bool same = chunk_id_equal(&chunks.hash, &what->hash);
+	file_chunks_release(&chunks);
+	return same;
+}
+
+static bool is_there_already(const struct transfer_download *const what, const struct remote_options *const remote)
 {
 	struct error ignored = {0};
 	struct digest128 digest;
 	uint64_t size;
-	return what->has_digest && file_exists(what->path) && file_size(what->path, &size, &ignored) == 0 && size == what->size &&
-		transfer_file_digest(what->path, &digest, &ignored) == 0 && digest128_equal(&digest, &what->digest);
+	if (!file_exists(what->path) || file_size(what->path, &size, &ignored) != 0 || size != what->size)
+		return false;
+	if (!what->has_digest)
+		return has_hash(what, remote);
+	return transfer_file_digest(what->path, &digest, &ignored) == 0 && digest128_equal(&digest, &what->digest);
 }
 
 static int open_journal(struct file *const file, struct error *const err)
@@ -104,7 +119,7 @@ static int file_prepare(struct file *const file, const struct transfer_download 
 		.part_bytes = options->part_bytes != 0 ? options->part_bytes : TRANSFER_PART_BYTES,
 		.identity = span_text(file->identity),
 	};
-	if (is_there_already(what)) {
+	if (is_there_already(what, options->remote)) {
 		progress_add(options->progress, what->size);
 		return 0;
 	}

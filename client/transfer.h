@@ -4,6 +4,7 @@
 #define CLIENT_TRANSFER_H
 
 #include "base/xxh3.h"
+#include "chunker/chunk.h"
 #include "client/progress.h"
 #include "client/remote.h"
 
@@ -23,6 +24,9 @@ struct transfer_download {
 	uint64_t size;
 	bool has_digest;
 	struct digest128 digest;
+	bool has_hash;
+	struct chunk_id hash;       /* the file hash of Xet: tells a file that is there already where there is no digest. It proves no other, since one
+	                             * file has as many hashes as ways to cut it into chunks */
 	const char *etag;           /* NULL: none; the object must still have it */
 	const char *path;           /* what appears when all is there and proven; replaced when it exists */
 	const char *part_path;      /* beside it: "<path>.part"; the journal is "<part_path>.journal" */

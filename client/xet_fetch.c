@@ -22,6 +22,7 @@ struct range {
 	uint64_t from, to;
 	struct fetch_plan plan;
 	struct place *places;      /* of each term */
+	size_t *served;            /* numbers of the terms that the request on its way serves; room for all */
 	struct map_chunk *chunks;
 	size_t count, capacity;
 };
@@ -31,6 +32,8 @@ struct delivery {
 	struct body_sink sink;
 	struct range *range;
 	const struct fetch_entry *what;
+	const size_t *terms;       /* numbers of those it serves */
+	size_t term_count;
 	struct xorb_parse *parse;
 	uint32_t index;            /* of the next record in the xorb */
 	uint64_t received;
@@ -100,10 +103,9 @@ static int take_record(void *const taker, const struct xorb_record *const record
 	struct delivery *const delivery = taker;
 	struct range *const range = delivery->range;
 	const uint32_t index = delivery->index++;
-	for (size_t i = 0; i < range->plan.term_count; i++) {
-		const struct fetch_term *const term = &range->plan.terms[i];
-		const bool is_of_term = range->places[i].by == delivery->what && index >= term->first && index < term->end;
-		if (is_of_term && serve_term(range, i, record, err) != 0)
+	for (size_t i = 0; i < delivery->term_count; i++) {
+		const struct fetch_term *const term = &range->plan.terms[delivery->terms[i]];
+		if (index >= term->first && index < term->end && serve_term(range, delivery->terms[i], record, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -122,11 +124,15 @@ static enum sink_result delivery_write(struct body_sink *const sink, const struc
 }
 
 /* A request that is repeated begins anew: the terms that it serves do too. */
-static void rewind_places(struct range *const range, const struct fetch_entry *const what)
+static void list_terms(struct range *const range, struct delivery *const delivery)
 {
-	for (size_t i = 0; i < range->plan.term_count; i++)
-		if (range->places[i].by == what)
-			range->places[i].next = range->places[i].end - range->plan.terms[i].bytes;
+	for (size_t i = 0; i < range->plan.term_count; i++) {
+		if (range->places[i].by != delivery->what)
+			continue;
+		range->places[i].next = range->places[i].end - range->plan.terms[i].bytes;
+		range->served[delivery->term_count++] = i;
+	}
+	delivery->terms = range->served;
 }
 
 static int finish_delivery(const struct delivery *const delivery, struct error *const err)
@@ -139,8 +145,9 @@ static int finish_delivery(const struct delivery *const delivery, struct error *
 	if (delivery->index != what->end)
 		return error_set(err, ERROR_CORRUPT, "the server sends %u records for %s instead of %u", delivery->index - what->first, range->fetch->path,
 			what->end - what->first);
-	for (size_t i = 0; i < range->plan.term_count; i++) {
-		if (range->places[i].by == what && range->places[i].next != range->places[i].end)
+	for (size_t i = 0; i < delivery->term_count; i++) {
+		const struct place *const place = &range->places[delivery->terms[i]];
+		if (place->next != place->end)
 			return error_set(err, ERROR_CORRUPT, "the server sends less for %s than it announced", range->fetch->path);
 	}
 	return 0;
@@ -155,7 +162,7 @@ static int try_delivery(struct range *const range, const struct fetch_entry *con
 	snprintf(header, sizeof header, "Range: bytes=%" PRIu64 "-%" PRIu64, what->from, what->to);
 	const char *const headers[] = {header, NULL};
 	const struct http_request request = {.method = "GET", .target = what->target, .headers = headers, .bearer = "", .sink = &delivery.sink};
-	rewind_places(range, what);
+	list_terms(range, &delivery);
 	delivery.parse = xorb_parse_new(take_record, &delivery, true);
 	int result = remote_try(range->xet->remote, &request, &response, err);
 	*out_status = response.status;
@@ -216,6 +223,7 @@ static int fetch_once(struct range *const range, struct error *const err)
 	if (range->plan.skip > range->from || !adds_up(range))
 		return error_set(err, ERROR_UPSTREAM, "the server's way to make %s is not %" PRIu64 " bytes long", fetch->path, range->to - range->from);
 	range->places = memory_new_array(range->plan.term_count + 1, sizeof *range->places);
+	range->served = memory_new_array(range->plan.term_count + 1, sizeof *range->served);
 	begin_places(range);
 	int result = 0;
 	for (size_t i = 0; i < range->plan.fetch_count && result == 0; i++)
@@ -232,7 +240,9 @@ int xet_fetch_range(const struct xet_fetch *const fetch, const struct xet_remote
 		result = fetch_once(&range, err);
 		fetch_plan_release(&range.plan);
 		free(range.places);
+		free(range.served);
 		range.places = NULL;
+		range.served = NULL;
 	}
 	*out = range.chunks;
 	*out_count = result == 0 ? range.count : 0;

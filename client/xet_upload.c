@@ -8,7 +8,6 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "chunker/shard.h"
-#include "chunker/xorb_parse.h"
 #include "client/chunk_search.h"
 #include "client/pool.h"
 #include "client/remote_hub.h"
@@ -36,8 +35,10 @@ struct group {
 	const char **paths;
 	struct chunk_table *table;
 	struct upload_plan plan;
-	struct lock lock;
-	size_t next;                  /* guarded by lock: the piece to take next */
+	struct lock lock;             /* guards what follows */
+	size_t next;                  /* the piece to take next */
+	struct xorb_body **spares;    /* bodies that no thread is at; one for each connection at most */
+	size_t spare_count;
 };
 
 static size_t take_next(struct group *const group, const size_t count)
@@ -68,7 +69,7 @@ static int read_file(struct group *const group, const size_t number, struct remo
 	const char *const path = group->files[number].path;
 	struct file_chunks *const chunks = &group->chunks[number];
 	const int64_t read_ms = now_ms();
-	if (file_chunks_read(path, remote_interrupt(remote), chunks, err) != 0)
+	if (file_chunks_read_shown(path, remote_interrupt(remote), group->upload->reading, chunks, err) != 0)
 		return -1;
 	hash_cache_add(group->upload->cache, path, &chunks->facts, &chunks->hash, read_ms);
 	return 0;
@@ -159,20 +160,49 @@ static void make_plan(struct group *const group)
 	upload_plan_make(group->lists, group->missing_count, group->table, share > XORB_MIN_BYTES ? share : XORB_MIN_BYTES, &group->plan);
 }
 
-static int send_xorb(const struct group *const group, const size_t number, const struct xet_remote *const xet, struct error *const err)
+/* One that another thread is done with, or a new one. */
+static struct xorb_body *take_body(struct group *const group)
+{
+	struct xorb_body *body = NULL;
+	lock_enter(&group->lock);
+	if (group->spare_count > 0)
+		body = group->spares[--group->spare_count];
+	lock_leave(&group->lock);
+	return body != NULL ? body : xorb_body_new(&group->plan, group->lists, group->paths);
+}
+
+static void give_back(struct group *const group, struct xorb_body *const body)
+{
+	lock_enter(&group->lock);
+	group->spares[group->spare_count++] = body;
+	lock_leave(&group->lock);
+}
+
+/* What the server does not take may be no longer what it was: then that is the reason. */
+static int put_xorb(struct xorb_body *const body, const size_t number, const struct xet_remote *const xet, const struct chunk_id *const hash,
+	struct error *const err)
+{
+	struct span bytes;
+	struct error failure = {0};
+	if (xorb_body_make(body, number, &bytes, err) != 0)
+		return -1;
+	if (xet_remote_put_xorb(xet, hash, bytes, &failure) == 0)
+		return 0;
+	if (failure.kind != ERROR_BUSY && xorb_body_check(body, number, err) != 0)
+		return -1;
+	*err = failure;
+	return -1;
+}
+
+static int send_xorb(struct group *const group, const size_t number, const struct xet_remote *const xet, struct error *const err)
 {
 	const struct chunk_id *const hash = &group->plan.xorbs[number].hash;
 	const int known = xet_remote_has_xorb(xet, hash, err);
 	if (known != 0)
 		return known < 0 ? -1 : 0;
-	struct buffer bytes;
-	struct xorb_body *const body = xorb_body_new(&group->plan, group->lists, group->paths);
-	buffer_init(&bytes, XORB_BODY_MAX_BYTES);
-	int result = xorb_body_make(body, number, &bytes, err);
-	if (result == 0)
-		result = xet_remote_put_xorb(xet, hash, buffer_span(&bytes), err);
-	buffer_release(&bytes);
-	xorb_body_free(body);
+	struct xorb_body *const body = take_body(group);
+	const int result = put_xorb(body, number, xet, hash, err);
+	give_back(group, body);
 	return result;
 }
 
@@ -189,7 +219,7 @@ static int xorb_piece(void *const job, struct remote *const remote, struct error
 	return 1;
 }
 
-static void put_file(const struct group *const group, const size_t number, struct buffer *const out)
+static void describe_file(const struct group *const group, const size_t number, struct buffer *const out)
 {
 	const struct upload_terms *const own = &group->plan.files[number];
 	struct shard_term *const terms = memory_new_array(own->count + 1, sizeof *terms);
@@ -209,7 +239,7 @@ static void put_file(const struct group *const group, const size_t number, struc
 	free(terms);
 }
 
-static void put_xorb(const struct group *const group, const struct upload_xorb *const xorb, struct buffer *const out)
+static void describe_xorb(const struct group *const group, const struct upload_xorb *const xorb, struct buffer *const out)
 {
 	struct chunk_entry *const entries = memory_new_array(xorb->count, sizeof *entries);
 	for (uint32_t i = 0; i < xorb->count; i++) {
@@ -227,10 +257,10 @@ static int send_shard(const struct group *const group, struct error *const err)
 	buffer_init(&shard, SHARD_MAX_BYTES);
 	shard_write_header(&shard, 0);
 	for (size_t i = 0; i < group->missing_count; i++)
-		put_file(group, i, &shard);
+		describe_file(group, i, &shard);
 	shard_write_bookend(&shard);
 	for (size_t i = 0; i < group->plan.xorb_count && shard.len < SHARD_XORBS_BYTES; i++)
-		put_xorb(group, &group->plan.xorbs[i], &shard);
+		describe_xorb(group, &group->plan.xorbs[i], &shard);
 	shard_write_bookend(&shard);
 	int result = buffer_check(&shard, "the description of an upload", err);
 	if (result == 0)
@@ -315,6 +345,7 @@ static int upload_some(const struct xet_upload *const upload, const struct xet_u
 		.lists = memory_new_array(count, sizeof *group.lists),
 		.paths = memory_new_array(count, sizeof *group.paths),
 		.table = chunk_table_new(),
+		.spares = memory_new_array(upload->parallel + 1, sizeof(group.spares[0])),
 	};
 	lock_init(&group.lock, LOCK_TRANSFER_PARTS);
 	const int result = upload_group(&group, first, err);
@@ -322,7 +353,10 @@ static int upload_some(const struct xet_upload *const upload, const struct xet_u
 		file_chunks_release(&group.chunks[i]);
 	upload_plan_release(&group.plan);
 	chunk_table_free(group.table);
+	for (size_t i = 0; i < group.spare_count; i++)
+		xorb_body_free(group.spares[i]);
 	lock_release(&group.lock);
+	free(group.spares);
 	free(group.paths);
 	free(group.lists);
 	free(group.missing);

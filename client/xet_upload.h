@@ -22,6 +22,7 @@ struct xet_upload {
 	struct span bucket;
 	unsigned parallel;         /* connections at most */
 	struct hash_cache *cache;
+	struct progress *reading;  /* counts what is read to be hashed; may be NULL */
 	struct progress *progress; /* counts content, whether it is sent or known; may be NULL */
 	xet_upload_done_fn *done;  /* may be NULL */
 	void *owner;

@@ -49,7 +49,7 @@ struct object {
 	int64_t retired_ms;      /* when it ceased to be current; 0 while it is */
 	const struct object_header *headers;
 	size_t header_count;
-	bool is_current;
+	bool is_current, is_derived; /* derived: its bytes are made of other versions' as they are read (derived.h) */
 };
 
 /* Which version of a key: as clients name it. */

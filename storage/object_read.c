@@ -53,6 +53,7 @@ int object_of_version(const struct version *const version, struct arena *const a
 		.modified_ms = version->modified_ms,
 		.retired_ms = version->retired_ms,
 		.is_current = version->state == VERSION_CURRENT,
+		.is_derived = version->kind == VERSION_DERIVED,
 	};
 	memcpy(out->version, version->id, VERSION_ID_BYTES);
 	memcpy(out->etag, version->etag, OBJECT_ETAG_BYTES);

@@ -239,6 +239,31 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(self.get('x', 'y', '--plain')['received'], len(body))
         self.assertEqual(self.read('y'), body)
 
+    def test_plain_sync_knows_what_came_over_xet(self):
+        self.write('tree/x', content(30, 1 * MB))
+        self.run_json('sync', self.path('tree'), self.bucket)
+        head = self.daemon.request('HEAD', f'/{self.bucket}/x').headers
+        self.assertNotIn('x-deltabucket-digest', head)
+        self.assertEqual(self.run_json('sync', self.path('tree'), self.bucket, '--plain')[-1]['sent'], 0)
+        self.write('tree/x', content(31, 1 * MB))
+        self.assertEqual(self.run_json('sync', self.path('tree'), self.bucket, '--plain', '--dry-run')[-1]['event'], 'would_upload')
+        self.run_json('sync', self.bucket, self.path('back'), '--plain')
+        self.assertEqual(self.read('back/x'), content(30, 1 * MB))
+
+    def test_the_longest_names(self):
+        names = ('n' * 255, 'd' * 255 + '/' + 'é' * 127)
+        for name in names:
+            self.write('tree/' + name, content(34, 400_000) + name.encode())
+        self.run_json('sync', self.path('tree'), self.bucket)
+        for more in ((), ('--plain',)):
+            back = 'back' + ''.join(more)
+            self.assertEqual(self.run_json('sync', self.bucket, self.path(back), *more)[-1]['sent'], 2)
+            for name in names:
+                self.assertEqual(self.read(f'{back}/{name}'), self.read('tree/' + name))
+            self.assertEqual(sorted(os.listdir(self.path(back))), ['d' * 255, 'n' * 255])
+            self.get(names[0], f'got{back}')
+            self.assertEqual(self.read(f'got{back}'), self.read('tree/' + names[0]))
+
     def test_keys_that_the_hub_does_not_take(self):
         body = content(10, 200_000)
         self.write('x', body)

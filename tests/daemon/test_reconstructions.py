@@ -1,4 +1,6 @@
 """Files by their Xet hash, whoever stored them and however: reconstructions, fetch URLs, and who may have them."""
+import json
+import os
 import random
 import tempfile
 import time
@@ -222,6 +224,20 @@ class WhatMoves(unittest.TestCase):
             gc(daemon)
             self.assertEqual({cas.fetch(entry['url'], text).status for entry, text in zip(entries, bounds)}, {403})
 
+    def check_derived_get(self, daemon, scratch, files):
+        """Our client takes what the server would have to make into chunks as it is, unless it has chunks of its own."""
+        key, seed, out = 'weights/ckpt/step_000002/model.safetensors', f'{scratch}/step_000001.safetensors', f'{scratch}/out'
+        self.assertEqual(daemon.request('HEAD', f'/{key}').headers['x-deltabucket-derived'], 'true')
+        for more, is_whole in (((), True), (('--seed', seed), False)):
+            got = json.loads(daemon.client('get', key, out, '--json', *more).stdout.splitlines()[-1])
+            self.assertEqual(got['received'] == len(files[2]), is_whole, got)
+            with open(out, 'rb') as file:
+                self.assertEqual(file.read(), files[2])
+            os.remove(out)
+        daemon.client('sync', 'weights', f'{scratch}/tree')
+        with open(f'{scratch}/tree/ckpt/step_000002/model.safetensors', 'rb') as file:
+            self.assertEqual(file.read(), files[2])
+
     def test_derived_objects_are_made_into_records(self):
         with tempfile.TemporaryDirectory() as scratch, Daemon(tls=False) as daemon:
             bucket = Bucket(daemon, 'weights')
@@ -233,6 +249,7 @@ class WhatMoves(unittest.TestCase):
                 bucket.put(f'ckpt/step_{step:06d}/model.safetensors', files[step])
             wait_for_swaps(daemon, 2)
             cas = xet.Cas(daemon, 'main/weights', 'read')
+            self.check_derived_get(daemon, scratch, files)
             tail = files[2][-100_000:]
             name = hash_of(files[2])
             size = len(files[2])

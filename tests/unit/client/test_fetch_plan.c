@@ -36,6 +36,10 @@ static const char *const BROKEN[] = {
 	"{\"offset_into_first_range\":0,\"terms\":[],\"xorbs\":{\"" X1 "\":[" ENTRY("http://h/x", "{\"start\":2,\"end\":5}", "{\"start\":9,\"end\":8}") "]}}",
 	"{\"offset_into_first_range\":0,\"terms\":[],\"xorbs\":{\"" X1 "\":[" ENTRY("relative", "{\"start\":2,\"end\":5}", "{\"start\":0,\"end\":8}") "]}}",
 	"{\"offset_into_first_range\":0,\"terms\":[],\"xorbs\":{\"short\":[]}}",
+	/* more chunks than bytes; more bytes than three records can have */
+	"{\"offset_into_first_range\":0," TERMS("{\"start\":1,\"end\":8194}") ",\"xorbs\":{\"" X1 "\":["
+		ENTRY("http://h/x", "{\"start\":1,\"end\":8194}", "{\"start\":0,\"end\":9}") "]}}",
+	"{\"offset_into_first_range\":0,\"terms\":[],\"xorbs\":{\"" X1 "\":[" ENTRY("http://h/x", "{\"start\":2,\"end\":5}", "{\"start\":0,\"end\":999999}") "]}}",
 };
 
 START_TEST(a_broken_answer_is_the_servers_fault)

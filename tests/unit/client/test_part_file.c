@@ -1,9 +1,11 @@
 #include "tests/unit/unit.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -99,6 +101,33 @@ START_TEST(journals_of_both_kinds_go)
 }
 END_TEST
 
+START_TEST(a_name_that_is_too_long_gets_a_short_one)
+{
+	char name[NAME_MAX + 2] = "a/";
+	char *const usual = part_file_path("a/b", ".part");
+	ck_assert_str_eq(usual, "a/b.part");
+	for (size_t len = 2; len < NAME_MAX; len++) {
+		strcat(name, "x");
+		char *const part = part_file_path(name, ".part");
+		char *const again = part_file_path(name, ".part");
+		ck_assert_str_eq(part, again);
+		ck_assert_int_eq(strncmp(part, "a/", 2), 0);
+		ck_assert_uint_le(strlen(part + 2) + strlen(".journal"), NAME_MAX);
+		ck_assert_str_eq(part + strlen(part) - 5, ".part");
+		ck_assert_int_eq(strncmp(part, name, strlen(name)) == 0, strlen(name + 2) + 13 <= NAME_MAX);
+		free(again);
+		free(part);
+	}
+	char *const other = part_file_path(name, ".part");
+	name[2] = 'y';
+	char *const changed = part_file_path(name, ".part");
+	ck_assert_str_ne(other, changed);
+	free(changed);
+	free(other);
+	free(usual);
+}
+END_TEST
+
 Suite *test_part_file_suite(void);
 Suite *test_part_file_suite(void)
 {
@@ -108,6 +137,7 @@ Suite *test_part_file_suite(void)
 	tcase_add_test(tests, one_process_has_it_and_it_has_its_size);
 	tcase_add_test(tests, a_finished_file_is_no_part);
 	tcase_add_test(tests, journals_of_both_kinds_go);
+	tcase_add_test(tests, a_name_that_is_too_long_gets_a_short_one);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
