@@ -20,7 +20,8 @@ static uint64_t roll(const uint8_t *const end)
 	return hash;
 }
 
-static void mark(uint64_t *const marks, const size_t at)
+/* Out of the loop's way: one in 65,536 bytes comes here, and inlined it costs a fifth of the speed. */
+static __attribute__((cold, noinline)) void mark(uint64_t *const marks, const size_t at)
 {
 	marks[at / WORD_BITS] |= UINT64_C(1) << at % WORD_BITS;
 }
