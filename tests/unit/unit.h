@@ -10,6 +10,8 @@ extern unit_suite_fn *const unit_suites[];
 
 /* A new empty folder below $TMPDIR, removed by unit_scratch_remove. The path is the caller's to free. */
 char *unit_scratch_make(void);
+/* Another one, with all that lies in `folder`. */
+char *unit_scratch_copy(const char *folder);
 void unit_scratch_remove(char *folder); /* frees it too */
 
 #endif

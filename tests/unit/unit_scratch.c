@@ -16,6 +16,15 @@ char *unit_scratch_make(void)
 	return folder;
 }
 
+char *unit_scratch_copy(const char *const folder)
+{
+	char command[2400];
+	char *const copy = unit_scratch_make();
+	snprintf(command, sizeof(command), "cp -a %s/. %s", folder, copy);
+	ck_assert_int_eq(system(command), 0);
+	return copy;
+}
+
 void unit_scratch_remove(char *folder)
 {
 	struct error err = {0};

@@ -355,6 +355,17 @@ int64_t fixture_count(struct store *const store, const char *const sql)
 	return count;
 }
 
+int64_t fixture_pack_files(const struct store_fixture *const fixture, const char *const tests)
+{
+	char command[1200];
+	long long count = -1;
+	snprintf(command, sizeof(command), "find %s/packs -type f %s | wc -l", fixture->folder, tests);
+	FILE *const pipe = popen(command, "r");
+	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &count) == 1);
+	pclose(pipe);
+	return count;
+}
+
 int fixture_settle_run(struct run_change *const change, struct settled *const settled, struct run_outcome *const out,
 	struct error *const err)
 {

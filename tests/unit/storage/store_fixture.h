@@ -57,6 +57,8 @@ void fixture_sweep(struct store *store);
 int fixture_run(struct store *store, const char *sql, struct error *err);
 /* One number from the catalog. */
 int64_t fixture_count(struct store *store, const char *sql);
+/* How many files lie below packs that find(1) finds with these tests. */
+int64_t fixture_pack_files(const struct store_fixture *fixture, const char *tests);
 
 int fixture_open_run(struct store *store, const char *bucket, const char *run, struct run_message *out, struct error *err);
 int fixture_settle_run(struct run_change *change, struct settled *settled, struct run_outcome *out, struct error *err);

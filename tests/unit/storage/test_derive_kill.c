@@ -3,17 +3,15 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/storage/derived_fixture.h"
+#include "tests/unit/storage/kill_fixture.h"
 
 enum { STEPS = 4, LARGE = 60000, ROUNDS_MAX = 300, NEVER_MS = 3600 * 1000, SOON_MS = 5, PATIENCE = 4000 };
-enum { ALL_KINDS = FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK | FILE_FAULT_OPEN };
 
 static struct store_fixture fixture;
 static struct derived_checkpoint steps[STEPS];
@@ -61,14 +59,6 @@ static void finish(void)
 	unit_scratch_remove(template);
 }
 
-static void take_copy(void)
-{
-	char command[2400];
-	fixture.folder = unit_scratch_make();
-	snprintf(command, sizeof(command), "cp -a %s/. %s", template, fixture.folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
 static bool settles(struct store *const store, const struct file_faults *const faults)
 {
 	for (int i = 0; i < PATIENCE; i++) {
@@ -108,12 +98,10 @@ static void expect_recovered(const int round)
 	unit_scratch_remove(fixture.folder);
 }
 
-static int work(const int countdown)
+static int work(const struct kill_child *const child, const struct file_ops *const files)
 {
-	struct file_faults faults;
-	file_faults_init(&faults, ALL_KINDS, countdown, 0);
-	faults.kill = true;
-	struct store *const store = open_store(&faults.ops, SOON_MS);
+	(void)child;
+	struct store *const store = open_store(files, SOON_MS);
 	if (store == NULL)
 		return 1;
 	if (!settles(store, NULL))
@@ -122,27 +110,15 @@ static int work(const int countdown)
 	return 0;
 }
 
-static bool run_child(const int countdown)
-{
-	int status = 0;
-	const pid_t child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0)
-		_exit(work(countdown));
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	const bool alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	ck_assert_msg(alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "ended with status %x", status);
-	return alive;
-}
-
 START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 {
 	bool alive = false;
 	int round = 0;
 	prepare();
 	for (; round < ROUNDS_MAX && !alive; round++) {
-		take_copy();
-		alive = run_child(round);
+		fixture.folder = unit_scratch_copy(template);
+		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
+		alive = kill_child_run(&child, NULL);
 		expect_recovered(round);
 	}
 	finish();
@@ -158,9 +134,9 @@ START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
 	prepare();
 	for (; round < ROUNDS_MAX && !clean; round++) {
 		struct file_faults faults;
-		file_faults_init(&faults, ALL_KINDS, round, _i == 0 ? EIO : ENOSPC);
+		file_faults_init(&faults, KILL_ANYWHERE, round, _i == 0 ? EIO : ENOSPC);
 		faults.sticky = _i == 1;
-		take_copy();
+		fixture.folder = unit_scratch_copy(template);
 		fixture.store = open_store(&faults.ops, SOON_MS);
 		if (fixture.store != NULL) {
 			clean = settles(fixture.store, &faults) && faults.countdown >= 0;

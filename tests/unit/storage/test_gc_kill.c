@@ -3,18 +3,15 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "storage/gc.h"
+#include "tests/unit/storage/kill_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 
 enum { KEYS = 24, KEPT_STEP = 6, SMALL = 20000, LARGE = 500000, ROUNDS_MAX = 200 };
-enum { ALL_KINDS = FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK | FILE_FAULT_OPEN };
 
 static struct store_fixture fixture;
 static char *template; /* a folder */
@@ -66,15 +63,6 @@ static void prepare(void)
 	fixture.folder = NULL;
 }
 
-/* A fresh copy of what was prepared, not opened. */
-static void take_copy(void)
-{
-	char command[2400];
-	fixture.folder = unit_scratch_make();
-	snprintf(command, sizeof command, "cp -a %s/. %s", template, fixture.folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
 static void open_copy(const struct file_ops *const files)
 {
 	struct error err = {0};
@@ -107,45 +95,32 @@ static void expect_all(const int round)
 	}
 }
 
-static int64_t count_files(const char *const pattern)
-{
-	char command[1200];
-	long long count = -1;
-	snprintf(command, sizeof command, "find %s/packs -type f -name '%s' | wc -l", fixture.folder, pattern);
-	FILE *const pipe = popen(command, "r");
-	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &count) == 1);
-	pclose(pipe);
-	return count;
-}
-
 /* After a start: each pack has its file and nothing else lies there; then a round gives everything back. */
 static void expect_recovered(const int round)
 {
 	struct error err = {0};
 	struct gc_request request = {0};
 	const int64_t rows = fixture_count(fixture.store, "SELECT COUNT(*) FROM packs");
-	ck_assert_int_eq(count_files("*.pack"), rows);
-	ck_assert_int_eq(count_files("*.tmp-*"), 0);
-	ck_assert_int_le(count_files("*"), 2 * rows);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), rows);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.tmp-*'"), 0);
+	ck_assert_int_le(fixture_pack_files(&fixture, ""), 2 * rows);
 	expect_all(round);
 	ck_assert_msg(gc_run(store_gc(fixture.store), &request, &err) == 0, "round %d: %s", round, err.text);
-	ck_assert_int_eq(count_files("*.pack"), 2);
-	ck_assert_int_eq(count_files("*"), 4);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 2);
+	ck_assert_int_eq(fixture_pack_files(&fixture, ""), 4);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT SUM(length < 200000) FROM packs"), 1);
 	expect_all(round);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_eq(count_files("*"), 4);
+	ck_assert_int_eq(fixture_pack_files(&fixture, ""), 4);
 	expect_all(round);
 }
 
-static int work(const int countdown)
+static int work(const struct kill_child *const child, const struct file_ops *const files)
 {
 	struct error err = {0};
 	struct gc_request request = {0};
-	struct file_faults faults;
-	file_faults_init(&faults, ALL_KINDS, countdown, 0);
-	faults.kill = true;
-	const struct store_options options = {.folder = fixture.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024};
+	(void)child;
+	const struct store_options options = {.folder = fixture.folder, .files = files, .pack_max_bytes = 1024 * 1024};
 	struct store *const store = store_open(&options, &err);
 	if (store == NULL)
 		return 1;
@@ -155,28 +130,15 @@ static int work(const int countdown)
 	return 0;
 }
 
-/* True when the child came through alive. */
-static bool run_child(const int countdown)
-{
-	int status = 0;
-	const pid_t child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0)
-		_exit(work(countdown));
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	const bool alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	ck_assert_msg(alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "ended with status %x", status);
-	return alive;
-}
-
 START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 {
 	bool alive = false;
 	int round = 0;
 	prepare();
 	for (; round < ROUNDS_MAX && !alive; round++) {
-		take_copy();
-		alive = run_child(round);
+		fixture.folder = unit_scratch_copy(template);
+		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
+		alive = kill_child_run(&child, NULL);
 		open_copy(NULL);
 		expect_recovered(round);
 		finish_copy();
@@ -192,7 +154,7 @@ static const struct {
 	int failure;
 	bool sticky;
 } failures[] = {
-	{ALL_KINDS, EIO, false}, {ALL_KINDS, EIO, true}, {FILE_FAULT_WRITE | FILE_FAULT_SYNC, ENOSPC, true}, {FILE_FAULT_UNLINK, EIO, true},
+	{KILL_ANYWHERE, EIO, false}, {KILL_ANYWHERE, EIO, true}, {FILE_FAULT_WRITE | FILE_FAULT_SYNC, ENOSPC, true}, {FILE_FAULT_UNLINK, EIO, true},
 };
 
 START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
@@ -205,7 +167,7 @@ START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
 		struct gc_request request = {0};
 		struct file_faults faults;
 		file_faults_init(&faults, 0, 0, failures[_i].failure);
-		take_copy();
+		fixture.folder = unit_scratch_copy(template);
 		open_copy(&faults.ops);
 		faults.countdown = round;
 		faults.sticky = failures[_i].sticky;

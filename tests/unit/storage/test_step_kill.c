@@ -2,18 +2,11 @@
  * Each time the next start finds all steps, proves them, can give each whole, and nothing of the attempt is left. */
 #include "tests/unit/unit.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "storage/step_worker.h"
+#include "tests/unit/storage/kill_fixture.h"
 #include "tests/unit/storage/step_fixture.h"
 
 enum { LAST_STEP = 3, ROUNDS_MAX = 400 };
-enum { ALL_KINDS = FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK | FILE_FAULT_OPEN };
 
 static struct step_fixture fixture;
 static char *template; /* a folder */
@@ -28,42 +21,18 @@ static void prepare(void)
 	template = fixture.store.folder;
 }
 
-static void take_copy(void)
-{
-	char command[2400];
-	fixture.store.folder = unit_scratch_make();
-	snprintf(command, sizeof(command), "cp -a %s/. %s", template, fixture.store.folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
-static int work(const int countdown)
+static int work(const struct kill_child *const child, const struct file_ops *const files)
 {
 	struct error err = {0};
-	struct file_faults faults;
 	size_t failed;
-	file_faults_init(&faults, ALL_KINDS, countdown, 0);
-	faults.kill = true;
-	const struct store_options options = {.folder = fixture.store.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024};
+	(void)child;
+	const struct store_options options = {.folder = fixture.store.folder, .files = files, .pack_max_bytes = 1024 * 1024};
 	struct store *const store = store_open(&options, &err);
 	if (store == NULL)
 		return 1;
 	step_worker_settle(store_step_worker(store), &failed);
 	store_close(store);
 	return failed == 0 ? 0 : 2;
-}
-
-/* True when the child came through alive. */
-static bool run_child(const int countdown)
-{
-	int status = 0;
-	const pid_t child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0)
-		_exit(work(countdown));
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	const bool alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	ck_assert_msg(alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "ended with status %x", status);
-	return alive;
 }
 
 static void expect_recovered(const int round)
@@ -92,8 +61,9 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	int round = 0;
 	prepare();
 	for (; round < ROUNDS_MAX && !alive; round += 1 + round / 24) { /* all of the first ones, then some */
-		take_copy();
-		alive = run_child(round);
+		fixture.store.folder = unit_scratch_copy(template);
+		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
+		alive = kill_child_run(&child, NULL);
 		expect_recovered(round);
 		unit_scratch_remove(fixture.store.folder);
 	}

@@ -4,14 +4,12 @@
 #include "tests/unit/unit.h"
 
 #include <endian.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/xxh3.h"
+#include "tests/unit/storage/kill_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 
 enum { KEYS = 6, OPERATIONS = 12, ROUNDS_MAX = 400, STEP_BYTES = 20000, NONE = -1 };
@@ -133,50 +131,28 @@ static int run_operation(struct store *const store, const struct model *const mo
 	return -1;
 }
 
-/* In the child: one byte to the pipe for each acknowledged operation. */
-static int work(const int round, const int countdown, struct model model, const int pipe)
+/* What the child goes by. */
+struct round {
+	struct model model;
+	int number;
+};
+
+static int work(const struct kill_child *const child, const struct file_ops *const files)
 {
 	struct error err = {0};
-	struct file_faults faults;
-	file_faults_init(&faults, FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK, countdown, 0);
-	faults.kill = true;
-	const struct store_options options = {.folder = fixture.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024};
+	struct round *const round = child->owner;
+	const struct store_options options = {.folder = fixture.folder, .files = files, .pack_max_bytes = 1024 * 1024};
 	struct store *const store = store_open(&options, &err);
 	if (store == NULL)
 		return 1;
 	for (int i = 0; i < OPERATIONS; i++) {
-		if (run_operation(store, &model, round, i) != 0)
+		if (run_operation(store, &round->model, round->number, i) != 0)
 			return 2;
-		run_model(&model, round, i);
-		if (write(pipe, "+", 1) != 1)
-			return 3;
+		run_model(&round->model, round->number, i);
+		kill_child_tell(child);
 	}
 	store_close(store);
 	return 0;
-}
-
-/* How many operations were acknowledged; *out_alive when the child came through. */
-static int run_child(const int round, const int countdown, const struct model *const model, bool *const out_alive)
-{
-	int ends[2];
-	int acknowledged = 0;
-	int status = 0;
-	char byte;
-	ck_assert_int_eq(pipe(ends), 0);
-	const pid_t child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		close(ends[0]);
-		_exit(work(round, countdown, *model, ends[1]));
-	}
-	close(ends[1]);
-	while (read(ends[0], &byte, 1) == 1)
-		acknowledged++;
-	close(ends[0]);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	*out_alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	ck_assert_msg(*out_alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "round %d ended with status %x", round, status);
-	return acknowledged;
 }
 
 static bool is_held(const unsigned key, const struct held *const held)
@@ -231,17 +207,6 @@ static void settle_model(struct model *const model, const int round, const int u
 		*model = after;
 }
 
-static int64_t pack_files(void)
-{
-	char command[1200];
-	long long count = -1;
-	snprintf(command, sizeof(command), "find %s/packs -type f ! -name '*.index' | wc -l", fixture.folder);
-	FILE *const pipe = popen(command, "r");
-	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &count) == 1);
-	pclose(pipe);
-	return count;
-}
-
 static void verify(struct model *const model, const int round, const int acknowledged)
 {
 	struct error err = {0};
@@ -249,7 +214,7 @@ static void verify(struct model *const model, const int round, const int acknowl
 	fixture.arena = arena_new(16 * 1024 * 1024);
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "round %d: %s", round, err.text);
-	ck_assert_int_eq(pack_files(), fixture_count(fixture.store, "SELECT COUNT(*) FROM packs")); /* invariants 1 and 4 */
+	ck_assert_int_eq(fixture_pack_files(&fixture, "! -name '*.index'"), fixture_count(fixture.store, "SELECT COUNT(*) FROM packs")); /* invariants 1 and 4 */
 	settle_model(model, round, acknowledged);
 	for (unsigned key = 0; key < KEYS; key++)
 		ck_assert_msg(is_held(key, &model->keys[key]), "round %d, %d acknowledged, key %u", round, acknowledged, key);
@@ -276,7 +241,10 @@ START_TEST(a_kill_at_any_write_loses_nothing_acknowledged)
 		model.keys[key].size = NONE;
 	int round = 0;
 	for (; round < ROUNDS_MAX && !alive; round++) {
-		const int acknowledged = run_child(round, round, &model, &alive);
+		struct round owner = {model, round};
+		struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN, .countdown = round, .work = work, .owner = &owner};
+		int acknowledged;
+		alive = kill_child_run(&child, &acknowledged);
 		for (int i = 0; i < acknowledged; i++)
 			run_model(&model, round, i);
 		verify(&model, round, acknowledged);

@@ -3,14 +3,12 @@
  * alive. */
 #include "tests/unit/unit.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/digest.h"
 #include "base/encode.h"
+#include "tests/unit/storage/kill_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
@@ -41,10 +39,10 @@ static void tear_down(void)
 	free(noise);
 }
 
-static struct store *open_store(struct file_faults *const faults)
+static struct store *open_store(const struct file_ops *const files)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .files = faults != NULL ? &faults->ops : NULL, .pack_max_bytes = PACK_BYTES};
+	const struct store_options options = {.folder = fixture.folder, .files = files, .pack_max_bytes = PACK_BYTES};
 	struct store *const store = store_open(&options, &err);
 	ck_assert_msg(store != NULL, "%s", err.text);
 	return store;
@@ -68,43 +66,18 @@ static int run_operation(struct store *const store, const struct upload_ref *con
 		&part, &err);
 }
 
-/* In the child: one byte to the pipe for each acknowledged operation. */
-static int work(const int countdown, const struct upload_ref *const ref, const int pipe)
+static int work(const struct kill_child *const child, const struct file_ops *const files)
 {
-	struct file_faults faults;
-	file_faults_init(&faults, FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK, countdown, 0);
-	faults.kill = true;
-	struct store *const store = open_store(&faults);
+	struct store *const store = open_store(files);
 	fixture.arena = arena_new(1024 * 1024);
 	const struct object source = find(store, "source");
-	for (int i = 0; i < OPERATIONS; i++)
-		if (run_operation(store, ref, i, &source) != 0 || write(pipe, "+", 1) != 1)
+	for (int i = 0; i < OPERATIONS; i++) {
+		if (run_operation(store, child->owner, i, &source) != 0)
 			return 1;
+		kill_child_tell(child);
+	}
 	store_close(store);
 	return 0;
-}
-
-static int run_child(const int countdown, const struct upload_ref *const ref, bool *const out_alive)
-{
-	int ends[2];
-	int acknowledged = 0;
-	int status = 0;
-	char byte;
-	ck_assert_int_eq(pipe(ends), 0);
-	const pid_t child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		close(ends[0]);
-		_exit(work(countdown, ref, ends[1]));
-	}
-	close(ends[1]);
-	while (read(ends[0], &byte, 1) == 1)
-		acknowledged++;
-	close(ends[0]);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	*out_alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	ck_assert_msg(*out_alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "status %x", status);
-	return acknowledged;
 }
 
 static bool is_of(const struct uploaded_part *const part, const int index)
@@ -201,7 +174,9 @@ START_TEST(acknowledged_parts_outlive_a_kill)
 	int round = 0;
 	for (; !alive; round++) {
 		ck_assert_int_lt(round, ROUNDS_MAX);
-		const int acknowledged = run_child(round + 1, &ref, &alive);
+		struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN, .countdown = round + 1, .work = work, .owner = &ref};
+		int acknowledged;
+		alive = kill_child_run(&child, &acknowledged);
 		verify(&ref, round, acknowledged);
 		ref = begin(fixture.store);
 		store_close(fixture.store);

@@ -4,20 +4,17 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "storage/xet_make.h"
 #include "tests/unit/storage/derived_fixture.h"
+#include "tests/unit/storage/kill_fixture.h"
 
 Suite *test_xet_make_kill_suite(void);
 
 enum { FILES = 2, LARGE = 20000, ROUNDS_MAX = 200 };
-enum { ALL_KINDS = FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK | FILE_FAULT_OPEN };
 
 static struct store_fixture fixture;
 static struct derived_checkpoint base;
@@ -36,12 +33,7 @@ static struct store *open_store(const struct file_ops *const files)
 
 static int64_t count_packs(void)
 {
-	char command[1200];
-	long long count = -1;
-	snprintf(command, sizeof(command), "find %s/packs -type f ! -name '*.index' | wc -l", fixture.folder);
-	FILE *const pipe = popen(command, "r");
-	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &count) == 1);
-	pclose(pipe);
+	const int64_t count = fixture_pack_files(&fixture, "! -name '*.index'");
 	ck_assert_int_eq(count, fixture_count(fixture.store, "SELECT count(*) FROM packs"));
 	return count;
 }
@@ -81,14 +73,6 @@ static void finish(void)
 	unit_scratch_remove(template);
 }
 
-static void take_copy(void)
-{
-	char command[2400];
-	fixture.folder = unit_scratch_make();
-	snprintf(command, sizeof(command), "cp -a %s/. %s", template, fixture.folder);
-	ck_assert_int_eq(system(command), 0);
-}
-
 /* How many were made before one failed. */
 static unsigned make_all(struct store *const store)
 {
@@ -99,44 +83,19 @@ static unsigned make_all(struct store *const store)
 	return made;
 }
 
-static int work(const int countdown, const int pipe)
+static int work(const struct kill_child *const child, const struct file_ops *const files)
 {
 	struct error err = {0};
-	struct file_faults faults;
-	file_faults_init(&faults, ALL_KINDS, countdown, 0);
-	faults.kill = true;
-	struct store *const store = open_store(&faults.ops);
+	struct store *const store = open_store(files);
 	if (store == NULL)
 		return 1;
-	for (unsigned i = 0; i < FILES; i++)
-		if (derived_fixture_make(store, objects[i].sequence, &err) != 0 || write(pipe, "+", 1) != 1)
+	for (unsigned i = 0; i < FILES; i++) {
+		if (derived_fixture_make(store, objects[i].sequence, &err) != 0)
 			return 2;
+		kill_child_tell(child);
+	}
 	store_close(store);
 	return 0;
-}
-
-/* How many were made, as far as it told. */
-static unsigned run_child(const int countdown, bool *const out_alive)
-{
-	int ends[2];
-	int status = 0;
-	unsigned made = 0;
-	char byte;
-	ck_assert_int_eq(pipe(ends), 0);
-	const pid_t child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		close(ends[0]);
-		_exit(work(countdown, ends[1]));
-	}
-	close(ends[1]);
-	while (read(ends[0], &byte, 1) == 1)
-		made++;
-	close(ends[0]);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	*out_alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	ck_assert_msg(*out_alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "ended with status %x", status);
-	return made;
 }
 
 /* Of the next start: what is shown is whole, and the last one that was made is there. */
@@ -175,8 +134,11 @@ START_TEST(a_kill_anywhere_leaves_no_half_made_file)
 	int round = 0;
 	prepare();
 	for (; round < ROUNDS_MAX && !alive; round++) {
-		take_copy();
-		expect_recovered(run_child(round, &alive));
+		fixture.folder = unit_scratch_copy(template);
+		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
+		int made;
+		alive = kill_child_run(&child, &made);
+		expect_recovered((unsigned)made);
 	}
 	finish();
 	ck_assert(alive);
@@ -192,9 +154,9 @@ START_TEST(a_failure_anywhere_leaves_no_half_made_file)
 	for (; round < ROUNDS_MAX && !clean; round++) {
 		struct file_faults faults;
 		unsigned made = 0;
-		file_faults_init(&faults, ALL_KINDS, round, ENOSPC);
+		file_faults_init(&faults, KILL_ANYWHERE, round, ENOSPC);
 		faults.sticky = true;
-		take_copy();
+		fixture.folder = unit_scratch_copy(template);
 		fixture.store = open_store(&faults.ops);
 		if (fixture.store != NULL) {
 			made = make_all(fixture.store);

@@ -2,14 +2,10 @@
  * every xorb that was acknowledged reads as it was sent, one more may, and no pack is left over. Then n grows, on the same folder. */
 #include "tests/unit/unit.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "storage/gc.h"
+#include "tests/unit/storage/kill_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/xorb_fixture.h"
 
@@ -33,13 +29,11 @@ static struct xorb_sample sample_of(const int round, const int operation)
 	return sample;
 }
 
-static int work(const int round, const int pipe)
+static int work(const struct kill_child *const child, const struct file_ops *const files)
 {
 	struct error err = {0};
-	struct file_faults faults;
-	file_faults_init(&faults, FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK, round, 0);
-	faults.kill = true;
-	const struct store_options options = {.folder = fixture.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024,
+	const int round = child->countdown;
+	const struct store_options options = {.folder = fixture.folder, .files = files, .pack_max_bytes = 1024 * 1024,
 		.xet = {.upload_promise_ms = HOUR_MS}};
 	struct store *const store = store_open(&options, &err);
 	if (store == NULL)
@@ -49,45 +43,10 @@ static int work(const int round, const int pipe)
 		bool inserted;
 		if (xorb_sample_put(store, &sample, &inserted, &err) != 0 || inserted == (i == OPERATIONS - 1))
 			return 2;
-		if (write(pipe, "+", 1) != 1)
-			return 3;
+		kill_child_tell(child);
 	}
 	store_close(store);
 	return 0;
-}
-
-static int run_child(const int round, bool *const out_alive)
-{
-	int ends[2];
-	int acknowledged = 0;
-	int status = 0;
-	char byte;
-	ck_assert_int_eq(pipe(ends), 0);
-	const pid_t child = fork();
-	ck_assert_int_ge(child, 0);
-	if (child == 0) {
-		close(ends[0]);
-		_exit(work(round, ends[1]));
-	}
-	close(ends[1]);
-	while (read(ends[0], &byte, 1) == 1)
-		acknowledged++;
-	close(ends[0]);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	*out_alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	ck_assert_msg(*out_alive || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL), "round %d ended with status %x", round, status);
-	return acknowledged;
-}
-
-static int64_t pack_files(void)
-{
-	char command[1200];
-	long long count = -1;
-	snprintf(command, sizeof command, "find %s/packs -type f ! -name '*.index' | wc -l", fixture.folder);
-	FILE *const pipe = popen(command, "r");
-	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &count) == 1);
-	pclose(pipe);
-	return count;
 }
 
 static void expect_all(const int round, const int acknowledged)
@@ -106,7 +65,7 @@ static void verify(const int round, const int acknowledged, const int before)
 	const struct store_options options = {.folder = fixture.folder, .pack_max_bytes = 1024 * 1024, .xet = {.upload_promise_ms = HOUR_MS}};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "round %d: %s", round, err.text);
-	ck_assert_int_eq(pack_files(), fixture_count(fixture.store, "SELECT COUNT(*) FROM packs"));
+	ck_assert_int_eq(fixture_pack_files(&fixture, "! -name '*.index'"), fixture_count(fixture.store, "SELECT COUNT(*) FROM packs"));
 	expect_all(round, acknowledged);
 	expect_all(round - 1, before);
 	for (int i = acknowledged; i < OPERATIONS; i++) {
@@ -127,7 +86,9 @@ START_TEST(a_kill_at_any_write_loses_no_acknowledged_xorb)
 	store_fixture_open(&fixture);
 	store_close(fixture.store);
 	for (; round < ROUNDS_MAX && !alive; round++) {
-		const int acknowledged = run_child(round, &alive);
+		struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN, .countdown = round, .work = work};
+		int acknowledged;
+		alive = kill_child_run(&child, &acknowledged);
 		verify(round, acknowledged, before);
 		before = acknowledged;
 	}

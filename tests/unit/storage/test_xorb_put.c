@@ -75,13 +75,7 @@ static int64_t count(const char *const sql)
 
 static int64_t pack_files(void)
 {
-	char command[1200];
-	long long number = -1;
-	snprintf(command, sizeof command, "find %s/packs -name '*.pack' | wc -l", fixture.folder);
-	FILE *const pipe = popen(command, "r");
-	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &number) == 1);
-	pclose(pipe);
-	return number;
+	return fixture_pack_files(&fixture, "-name '*.pack'");
 }
 
 /* A helper removes what an upload leaves behind. */
