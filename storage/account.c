@@ -115,15 +115,11 @@ static int list_keys(struct db *const db, struct arena *const arena, struct key_
 int account_list_keys(struct store *const store, struct arena *const arena, struct key_record **const out_keys, size_t *const out_count,
 	struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = list_keys(db, arena, out_keys, out_count, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const int result = list_keys(db, arena, out_keys, out_count, err);
+	store_snapshot_give(store, db);
 	return result;
 }
 

@@ -160,16 +160,13 @@ static int encode_all(struct encoder *const encoder, struct error *const err)
 static int open_sides(struct encoder *const encoder, struct error *const err)
 {
 	const struct derive_encode_params *const params = encoder->params;
-	struct db *const db = store_reader_take(params->store, err);
+	struct db *const db = store_snapshot_take(params->store, err);
 	if (db == NULL)
 		return -1;
-	if (db_snapshot_begin(db, err) == 0) {
-		encoder->base = derived_input_open(params->store, db, &params->base.source, 0, params->base.source.size, DERIVED_DEPTH_MAX - 1, err);
-		if (encoder->base != NULL)
-			encoder->next = derived_input_open(params->store, db, &params->next.source, 0, params->next.source.size, DERIVED_DEPTH_MAX, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(params->store, db);
+	encoder->base = derived_input_open(params->store, db, &params->base.source, 0, params->base.source.size, DERIVED_DEPTH_MAX - 1, err);
+	if (encoder->base != NULL)
+		encoder->next = derived_input_open(params->store, db, &params->next.source, 0, params->next.source.size, DERIVED_DEPTH_MAX, err);
+	store_snapshot_give(params->store, db);
 	return encoder->next == NULL ? -1 : 0;
 }
 

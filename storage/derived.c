@@ -24,17 +24,13 @@ struct body_source *derived_open_recipe(struct store *const store, const struct 
 		error_set(err, ERROR_INVALID, "A piece of a recipe lies outside of its source, or the range outside of the recipe.");
 		return NULL;
 	}
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return NULL;
-	struct derived_body *body = NULL;
-	if (db_snapshot_begin(db, err) == 0) {
-		const struct derived_body_params params = {.store = store, .db = db, .recipe = recipe, .is_borrowed = true, .from = offset,
-			.to = offset + length, .levels = DERIVED_DEPTH_MAX};
-		body = derived_body_open(&params, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const struct derived_body_params params = {.store = store, .db = db, .recipe = recipe, .is_borrowed = true, .from = offset,
+		.to = offset + length, .levels = DERIVED_DEPTH_MAX};
+	struct derived_body *const body = derived_body_open(&params, err);
+	store_snapshot_give(store, db);
 	return body == NULL ? NULL : derived_body_source(body, offset, offset + length);
 }
 

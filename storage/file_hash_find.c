@@ -66,15 +66,11 @@ static int load(struct finding *const finding, struct db *const db, const int64_
 
 static int load_snapshot(struct finding *const finding, const int64_t version, enum file_hash_state *const out_state, struct error *const err)
 {
-	struct db *const db = store_reader_take(finding->store, err);
+	struct db *const db = store_snapshot_take(finding->store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = load(finding, db, version, out_state, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(finding->store, db);
+	const int result = load(finding, db, version, out_state, err);
+	store_snapshot_give(finding->store, db);
 	return result;
 }
 

@@ -80,19 +80,15 @@ static int find_object(struct db *const db, const int64_t run, const uint64_t fr
 int run_find_fold_object(struct store *const store, const struct span bucket, const struct span run, const uint64_t from, const uint64_t to,
 	const struct span name, struct arena *const arena, struct object *const out, struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	struct run_row row;
 	struct version version;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = run_row_need(db, bucket, run, &row, err);
-		if (result == 0)
-			result = find_object(db, row.id, from, to, name, arena, &version, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	int result = run_row_need(db, bucket, run, &row, err);
+	if (result == 0)
+		result = find_object(db, row.id, from, to, name, arena, &version, err);
+	store_snapshot_give(store, db);
 	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
 }
 

@@ -50,16 +50,12 @@ static int read_rows(const struct gc_work *const work, struct gc_pack *const pac
 /* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows meanwhile. 1: it is there. */
 static int take_view(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
 {
-	struct db *const db = store_reader_take(work->store, err);
+	struct db *const db = store_snapshot_take(work->store, err);
 	if (db == NULL)
 		return -1;
 	size_t rows = 0;
-	int found = db_snapshot_begin(db, err);
-	if (found == 0) {
-		found = read_rows(work, pack, db, &rows, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(work->store, db);
+	const int found = read_rows(work, pack, db, &rows, err);
+	store_snapshot_give(work->store, db);
 	if (found != 1)
 		return found;
 	pack->live_count = count_bits(pack->live, pack->record.chunks);

@@ -79,17 +79,15 @@ static int list(struct walk *const walk, const struct span bucket, struct error 
 int object_list(struct store *const store, const struct object_list_params *const params, struct arena *const arena,
 	struct object_list *const out, struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	memset(out, 0, sizeof(*out));
 	struct walk walk = {.limit = params->limit, .db = db, .arena = arena, .out = out};
 	int result = key_walk_start(&walk.keys, params->prefix, params->delimiter, params->after, err);
-	if (result == 0 && (result = db_snapshot_begin(db, err)) == 0) {
+	if (result == 0)
 		result = list(&walk, params->bucket, err);
-		db_snapshot_end(db);
-	}
 	key_walk_release(&walk.keys);
-	store_reader_give(store, db);
+	store_snapshot_give(store, db);
 	return result;
 }

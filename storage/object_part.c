@@ -105,15 +105,11 @@ int object_find_part(struct store *const store, const struct object *const objec
 		*out = whole(object);
 		return number == 1 ? 0 : no_part(object, number, err);
 	}
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = find_part(db, object, number, out, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const int result = find_part(db, object, number, out, err);
+	store_snapshot_give(store, db);
 	return result;
 }
 
@@ -196,15 +192,11 @@ static int list_single(const struct object *const object, struct arena *const ar
 static int list_multiple(struct store *const store, const struct object *const object, struct arena *const arena, struct page *const page,
 	struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = list_parts(db, object, arena, page, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const int result = list_parts(db, object, arena, page, err);
+	store_snapshot_give(store, db);
 	return result;
 }
 

@@ -18,13 +18,9 @@ struct object_view {
 
 struct object_view *object_view_new(struct store *const store, struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return NULL;
-	if (db_snapshot_begin(db, err) != 0) {
-		store_reader_give(store, db);
-		return NULL;
-	}
 	struct object_view *const view = memory_new(sizeof(*view));
 	view->store = store;
 	view->db = db;
@@ -42,8 +38,7 @@ void object_view_free(struct object_view *const view)
 {
 	if (view == NULL)
 		return;
-	db_snapshot_end(view->db);
-	store_reader_give(view->store, view->db);
+	store_snapshot_give(view->store, view->db);
 	free(view);
 }
 

@@ -96,15 +96,11 @@ static int find(struct db *const db, const struct span bucket, const struct span
 int run_find_anchor_file(struct store *const store, const struct span bucket, const struct span run, const uint64_t step,
 	const struct span file, struct arena *const arena, struct object *const out, struct run_anchor *const out_anchor, struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = find(db, bucket, run, step, file, arena, out, out_anchor, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const int result = find(db, bucket, run, step, file, arena, out, out_anchor, err);
+	store_snapshot_give(store, db);
 	return result;
 }
 

@@ -286,19 +286,15 @@ int run_find_path(struct store *const store, const struct run_path_params *const
 	const struct clock_source *const clock = store_clock(store);
 	struct leavings leavings = {0};
 	*out_facts = (struct run_path_facts){.anchor = UINT64_MAX};
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	struct walk walk = {.store = store, .db = db, .params = params};
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = find_path(&walk, clock->wall_ms(clock), arena, out, out_facts, &leavings, err);
-		if (result == 0 && out->link_count > 0)
-			path_hold_add(store_path_holds(store), walk.run.id,
-				(struct step_range){out->from_nothing ? out->links[0].step : out->from_step, out->to_step});
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const int result = find_path(&walk, clock->wall_ms(clock), arena, out, out_facts, &leavings, err);
+	if (result == 0 && out->link_count > 0)
+		path_hold_add(store_path_holds(store), walk.run.id,
+			(struct step_range){out->from_nothing ? out->links[0].step : out->from_step, out->to_step});
+	store_snapshot_give(store, db);
 	step_plan_free(walk.plan);
 	if (leavings.request)
 		fold_change_request(store, leavings.run, leavings.from, leavings.to);

@@ -130,26 +130,10 @@ static int need_step(struct db *const db, const struct run_row *const run, const
 	return found == 1 ? 0 : -1;
 }
 
-/* A reader with a snapshot, so that run, step and manifest are of one state. */
-static struct db *begin(struct store *const store, struct error *const err)
-{
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL || db_snapshot_begin(db, err) == 0)
-		return db;
-	store_reader_give(store, db);
-	return NULL;
-}
-
-static void end(struct store *const store, struct db *const db)
-{
-	db_snapshot_end(db);
-	store_reader_give(store, db);
-}
-
 int run_find_step(struct store *const store, const struct span bucket, const struct span run, const uint64_t step, const bool with_tensors,
 	struct arena *const arena, struct step_message *const out, uint64_t *const out_anchor, struct error *const err)
 {
-	struct db *const db = begin(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	struct run_row run_row;
@@ -159,7 +143,7 @@ int run_find_step(struct store *const store, const struct span bucket, const str
 		result = need_step(db, &run_row, step, &row, out_anchor, err);
 	if (result == 0)
 		result = step_read(db, &row, with_tensors, arena, out, err);
-	end(store, db);
+	store_snapshot_give(store, db);
 	return result;
 }
 
@@ -183,14 +167,14 @@ static int find_latest(struct db *const db, const struct run_row *const run, con
 int run_find_latest(struct store *const store, const struct span bucket, const struct span run, const bool has_after, const uint64_t after,
 	struct arena *const arena, struct step_message *const out, struct error *const err)
 {
-	struct db *const db = begin(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	struct run_row row;
 	int result = run_row_need(db, bucket, run, &row, err);
 	if (result == 0)
 		result = find_latest(db, &row, has_after, after, arena, out, err);
-	end(store, db);
+	store_snapshot_give(store, db);
 	return result;
 }
 
@@ -214,7 +198,7 @@ int run_list_steps(struct store *const store, const struct span bucket, const st
 	struct step_message *const steps = arena_take_array(arena, limit + 1, sizeof(*steps));
 	if (steps == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing steps.");
-	struct db *const db = begin(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	struct run_row row;
@@ -223,7 +207,7 @@ int run_list_steps(struct store *const store, const struct span bucket, const st
 	struct db_statement *const scan = result == 0 ? step_row_scan(db, row.id, from, false, err) : NULL;
 	result = scan == NULL ? -1 : list_steps(db, scan, limit, arena, steps, &count, err);
 	db_reset(scan);
-	end(store, db);
+	store_snapshot_give(store, db);
 	*out = steps;
 	*out_count = count;
 	return result;
@@ -263,7 +247,7 @@ static int find_object(struct db *const db, const int64_t step, const struct spa
 int run_find_object(struct store *const store, const struct span bucket, const struct span run, const uint64_t step, const struct span name,
 	struct arena *const arena, struct object *const out, uint64_t *const out_anchor, struct error *const err)
 {
-	struct db *const db = begin(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	struct run_row run_row;
@@ -274,6 +258,6 @@ int run_find_object(struct store *const store, const struct span bucket, const s
 		result = need_step(db, &run_row, step, &row, out_anchor, err);
 	if (result == 0)
 		result = find_object(db, row.id, name, arena, &version, err);
-	end(store, db);
+	store_snapshot_give(store, db);
 	return result == 0 ? object_of_version(&version, arena, out, err) : -1;
 }

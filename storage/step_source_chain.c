@@ -141,15 +141,11 @@ int step_chain_find(struct store *const store, const int64_t run, const uint64_t
 {
 	*chain = (struct step_chain){.arena = arena_new(CHAIN_ARENA_BYTES)};
 	chain->deltas = arena_take_array(chain->arena, CHAIN_LINKS_MAX, sizeof(*chain->deltas));
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = find(db, run, step, via, chain, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const int result = find(db, run, step, via, chain, err);
+	store_snapshot_give(store, db);
 	return result;
 }
 

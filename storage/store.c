@@ -439,6 +439,23 @@ void store_reader_give(struct store *const store, struct db *const reader)
 		db_close(reader);
 }
 
+struct db *store_snapshot_take(struct store *const store, struct error *const err)
+{
+	struct db *const reader = store_reader_take(store, err);
+	if (reader == NULL || db_snapshot_begin(reader, err) == 0)
+		return reader;
+	store_reader_give(store, reader);
+	return NULL;
+}
+
+void store_snapshot_give(struct store *const store, struct db *const reader)
+{
+	if (reader == NULL)
+		return;
+	db_snapshot_end(reader);
+	store_reader_give(store, reader);
+}
+
 uint64_t store_readers_mark(struct store *const store)
 {
 	lock_enter(&store->lock);

@@ -70,6 +70,9 @@ struct lifecycle_cache *store_lifecycle_cache(struct store *store);
 /* A reading connection of the catalog, for the time of a few statements; always give it back. NULL with the error set. */
 struct db *store_reader_take(struct store *store, struct error *err);
 void store_reader_give(struct store *store, struct db *reader);
+/* The same in a snapshot: all its statements see one state of the catalog. */
+struct db *store_snapshot_take(struct store *store, struct error *err);
+void store_snapshot_give(struct store *store, struct db *reader);
 /* For gc: whether all connections that were out at `mark` have been given back. What a snapshot showed is held by then, or of no interest. */
 uint64_t store_readers_mark(struct store *store);
 bool store_readers_passed(struct store *store, uint64_t mark);

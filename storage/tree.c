@@ -248,21 +248,17 @@ int tree_list(struct store *const store, const struct tree_params *const params,
 		.directory_rows_left = PAGE_DIRECTORY_ROWS};
 	ASSERT(params->limit >= 1 && params->limit <= TREE_LIMIT_MAX);
 	*out = (struct tree){0};
-	if (make_arrays(arena, params->limit, out, err) != 0 || (walk.db = store_reader_take(store, err)) == NULL)
+	if (make_arrays(arena, params->limit, out, err) != 0 || (walk.db = store_snapshot_take(store, err)) == NULL)
 		return -1;
 	buffer_init(&walk.base, OBJECT_KEY_MAX_BYTES + 2);
 	buffer_init(&walk.from, OBJECT_KEY_MAX_BYTES + params->after.path.len + 2);
 	buffer_add_span(&walk.base, params->prefix);
 	if (params->prefix.len > 0)
 		buffer_add_byte(&walk.base, '/');
-	int result = db_snapshot_begin(walk.db, err);
-	if (result == 0) {
-		result = list(&walk, err);
-		db_snapshot_end(walk.db);
-	}
+	const int result = list(&walk, err);
 	buffer_release(&walk.base);
 	buffer_release(&walk.from);
-	store_reader_give(store, walk.db);
+	store_snapshot_give(store, walk.db);
 	return result;
 }
 
@@ -292,14 +288,10 @@ int tree_find(struct store *const store, const struct tree_find_params *const pa
 	*out = (struct tree){0};
 	if (make_arrays(arena, params->count, out, err) != 0)
 		return -1;
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = find_files(db, params, arena, out, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const int result = find_files(db, params, arena, out, err);
+	store_snapshot_give(store, db);
 	return result;
 }

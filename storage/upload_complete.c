@@ -157,15 +157,11 @@ static int judge(struct upload_complete *const complete, struct db *const db, bo
 
 static int judge_snapshot(struct upload_complete *const complete, bool *const out_is_open, struct error *const err)
 {
-	struct db *const db = store_reader_take(complete->call.store, err);
+	struct db *const db = store_snapshot_take(complete->call.store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = judge(complete, db, out_is_open, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(complete->call.store, db);
+	const int result = judge(complete, db, out_is_open, err);
+	store_snapshot_give(complete->call.store, db);
 	return result;
 }
 

@@ -286,15 +286,11 @@ static int load_source(struct upload_copy *const copy, struct db *const db, stru
 
 static int load_snapshot(struct upload_copy *const copy, struct error *const err)
 {
-	struct db *const db = store_reader_take(copy->call.store, err);
+	struct db *const db = store_snapshot_take(copy->call.store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = load_source(copy, db, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(copy->call.store, db);
+	const int result = load_source(copy, db, err);
+	store_snapshot_give(copy->call.store, db);
 	return result;
 }
 

@@ -130,18 +130,14 @@ int upload_list(struct store *const store, const struct upload_list_params *cons
 	memset(out, 0, sizeof(*out));
 	if (params->after_key.len > POSITION_MAX_BYTES || params->prefix.len > POSITION_MAX_BYTES)
 		return error_set(err, ERROR_INVALID, "A prefix or position of a listing is over %d bytes.", POSITION_MAX_BYTES);
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	struct walk walk = {.params = params, .db = db, .arena = arena, .out = out};
 	buffer_init(&walk.key, 2 * POSITION_MAX_BYTES);
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = list(&walk, err);
-		db_snapshot_end(db);
-	}
+	const int result = list(&walk, err);
 	buffer_release(&walk.key);
-	store_reader_give(store, db);
+	store_snapshot_give(store, db);
 	return result;
 }
 
@@ -191,15 +187,11 @@ static int find_and_list_parts(struct db *const db, const struct upload_ref *con
 int upload_list_parts(struct store *const store, const struct upload_ref *const ref, const uint32_t after, const size_t limit,
 	struct arena *const arena, struct upload_parts *const out, struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return -1;
 	memset(out, 0, sizeof(*out));
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = find_and_list_parts(db, ref, after, limit, arena, out, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(store, db);
+	const int result = find_and_list_parts(db, ref, after, limit, arena, out, err);
+	store_snapshot_give(store, db);
 	return result;
 }

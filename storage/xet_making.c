@@ -273,15 +273,11 @@ static int look(struct xet_making *const making, struct db *const db, struct err
 
 static int look_in_snapshot(struct xet_making *const making, struct error *const err)
 {
-	struct db *const db = store_reader_take(making->store, err);
+	struct db *const db = store_snapshot_take(making->store, err);
 	if (db == NULL)
 		return -1;
-	int result = db_snapshot_begin(db, err);
-	if (result == 0) {
-		result = look(making, db, err);
-		db_snapshot_end(db);
-	}
-	store_reader_give(making->store, db);
+	const int result = look(making, db, err);
+	store_snapshot_give(making->store, db);
 	return result;
 }
 

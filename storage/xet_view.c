@@ -15,13 +15,9 @@ struct xet_view {
 
 struct xet_view *xet_view_new(struct store *const store, struct error *const err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err);
 	if (db == NULL)
 		return NULL;
-	if (db_snapshot_begin(db, err) != 0) {
-		store_reader_give(store, db);
-		return NULL;
-	}
 	struct xet_view *const view = memory_new(sizeof(*view));
 	view->store = store;
 	view->db = db;
@@ -32,8 +28,7 @@ void xet_view_free(struct xet_view *const view)
 {
 	if (view == NULL)
 		return;
-	db_snapshot_end(view->db);
-	store_reader_give(view->store, view->db);
+	store_snapshot_give(view->store, view->db);
 	free(view);
 }
 
