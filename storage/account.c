@@ -18,20 +18,12 @@ static const char SQL_GRANT_COUNT[] = "SELECT COUNT(*) FROM grants WHERE key = ?
 static const char SQL_GRANT_LIST[] = "SELECT bucket, prefix, permissions FROM grants WHERE key = ?1 ORDER BY ordinal";
 static const char SQL_GRANT_ADD[] = "INSERT INTO grants (key, ordinal, bucket, prefix, permissions) VALUES (?1, ?2, ?3, ?4, ?5)";
 static const char SQL_GRANT_REMOVE[] = "DELETE FROM grants WHERE key = ?1";
-static const char SQL_SETTING_GET[] = "SELECT value FROM settings WHERE name = ?1";
-static const char SQL_SETTING_PUT[] =
-	"INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
 struct key_change {
 	struct change change; /* first */
 	struct store *store;
 	const struct key_record *key;
 	struct span id;
-};
-struct setting_change {
-	struct change change; /* first */
-	const char *name;
-	struct span value;
 };
 
 static int count_rows(struct db *const db, const char *const sql, const int64_t key, size_t *const out_count, struct error *const err)
@@ -245,41 +237,4 @@ int account_exists(struct store *const store, const struct span namespace, bool 
 	store_reader_give(store, db);
 	*out_exists = found == 1;
 	return found < 0 ? -1 : 0;
-}
-
-int account_get_setting(struct store *const store, const char *const name, struct buffer *const out, struct error *const err)
-{
-	struct db *const db = store_reader_take(store, err);
-	if (db == NULL)
-		return -1;
-	int got = -1;
-	struct db_statement *const statement = db_prepare(db, SQL_SETTING_GET, err);
-	if (statement != NULL) {
-		db_bind_blob(statement, 1, span_text(name));
-		got = db_step(statement, err);
-		if (got == 1)
-			buffer_add_span(out, db_column_blob(statement, 0));
-		db_reset(statement);
-	}
-	store_reader_give(store, db);
-	if (got == 0)
-		return error_set(err, ERROR_NOT_FOUND, "The setting '%s' does not exist.", name);
-	return got == 1 ? buffer_check(out, "a setting", err) : -1;
-}
-
-static int apply_setting(struct change *const base, struct db *const db, struct error *const err)
-{
-	struct setting_change *const change = (struct setting_change *)base;
-	struct db_statement *const statement = db_prepare(db, SQL_SETTING_PUT, err);
-	if (statement == NULL)
-		return -1;
-	db_bind_blob(statement, 1, span_text(change->name));
-	db_bind_blob(statement, 2, change->value);
-	return db_execute(statement, err);
-}
-
-int account_put_setting(struct store *const store, const char *const name, const struct span value, struct error *const err)
-{
-	struct setting_change change = {.change.apply = apply_setting, .name = name, .value = value};
-	return committer_run(store_committer(store), &change.change, err);
 }

@@ -33,8 +33,5 @@ int account_add_key(struct store *store, const struct key_record *key, struct er
 int account_revoke_key(struct store *store, struct span id, struct error *err); /* not_found; the root key: denied */
 /* Whether a key or a bucket was ever made in this namespace. */
 int account_exists(struct store *store, struct span namespace, bool *out_exists, struct error *err);
-/* Small named values of the server (for instance the sealed root key's origin). */
-int account_get_setting(struct store *store, const char *name, struct buffer *out, struct error *err); /* not_found */
-int account_put_setting(struct store *store, const char *name, struct span value, struct error *err);
 
 #endif

@@ -353,17 +353,6 @@ void db_bind_blob(struct db_statement *const statement, const int position, cons
 	note_bind(statement, sqlite3_bind_blob64(statement->handle, position, bytes, value.len, SQLITE_STATIC));
 }
 
-void db_bind_text(struct db_statement *const statement, const int position, const struct span value)
-{
-	const char *const text = value.len == 0 ? "" : (const char *)value.data;
-	note_bind(statement, sqlite3_bind_text64(statement->handle, position, text, value.len, SQLITE_STATIC, SQLITE_UTF8));
-}
-
-void db_bind_null(struct db_statement *const statement, const int position)
-{
-	note_bind(statement, sqlite3_bind_null(statement->handle, position));
-}
-
 int db_step(struct db_statement *const statement, struct error *const err)
 {
 	if (statement->bind_result != SQLITE_OK)

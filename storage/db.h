@@ -48,8 +48,6 @@ struct db_statement *db_prepare(struct db *db, const char *sql, struct error *er
 /* Binds number 1, 2, ...; bytes must live until the statement is stepped to its end or reset. */
 void db_bind_i64(struct db_statement *statement, int position, int64_t value);
 void db_bind_blob(struct db_statement *statement, int position, struct span value);
-void db_bind_text(struct db_statement *statement, int position, struct span value);
-void db_bind_null(struct db_statement *statement, int position);
 /* 1: a row is there; 0: done; -1: error. */
 int db_step(struct db_statement *statement, struct error *err);
 /* Runs a statement that gives no rows, and resets it. -1 on error; exists when a uniqueness rule broke. */

@@ -197,23 +197,3 @@ int derived_swap(struct db *const db, const int64_t version, const struct derive
 	arena_free(arena);
 	return result;
 }
-
-struct swap {
-	struct change change; /* first */
-	int64_t version;
-	const struct derived_recipe *recipe;
-	const struct digest128 *digest;
-};
-
-static int apply(struct change *const change, struct db *const db, struct error *const err)
-{
-	const struct swap *const swap = (const struct swap *)change;
-	return derived_swap(db, swap->version, swap->recipe, swap->digest, err);
-}
-
-int derived_swap_run(struct store *const store, const int64_t version, const struct derived_recipe *const recipe,
-	const struct digest128 *const digest, struct error *const err)
-{
-	struct swap swap = {.change = {.apply = apply}, .version = version, .recipe = recipe, .digest = digest};
-	return committer_run(store_committer(store), &swap.change, err);
-}

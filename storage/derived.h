@@ -59,8 +59,5 @@ int derived_add(struct db *db, const struct derived_add *add, int64_t *out_versi
  * one. The caller has proven that the recipe gives its bytes. precondition when it cannot be (any more): gone, a marker, inline, derived already, a source of
  * others, or of another size or digest. */
 int derived_swap(struct db *db, int64_t version, const struct derived_recipe *recipe, const struct digest128 *digest, struct error *err);
-/* The same as a change of its own, waited for. */
-int derived_swap_run(struct store *store, int64_t version, const struct derived_recipe *recipe, const struct digest128 *digest,
-	struct error *err);
 
 #endif

@@ -10,8 +10,6 @@ static const char SQL_STEP_DOWNWARDS[] = "SELECT " STEP_COLUMNS " FROM steps WHE
 static const char SQL_STEP_OLDEST[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND state = 0 ORDER BY step LIMIT 1";
 static const char SQL_STEP_GOOD_BELOW[] =
 	"SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND state = 0 AND step <= ?2 AND verified <> 2 ORDER BY step DESC LIMIT 1";
-static const char SQL_STEP_ANCHOR_BELOW[] =
-	"SELECT step FROM steps WHERE run = ?1 AND state = 0 AND has_anchor = 1 AND step <= ?2 ORDER BY step DESC LIMIT 1";
 static const char SQL_STEP_ANCHOR_ABOVE[] =
 	"SELECT step FROM steps WHERE run = ?1 AND state = 0 AND has_anchor = 1 AND step > ?2 ORDER BY step LIMIT 1";
 static const char SQL_STEP_ROOT_ANCHOR[] =
@@ -119,15 +117,6 @@ static int first_number(struct db_statement *const statement, int64_t *const out
 	if (got == 1)
 		*out = db_column_i64(statement, 0);
 	db_reset(statement);
-	return got;
-}
-
-int step_row_anchor_at_or_below(struct db *const db, const int64_t run, const uint64_t at, uint64_t *const out_step,
-	struct error *const err)
-{
-	int64_t step = 0;
-	const int got = first_number(prepare_at(db, SQL_STEP_ANCHOR_BELOW, run, at, err), &step, err);
-	*out_step = (uint64_t)step;
 	return got;
 }
 

@@ -41,8 +41,7 @@ struct step_row {
 enum { STEP_COLUMN_COUNT = 13 };
 /* 1 found, 0 absent, -1. */
 int step_row_find(struct db *db, int64_t run, uint64_t step, struct step_row *out, struct error *err);
-/* The newest kept anchor at or below `at`; the nearest above it. 1, 0, -1. */
-int step_row_anchor_at_or_below(struct db *db, int64_t run, uint64_t at, uint64_t *out_step, struct error *err);
+/* The nearest kept anchor above `above`. 1, 0, -1. */
 int step_row_anchor_above(struct db *db, int64_t run, uint64_t above, uint64_t *out_step, struct error *err);
 /* The newest kept step at or below `at` with an anchor, published or made, whose proof has not failed: from there on later ones are reached. 1,
  * 0, -1. */

@@ -328,12 +328,6 @@ const struct checkpoint_file *checkpoint_file(const struct checkpoint *const che
 	return &checkpoint->entries[index].file;
 }
 
-const struct checkpoint_file *checkpoint_file_find(const struct checkpoint *const checkpoint, const struct span path)
-{
-	const struct entry *const entry = find_entry(checkpoint, path);
-	return entry != NULL ? &entry->file : NULL;
-}
-
 const struct schema *checkpoint_schema(const struct checkpoint *const checkpoint)
 {
 	return checkpoint->schema;

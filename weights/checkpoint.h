@@ -28,7 +28,6 @@ void checkpoint_close(struct checkpoint *checkpoint);
 bool checkpoint_is_folder(const struct checkpoint *checkpoint);
 size_t checkpoint_file_count(const struct checkpoint *checkpoint); /* sorted by path */
 const struct checkpoint_file *checkpoint_file(const struct checkpoint *checkpoint, size_t index);
-const struct checkpoint_file *checkpoint_file_find(const struct checkpoint *checkpoint, struct span path); /* NULL when absent */
 const struct schema *checkpoint_schema(const struct checkpoint *checkpoint);
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint); /* of all files */
 /* Bytes of tensor `index` of the schema. */

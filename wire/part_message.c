@@ -116,25 +116,3 @@ void part_answer_print(const struct part_answer *const answer, struct buffer *co
 	json_writer_bool(&writer, "published", answer->published);
 	json_writer_end(&writer, '}');
 }
-
-static int read_answer(const struct json_node *const root, struct part_answer *const out, struct error *const err)
-{
-	if (message_u64(root, "step", &out->step, err) != 0 || message_u64(root, "part", &out->part, err) != 0)
-		return -1;
-	if (message_u64(root, "of", &out->parts, err) != 0 || message_u64(root, "received", &out->received, err) != 0)
-		return -1;
-	if (!json_node_bool(json_node_member(root, "published"), &out->published))
-		return error_set(err, ERROR_INVALID, "\"published\" is neither true nor false");
-	return 0;
-}
-
-int part_answer_parse(const struct span json, struct part_answer *const out, struct error *const err)
-{
-	struct json_node *const root = json_node_parse(json, "the answer to a part", err);
-	if (root == NULL)
-		return -1;
-	*out = (struct part_answer){.step = 0};
-	const int result = read_answer(root, out, err);
-	json_node_free(root);
-	return result == 0 ? 0 : error_wrap(err, "the answer to a part is refused");
-}

@@ -31,6 +31,5 @@ struct part_answer {
 	bool published;
 };
 void part_answer_print(const struct part_answer *answer, struct buffer *out);
-int part_answer_parse(struct span json, struct part_answer *out, struct error *err);
 
 #endif

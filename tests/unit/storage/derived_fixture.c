@@ -6,12 +6,33 @@
 
 #include "base/memory.h"
 #include "storage/assemble.h"
+#include "storage/committer.h"
 #include "storage/part.h"
 #include "storage/scratch.h"
 #include "storage/xet_file.h"
 #include "storage/xet_make.h"
 #include "weights/block_code.h"
 #include "weights/safetensors.h"
+
+struct swap {
+	struct change change; /* first */
+	int64_t version;
+	const struct derived_recipe *recipe;
+	const struct digest128 *digest;
+};
+
+static int apply_swap(struct change *const change, struct db *const db, struct error *const err)
+{
+	const struct swap *const swap = (const struct swap *)change;
+	return derived_swap(db, swap->version, swap->recipe, swap->digest, err);
+}
+
+int derived_fixture_swap(struct store *const store, const int64_t version, const struct derived_recipe *const recipe,
+	const struct digest128 *const digest, struct error *const err)
+{
+	struct swap swap = {.change = {.apply = apply_swap}, .version = version, .recipe = recipe, .digest = digest};
+	return committer_run(store_committer(store), &swap.change, err);
+}
 
 static uint64_t next_random(uint64_t *const state)
 {
@@ -153,7 +174,7 @@ struct object derived_fixture_put_swapped(struct store_fixture *const fixture, c
 	struct error err = {0};
 	const struct object object = derived_fixture_put(fixture, bucket, key, next);
 	struct derived_recipe *const recipe = derived_fixture_recipe(fixture, base_bytes, base, next, true);
-	ck_assert_msg(derived_swap_run(fixture->store, object.sequence, recipe, &object.digest, &err) == 0, "%s", err.text);
+	ck_assert_msg(derived_fixture_swap(fixture->store, object.sequence, recipe, &object.digest, &err) == 0, "%s", err.text);
 	derived_recipe_free(recipe);
 	return object;
 }

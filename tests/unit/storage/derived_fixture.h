@@ -34,4 +34,8 @@ int derived_fixture_make(struct store *store, int64_t version, struct error *err
 /* False when there is no such made file; that one is whole is asserted. */
 bool derived_fixture_made_holds(struct store_fixture *fixture, const struct chunk_id *file, struct span bytes);
 
+/* derived_swap as a change of its own, waited for. */
+int derived_fixture_swap(struct store *store, int64_t version, const struct derived_recipe *recipe, const struct digest128 *digest,
+	struct error *err);
+
 #endif

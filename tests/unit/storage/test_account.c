@@ -113,21 +113,6 @@ START_TEST(a_new_root_key_replaces_the_old_one)
 }
 END_TEST
 
-START_TEST(settings_are_kept)
-{
-	struct error err = {0};
-	struct buffer value;
-	buffer_init(&value, 100);
-	ck_assert_int_eq(account_get_setting(fixture.store, "origin", &value, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
-	ck_assert_int_eq(account_put_setting(fixture.store, "origin", span_text("made"), &err), 0);
-	ck_assert_int_eq(account_put_setting(fixture.store, "origin", span_text("given"), &err), 0);
-	ck_assert_int_eq(account_get_setting(fixture.store, "origin", &value, &err), 0);
-	ck_assert_str_eq(buffer_text(&value), "given");
-	buffer_release(&value);
-}
-END_TEST
-
 Suite *test_account_suite(void);
 Suite *test_account_suite(void)
 {
@@ -139,7 +124,6 @@ Suite *test_account_suite(void)
 	tcase_add_test(tests, ids_are_taken_once);
 	tcase_add_test(tests, revoked_keys_are_gone_and_the_root_key_stays);
 	tcase_add_test(tests, a_new_root_key_replaces_the_old_one);
-	tcase_add_test(tests, settings_are_kept);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -115,7 +115,7 @@ START_TEST(test_ranges_of_pieces_with_many_blocks)
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	const struct object plain = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
 	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
-	ck_assert_int_eq(derived_swap_run(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
 	derived_recipe_free(recipe);
 	check_ranges(&plain, &steps[1]);
 }
@@ -129,7 +129,7 @@ START_TEST(test_a_third_derivation_is_refused)
 	const struct object second = derived_fixture_put_swapped(&fixture, "b", "k2", &steps[1], &first, &steps[2]);
 	const struct object third = derived_fixture_put(&fixture, "b", "k3", &steps[0]);
 	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[2], &second, &steps[0], true);
-	ck_assert_int_eq(derived_swap_run(fixture.store, third.sequence, recipe, &third.digest, &err), -1);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, third.sequence, recipe, &third.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	derived_recipe_free(recipe);
 	ck_assert(holds("k3", 0));
@@ -143,7 +143,7 @@ START_TEST(test_a_source_is_not_swapped)
 	derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
 	const struct object other = derived_fixture_put(&fixture, "b", "k2", &steps[2]);
 	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[2], &other, &steps[0], true);
-	ck_assert_int_eq(derived_swap_run(fixture.store, base.sequence, recipe, &base.digest, &err), -1);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, base.sequence, recipe, &base.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	derived_recipe_free(recipe);
 	ck_assert(holds("k0", 0) && holds("k1", 1));
@@ -157,15 +157,15 @@ START_TEST(test_what_cannot_be_swapped)
 	const struct object next = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
 	const struct object two = derived_fixture_put(&fixture, "b", "k2", &steps[2]);
 	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
-	ck_assert_int_eq(derived_swap_run(fixture.store, two.sequence, recipe, &next.digest, &err), -1); /* other bytes */
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, two.sequence, recipe, &next.digest, &err), -1); /* other bytes */
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
-	ck_assert_int_eq(derived_swap_run(fixture.store, 999, recipe, &next.digest, &err), -1);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, 999, recipe, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_int_eq(fixture_put(fixture.store, "b", "inline", span_text("short"), &err), 0);
-	ck_assert_int_eq(derived_swap_run(fixture.store, find("inline").sequence, recipe, &next.digest, &err), -1);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, find("inline").sequence, recipe, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
-	ck_assert_int_eq(derived_swap_run(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
-	ck_assert_int_eq(derived_swap_run(fixture.store, next.sequence, recipe, &next.digest, &err), -1); /* derived already */
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), -1); /* derived already */
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	derived_recipe_free(recipe);
@@ -286,7 +286,7 @@ START_TEST(test_a_copy_of_the_plain_one_keeps_its_segments)
 	const struct object plain = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
 	copy("k1", "copy", CHECKSUM_NONE);
 	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
-	ck_assert_int_eq(derived_swap_run(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
 	derived_recipe_free(recipe);
 	gc_all();
 	ck_assert(holds("k1", 1) && holds("copy", 1));
@@ -368,7 +368,7 @@ START_TEST(test_a_wrong_base_is_an_error)
 	struct digest128 digest;
 	ck_assert_int_eq(derived_recipe_digest(fixture.store, recipe, &digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
-	ck_assert_int_eq(derived_swap_run(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0); /* as nobody should */
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0); /* as nobody should */
 	derived_recipe_free(recipe);
 	ck_assert(fails_and_never_lies(&plain, buffer_span(&steps[1].bytes)));
 }
@@ -453,7 +453,7 @@ START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 	ck_assert(source != NULL);
 	size_t at = (size_t)source->read(source, piece, sizeof(piece), &err);
 	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
-	ck_assert_int_eq(derived_swap_run(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, plain.sequence, recipe, &plain.digest, &err), 0);
 	derived_recipe_free(recipe);
 	struct body_source *const after = object_open(fixture.store, &plain, 0, plain.size, &err);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k1", NULL, &err), 0);

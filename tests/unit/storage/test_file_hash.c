@@ -245,7 +245,7 @@ START_TEST(test_derived_versions)
 	object = find("parts");
 	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &base, &root, &next, false);
 	const struct object single = find("single");
-	ck_assert_int_eq(derived_swap_run(fixture.store, object.sequence, recipe, &single.digest, &err), 0);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, object.sequence, recipe, &single.digest, &err), 0);
 	derived_recipe_free(recipe);
 	wait_for_none_lacking();
 	forget(object.sequence);

@@ -134,7 +134,7 @@ START_TEST(test_parts)
 	settled_wait(settled);
 	file_hash_free(wait);
 	struct derived_recipe *const recipe = derived_fixture_recipe(&fixture, &base, &root, &next[0], false);
-	ck_assert_msg(derived_swap_run(fixture.store, object.sequence, recipe, &single.digest, &err) == 0, "%s", err.text);
+	ck_assert_msg(derived_fixture_swap(fixture.store, object.sequence, recipe, &single.digest, &err) == 0, "%s", err.text);
 	derived_recipe_free(recipe);
 	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("parts"), fixture.arena, &object, &err), 0);
 	ck_assert(object.has_file_hash && !chunk_id_equal(&object.file_hash, &single.file_hash));

@@ -73,15 +73,11 @@ START_TEST(the_content_digest_is_pinned)
 }
 END_TEST
 
-START_TEST(an_answer_goes_there_and_back)
+START_TEST(an_answer_says_what_was_received)
 {
 	const struct part_answer answer = {.step = 5, .part = 2, .parts = 16, .received = 3, .published = true};
-	struct part_answer read;
 	part_answer_print(&answer, &out);
 	ck_assert_str_eq(buffer_text(&out), "{\"step\":5,\"part\":2,\"of\":16,\"received\":3,\"published\":true}");
-	ck_assert_int_eq(part_answer_parse(buffer_span(&out), &read, &err), 0);
-	ck_assert(read.step == 5 && read.part == 2 && read.parts == 16 && read.received == 3 && read.published);
-	ck_assert_int_eq(part_answer_parse(span_text("{\"step\":5}"), &read, &err), -1);
 }
 END_TEST
 
@@ -94,7 +90,7 @@ Suite *test_part_message_suite(void)
 	tcase_add_test(tc, a_part_goes_there_and_back);
 	tcase_add_loop_test(tc, bad_parts_are_refused, 0, sizeof bad_rows / sizeof bad_rows[0]);
 	tcase_add_test(tc, the_content_digest_is_pinned);
-	tcase_add_test(tc, an_answer_goes_there_and_back);
+	tcase_add_test(tc, an_answer_says_what_was_received);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
