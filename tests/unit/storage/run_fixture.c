@@ -96,3 +96,40 @@ void run_fixture_publish_ok(struct store_fixture *const fixture, const struct st
 	ck_assert_msg(run_fixture_publish(fixture, step, &outcome, &err) == 0, "step %u: %s", (unsigned)step->step, err.text);
 	ck_assert(!outcome.already);
 }
+
+void run_fixture_open(struct store_fixture *const fixture)
+{
+	struct error err = {0};
+	memset(fixture, 0, sizeof(*fixture));
+	store_fixture_open(fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture->store, "bucket", "main", &err), 0);
+	ck_assert_int_eq(fixture_open_run(fixture->store, "bucket", "run", NULL, &err), 0);
+}
+
+void run_fixture_publish_refused(struct store_fixture *const fixture, const struct step_message *const step, const enum error_kind kind)
+{
+	struct error err = {0};
+	ck_assert_int_eq(run_fixture_publish(fixture, step, NULL, &err), -1);
+	ck_assert_msg(err.kind == kind, "%s: %s", error_kind_name(err.kind), err.text);
+}
+
+struct run_message run_fixture_run(struct store_fixture *const fixture)
+{
+	struct error err = {0};
+	struct run_message run;
+	ck_assert_int_eq(run_find(fixture->store, span_text("bucket"), span_text("run"), fixture->arena, &run, &err), 0);
+	return run;
+}
+
+struct path_message run_fixture_path(struct store_fixture *const fixture, const struct run_path_params *const given)
+{
+	struct error err = {0};
+	struct path_message out;
+	struct run_path_facts facts;
+	struct run_path_params params = *given;
+	params.bucket = span_text("bucket");
+	params.run = span_text("run");
+	params.may_take_long = true;
+	ck_assert_msg(run_find_path(fixture->store, &params, fixture->arena, &out, &facts, &err) == 0, "%s", err.text);
+	return out;
+}

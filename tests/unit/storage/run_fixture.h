@@ -4,6 +4,8 @@
 
 #include "tests/unit/storage/store_fixture.h"
 
+/* A store with the bucket and the run; store_fixture_close ends it. */
+void run_fixture_open(struct store_fixture *fixture);
 /* A safetensors file with four U8 values in each of the named tensors (one letter each). */
 struct span run_fixture_shard(struct store_fixture *fixture, const char *names, uint8_t value);
 /* What the step's checkpoint digest is said to be. */
@@ -17,5 +19,9 @@ struct step_message run_fixture_step(struct store_fixture *fixture, unsigned num
 struct step_message run_fixture_prepare(struct store_fixture *fixture, unsigned number, bool with_anchor, size_t delta_bytes);
 int run_fixture_publish(struct store_fixture *fixture, const struct step_message *step, struct run_outcome *out, struct error *err);
 void run_fixture_publish_ok(struct store_fixture *fixture, const struct step_message *step);
+void run_fixture_publish_refused(struct store_fixture *fixture, const struct step_message *step, enum error_kind kind);
+struct run_message run_fixture_run(struct store_fixture *fixture);
+/* With the run and `may_take_long` filled in. */
+struct path_message run_fixture_path(struct store_fixture *fixture, const struct run_path_params *params);
 
 #endif

@@ -15,6 +15,9 @@ Suite *test_tree_path_suite(void);
 Suite *test_tree_suite(void);
 Suite *test_batch_suite(void);
 Suite *test_run_suite(void);
+Suite *test_step_publish_suite(void);
+Suite *test_step_path_suite(void);
+Suite *test_step_collect_suite(void);
 Suite *test_fleet_suite(void);
 Suite *test_step_part_suite(void);
 Suite *test_adopt_layout_suite(void);
@@ -99,6 +102,9 @@ unit_suite_fn *const unit_suites[] = {
 	test_object_list_suite,
 	test_tree_path_suite, test_tree_suite, test_batch_suite,
 	test_run_suite,
+	test_step_publish_suite,
+	test_step_path_suite,
+	test_step_collect_suite,
 	test_fleet_suite,
 	test_step_part_suite,
 	test_adopt_layout_suite,

@@ -21,11 +21,7 @@ static const struct span run = {(const uint8_t *)"run", 3};
 
 static void set_up(void)
 {
-	struct error err = {0};
-	memset(&fixture, 0, sizeof(fixture));
-	store_fixture_open(&fixture);
-	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
-	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
+	run_fixture_open(&fixture);
 }
 
 static void tear_down(void)

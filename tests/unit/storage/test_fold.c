@@ -15,7 +15,7 @@
 #include "storage/replica.h"
 #include "storage/step_watch.h"
 #include "storage/step_worker.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/run_fixture.h"
 
 enum { DELTA_BYTES = 100, HOUR_MS = 60 * 60 * 1000 };
 
@@ -23,11 +23,7 @@ static struct store_fixture fixture;
 
 static void set_up(void)
 {
-	struct error err = {0};
-	memset(&fixture, 0, sizeof(fixture));
-	store_fixture_open(&fixture);
-	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
-	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
+	run_fixture_open(&fixture);
 }
 
 static void tear_down(void)
