@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "storage/committer.h"
+#include "storage/gate.h"
 #include "storage/part.h"
 #include "storage/part_growth.h"
 #include "storage/scratch.h"
@@ -30,6 +31,7 @@ struct shard_put {
 	struct change change; /* first */
 	struct helper_lane lane;
 	struct helper_job job;
+	struct gate_visitor visitor;
 	struct store *store;
 	int64_t bucket_id;
 	struct span account;
@@ -38,6 +40,7 @@ struct shard_put {
 	void *owner;
 	struct shard_spool *spool; /* until it was checked */
 	struct shard_check *check;
+	bool has_turn; /* at the gate */
 	bool in_doubt;
 	/* the committer's, while changes run */
 	size_t xorb;  /* the next one to promise */
@@ -52,8 +55,19 @@ struct shard_put {
 	struct error error;
 };
 
+/* What the check holds is tens of megabytes for a large shard. */
+static void end_check(struct shard_put *const put)
+{
+	shard_check_free(put->check, put->in_doubt);
+	put->check = NULL;
+	if (put->has_turn)
+		gate_leave(store_shard_gate(put->store));
+	put->has_turn = false;
+}
+
 static void settle(struct shard_put *const put)
 {
+	end_check(put);
 	put->done(put->owner); /* `put` may be gone when this returns */
 }
 
@@ -255,9 +269,8 @@ static void run_slice(struct helper_job *const job)
 		check_ended(put, result, &err);
 }
 
-static void spooled(void *const owner)
+static void begin_check(struct shard_put *const put)
 {
-	struct shard_put *const put = owner;
 	struct error err = {0};
 	struct span bytes;
 	if (shard_spool_bytes(put->spool, &bytes, &err) != 0) {
@@ -267,6 +280,23 @@ static void spooled(void *const owner)
 	put->check = shard_check_new(put->store, bytes);
 	put->job.run = run_slice;
 	helpers_submit(store_helpers(put->store), &put->lane, &put->job);
+}
+
+static void pass_gate(struct gate_visitor *const visitor)
+{
+	struct shard_put *const put = (struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor));
+	put->has_turn = true;
+	begin_check(put);
+}
+
+static void spooled(void *const owner)
+{
+	struct shard_put *const put = owner;
+	put->visitor.pass = pass_gate;
+	if (shard_spool_is_large(put->spool))
+		gate_enter(store_shard_gate(put->store), &put->visitor);
+	else
+		begin_check(put);
 }
 
 static void has_room(void *const owner)

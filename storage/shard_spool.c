@@ -213,6 +213,11 @@ void shard_spool_finish(struct shard_spool *const spool, void (*const ready)(voi
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->end_job);
 }
 
+bool shard_spool_is_large(const struct shard_spool *const spool)
+{
+	return spool->size > SHARD_SPOOL_MEMORY_BYTES;
+}
+
 int shard_spool_bytes(struct shard_spool *const spool, struct span *const out, struct error *const err)
 {
 	if (outcome(spool, err) != 0)

@@ -16,6 +16,8 @@ struct shard_spool *shard_spool_new(struct store *store, void (*room)(void *owne
 enum sink_result shard_spool_write(struct shard_spool *spool, struct span bytes, struct error *err);
 /* The body is whole: `ready` comes once, on a helper. */
 void shard_spool_finish(struct shard_spool *spool, void (*ready)(void *owner));
+/* Whether the body is over SHARD_SPOOL_MEMORY_BYTES. */
+bool shard_spool_is_large(const struct shard_spool *spool);
 /* Once ready: the bytes, until free. Waits for the disk. */
 int shard_spool_bytes(struct shard_spool *spool, struct span *out, struct error *err);
 /* Before finish, or once ready; leaves to a helper what waits for the disk. NULL is fine. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "storage/catalog.h"
@@ -14,6 +15,7 @@
 #include "storage/pack_row.h"
 #include "storage/derive_worker.h"
 #include "storage/file_hash_worker.h"
+#include "storage/gate.h"
 #include "storage/lifecycle_cache.h"
 #include "storage/lifecycle_worker.h"
 #include "storage/fleet_worker.h"
@@ -27,7 +29,8 @@
 #include "storage/webhook_worker.h"
 #include "storage/xet_make.h"
 
-enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000 };
+enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000,
+	LARGE_SHARDS_AT_A_TIME = 4, REPLY_BUDGET_BYTES = 512 * 1024 * 1024 };
 
 struct reader_out { /* a connection that somebody has */
 	struct db *db;
@@ -64,6 +67,8 @@ struct store {
 	struct xet_makes *xet_makes;
 	struct webhook_options webhooks;
 	struct xet_options xet;
+	struct gate shard_gate;
+	struct budget reply_budget;
 	struct webhook_worker *webhook_worker;
 	struct step_watch *watch;
 	struct helper_lane publish_lanes[PUBLISH_LANES];
@@ -181,6 +186,8 @@ struct store *store_open(const struct store_options *const options, struct error
 {
 	struct store *const store = memory_new(sizeof(*store));
 	lock_init(&store->lock, LOCK_READERS);
+	gate_init(&store->shard_gate, LARGE_SHARDS_AT_A_TIME);
+	store->reply_budget.limit = REPLY_BUDGET_BYTES;
 	store->folder = memory_copy_text(options->folder);
 	store->files = options->files != NULL ? options->files : file_system();
 	store->catalog_path = path_in(options->folder, "catalog.db");
@@ -250,6 +257,7 @@ void store_close(struct store *const store)
 	pack_touches_free(store->touches);
 	ASSERT(store->readers_out_count == 0);
 	free(store->readers_out);
+	gate_release(&store->shard_gate);
 	lock_release(&store->lock);
 	free(store->catalog_path);
 	free(store->folder);
@@ -299,6 +307,16 @@ const struct webhook_options *store_webhook_options(const struct store *const st
 const struct xet_options *store_xet_options(const struct store *const store)
 {
 	return &store->xet;
+}
+
+struct gate *store_shard_gate(struct store *const store)
+{
+	return &store->shard_gate;
+}
+
+struct budget *store_reply_budget(struct store *const store)
+{
+	return &store->reply_budget;
 }
 
 const struct derive_options *store_derive_options(const struct store *const store)

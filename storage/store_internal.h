@@ -19,6 +19,7 @@ struct chunk_index *store_chunk_index(struct store *store);
 struct pack_touches *store_pack_touches(struct store *store);
 const struct derive_options *store_derive_options(const struct store *store);
 const struct webhook_options *store_webhook_options(const struct store *store);
+struct gate *store_shard_gate(struct store *store); /* for checks of large shards */
 const struct xet_options *store_xet_options(const struct store *store);
 const char *store_folder(const struct store *store);
 const struct file_ops *store_files(const struct store *store);

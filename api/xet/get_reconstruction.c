@@ -7,10 +7,18 @@
 #include "api/xet/reconstruction_json.h"
 #include "api/xet/xet_lookup.h"
 #include "api/xet/xet_range.h"
+#include "base/budget.h"
 #include "storage/helpers.h"
 #include "storage/xet_make.h"
 
-enum { BATCH_FILES_MAX = 256, REPLY_MAX_BYTES = 192 * 1024 * 1024, MAKES_MORE_MAX = 3 };
+enum {
+	BATCH_FILES_MAX = 256,
+	REPLY_MAX_BYTES = 192 * 1024 * 1024,
+	REPLY_SMALL_BYTES = 64 * 1024, /* counts nothing */
+	MAKES_MORE_MAX = 3,
+	LIST_MAX_BYTES = 64 * 1024,
+	LIST_VALUES_MAX = 1024
+};
 
 struct asked_file {
 	struct chunk_id file;
@@ -35,6 +43,7 @@ struct asking {
 	struct reconstruction plan;
 	int64_t version;        /* not 0: this one is to be made first */
 	struct buffer body;     /* of the reply, once there is a plan */
+	uint64_t held;          /* of the budget for replies */
 	int result;             /* of both */
 	struct error error;
 	size_t count;
@@ -162,12 +171,26 @@ static int print_plan(struct asking *const asking, struct error *const err)
 	return result;
 }
 
+/* It stays in memory for as long as the client takes to read it. */
+static int hold_body(struct asking *const asking, struct error *const err)
+{
+	const uint64_t bytes = asking->body.capacity;
+	if (bytes <= REPLY_SMALL_BYTES)
+		return 0;
+	if (!budget_take(store_reply_budget(asking->exchange->context->store), bytes))
+		return error_set(err, ERROR_BUSY, "Other clients are still reading large answers. Please try again.");
+	asking->held = bytes;
+	return 0;
+}
+
 static void make_plan(struct asking *const asking)
 {
 	asking->version = 0;
 	asking->result = plan_all(asking, &asking->error);
 	if (asking->result == 0 && asking->version == 0)
-		asking->result = print_plan(asking, &asking->error);
+		asking->result = print_plan(asking, &asking->error) == 0 ? hold_body(asking, &asking->error) : -1;
+	if (asking->result != 0)
+		buffer_release(&asking->body);
 	reconstruction_release(&asking->plan);
 }
 
@@ -183,6 +206,7 @@ static void release(struct exchange *const exchange)
 	struct asking *const asking = exchange->state;
 	release_make(asking);
 	buffer_release(&asking->body);
+	budget_give(store_reply_budget(exchange->context->store), asking->held);
 }
 
 /* What was made may go again before it is looked at, when much is asked for at once: not for ever. */
@@ -291,6 +315,37 @@ enum next get_reconstruction_batch_begin(struct exchange *const exchange)
 	if (asking == NULL || parse_batch(exchange, asking, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return answer(exchange);
+}
+
+enum next get_reconstruction_list_begin(struct exchange *const exchange)
+{
+	return exchange_accept_small(exchange, LIST_MAX_BYTES);
+}
+
+/* [{"prefix": ..., "hash": ...}, ...], as old documents have it. */
+static int parse_list(const struct json_node *const root, struct asking *const asking, struct error *const err)
+{
+	asking->is_batch = true;
+	if (!json_node_is_array(root) || json_node_count(root) > BATCH_FILES_MAX)
+		return error_set(err, ERROR_INVALID, "a list of at most %d files is wanted", BATCH_FILES_MAX);
+	for (; asking->count < json_node_count(root); asking->count++) {
+		struct span hash = {NULL, 0};
+		(void)json_node_text(json_node_member(json_node_at(root, asking->count), "hash"), &hash);
+		if (xet_lookup_parse(hash, &asking->files[asking->count].file, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+enum next get_reconstruction_list_finish(struct exchange *const exchange)
+{
+	struct error err = {0};
+	struct asking *const asking = asking_new(exchange, BATCH_FILES_MAX, &err);
+	struct json_node *const root = asking == NULL ? NULL
+		: json_node_parse_within(exchange_body(exchange), LIST_VALUES_MAX, "the list of files", &err);
+	const int result = root == NULL ? -1 : parse_list(root, asking, &err);
+	json_node_free(root);
+	return result == 0 ? answer(exchange) : exchange_fail(exchange, &err);
 }
 
 enum next get_reconstruction_file_begin(struct exchange *const exchange)

@@ -20,6 +20,8 @@ const struct route xet_routes[] = {
 		get_reconstruction_v1_begin, NULL, get_reconstruction_resume},
 	{METHOD_GET, "/xet/v1/reconstructions", "file_id", ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstructions",
 		get_reconstruction_batch_begin, NULL, get_reconstruction_resume},
+	{METHOD_POST, "/xet/v1/reconstructions", NULL, ACCESS_XET_READ, BODY_SMALL, &face_xet, "PostReconstructions",
+		get_reconstruction_list_begin, get_reconstruction_list_finish, get_reconstruction_resume},
 	{METHOD_HEAD, "/xet/v1/files/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadFile",
 		get_reconstruction_file_begin, NULL, NULL},
 	/* what files are made of, as clients tell it; what they need not send */
@@ -50,6 +52,17 @@ const struct route xet_routes[] = {
 		post_xorb_resume},
 	{METHOD_HEAD, "/xet/v1/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadXorb", head_xorb_begin, NULL, NULL},
 	{METHOD_HEAD, "/xet/xorbs/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadXorb", head_xorb_begin, NULL, NULL},
+	/* what hf_xet 1.1 called all this */
+	{METHOD_GET, "/xet/reconstruction/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetReconstruction",
+		get_reconstruction_v1_begin, NULL, get_reconstruction_resume},
+	{METHOD_GET, "/xet/chunk/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "GetChunk",
+		get_chunk_begin, NULL, get_chunk_resume},
+	{METHOD_POST, "/xet/xorb/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostXorb", post_xorb_begin, post_xorb_finish,
+		post_xorb_resume},
+	{METHOD_HEAD, "/xet/xorb/{prefix}/{hash}", NULL, ACCESS_XET_READ, BODY_NONE, &face_xet, "HeadXorb", head_xorb_begin, NULL, NULL},
+	{METHOD_POST, "/xet/shard/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShard",
+		post_shard_begin, post_shard_finish, post_shard_resume},
+
 	{METHOD_POST, "/xet/v1/xorb-grants/{prefix}/{hash}", NULL, ACCESS_XET_WRITE, BODY_SMALL, &face_xet, "PostGrant", post_grant_begin,
 		post_grant_finish, post_grant_resume},
 	{.pattern = NULL},

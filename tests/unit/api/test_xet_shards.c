@@ -5,6 +5,7 @@
 
 #include "api/keyring.h"
 #include "api/xet_token.h"
+#include "base/budget.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/shard.h"
 #include "storage/bucket.h"
@@ -174,6 +175,109 @@ START_TEST(chunks_are_answered)
 }
 END_TEST
 
+/* The paths of hf_xet 1.1, which sends the same bytes. */
+START_TEST(old_clients_have_paths_of_their_own)
+{
+	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = 12};
+	const struct chunk_id file = chunk_hash_file(&chunk, 1);
+	char target[200];
+	char text[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(&file, text);
+	expect(404, METHOD_HEAD, "/xet/xorb/default/" HELLO, TOKEN_READ, span_text(""), NULL);
+	expect(200, METHOD_POST, "/xet/xorb/default/" HELLO, TOKEN_WRITE, span_of(hello, sizeof hello), "{\"was_inserted\":true}");
+	expect(200, METHOD_HEAD, "/xet/xorb/default/" HELLO, TOKEN_READ, span_text(""), NULL);
+	expect(200, METHOD_GET, "/xet/chunk/default-merkledb/" HELLO, TOKEN_WRITE, span_text(""), NULL);
+	expect(200, METHOD_POST, "/xet/shard/default/" OTHER, TOKEN_WRITE, buffer_span(&shard), "{\"result\":1}");
+	snprintf(target, sizeof target, "/xet/reconstruction/%s", text);
+	expect(200, METHOD_GET, target, TOKEN_READ, span_text(""), "\"offset_into_first_range\":0");
+	expect(403, METHOD_POST, "/xet/shard/default/" OTHER, TOKEN_READ, buffer_span(&shard), "error");
+}
+END_TEST
+
+START_TEST(files_may_be_asked_for_as_a_list)
+{
+	const struct chunk_entry chunk = {.id = chunk_hash(span_text("Hello World!")), .size = 12};
+	const struct chunk_id file = chunk_hash_file(&chunk, 1);
+	char body[400];
+	char text[CHUNK_ID_TEXT_BYTES];
+	put_xorb();
+	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), NULL);
+	chunk_id_format(&file, text);
+	snprintf(body, sizeof body, "[{\"prefix\":\"default\",\"hash\":\"%s\"},{\"hash\":\"" OTHER "\"}]", text);
+	expect(200, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text(body), text);
+	expect(200, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text("[]"), "{\"files\":{},\"fetch_info\":{}}");
+	static const char *const malformed[] = {"", "{}", "[1]", "[{}]", "[{\"hash\":7}]", "[{\"hash\":\"abc\"}]", "[{\"hash\":\"" HELLO "\"}"};
+	for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
+		expect(400, METHOD_POST, "/xet/v1/reconstructions", TOKEN_READ, span_text(malformed[i]), "error");
+	expect(401, METHOD_POST, "/xet/v1/reconstructions", TOKEN_NONE, span_text(body), "error");
+}
+END_TEST
+
+enum { PLACES = 300 };
+
+/* Every other chunk of a xorb; its reconstruction is some hundred kilobytes. */
+static struct chunk_id put_scattered_file(void)
+{
+	struct chunk_entry chunks[2 * PLACES];
+	struct chunk_entry taken[PLACES];
+	struct shard_term terms[PLACES];
+	struct chunk_id ranges[PLACES];
+	struct buffer bytes;
+	char target[200];
+	char text[CHUNK_ID_TEXT_BYTES];
+	buffer_init(&bytes, 100000);
+	for (unsigned i = 0; i < 2 * PLACES; i++) {
+		const uint8_t record[] = {0, 2, 0, 0, 0, 2, 0, 0, (uint8_t)i, (uint8_t)(i >> 8)};
+		chunks[i] = (struct chunk_entry){.id = chunk_hash(span_of(record + 8, 2)), .size = 2};
+		buffer_add(&bytes, record, sizeof record);
+	}
+	const struct chunk_id xorb = chunk_hash_xorb(chunks, 2 * PLACES);
+	chunk_id_format(&xorb, text);
+	snprintf(target, sizeof target, "/xet/v1/xorbs/default/%s", text);
+	expect(200, METHOD_POST, target, TOKEN_WRITE, buffer_span(&bytes), NULL);
+	for (uint32_t i = 0; i < PLACES; i++) {
+		taken[i] = chunks[2 * i];
+		terms[i] = (struct shard_term){.xorb = xorb, .first = 2 * i, .end = 2 * i + 1, .bytes = 2};
+		ranges[i] = chunk_hash_range(&taken[i], 1);
+	}
+	const struct chunk_id file = chunk_hash_file(taken, PLACES);
+	buffer_reset(&bytes);
+	shard_write_header(&bytes, 0);
+	shard_write_file(&bytes, &file, terms, ranges, PLACES);
+	shard_write_bookend(&bytes);
+	shard_write_bookend(&bytes);
+	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&bytes), NULL);
+	buffer_release(&bytes);
+	return file;
+}
+
+/* What others are still reading bounds it; small answers are always given. */
+START_TEST(large_answers_take_turns)
+{
+	struct budget *const budget = store_reply_budget(fixture.store);
+	const struct chunk_id file = put_scattered_file();
+	char target[200];
+	char text[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(&file, text);
+	snprintf(target, sizeof target, "/xet/v1/reconstructions/%s", text);
+	ck_assert(budget_take(budget, budget->limit));
+	struct fake_exchange *const refused = begin(METHOD_GET, target, TOKEN_READ);
+	ck_assert_int_eq(fake_exchange_run(refused, span_text("")), 429);
+	fake_exchange_free(refused);
+	struct fake_exchange *const small = begin(METHOD_GET, target, TOKEN_READ);
+	fake_exchange_add(small, "range", "bytes=0-1");
+	ck_assert_int_eq(fake_exchange_run(small, span_text("")), 200);
+	fake_exchange_free(small);
+	budget_give(budget, budget->limit);
+	struct fake_exchange *const given = begin(METHOD_GET, target, TOKEN_READ);
+	ck_assert_int_eq(fake_exchange_run(given, span_text("")), 200);
+	ck_assert_uint_gt(given->body.len, 64 * 1024);
+	ck_assert_uint_ge(atomic_load(&budget->used), given->body.len);
+	fake_exchange_free(given);
+	ck_assert_uint_eq(atomic_load(&budget->used), 0);
+}
+END_TEST
+
 Suite *test_xet_shards_suite(void)
 {
 	Suite *const suite = suite_create("xet_shards");
@@ -186,6 +290,9 @@ Suite *test_xet_shards_suite(void)
 	tcase_add_test(all, a_body_that_is_too_long_is_not_asked_for);
 	tcase_add_test(all, a_connection_that_breaks_leaves_nothing);
 	tcase_add_test(all, chunks_are_answered);
+	tcase_add_test(all, old_clients_have_paths_of_their_own);
+	tcase_add_test(all, files_may_be_asked_for_as_a_list);
+	tcase_add_test(all, large_answers_take_turns);
 	suite_add_tcase(suite, all);
 	return suite;
 }

@@ -1,5 +1,6 @@
 #include "tests/unit/unit.h"
 
+Suite *test_gate_suite(void);
 Suite *test_db_suite(void);
 Suite *test_catalog_suite(void);
 Suite *test_part_suite(void);
@@ -78,6 +79,7 @@ Suite *test_reconstruction_suite(void);
 Suite *test_xet_content_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
+	test_gate_suite,
 	test_helpers_suite, test_md5_pool_suite,
 	test_backend_suite,
 	test_pack_format_suite,
