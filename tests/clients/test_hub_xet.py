@@ -1,5 +1,6 @@
 """hf_xet's transfers: what is sent and what is not, its settings for codecs and API versions, a server that dies or is busy, several clients at once."""
 import contextlib
+import http.client
 import os
 import random
 import sqlite3
@@ -171,6 +172,31 @@ class HubDedup(XetCase):
         self.assertEqual(self.sent() - before, 0)
         self.assertIn(200, {call['status'] for call in self.requests('/xorb-grants/')})
         self.assertFiles(bucket, {'file': data, 'again': data})
+
+    def test_a_xorb_that_is_damaged(self):
+        """Somebody reads it in vain; a client that sends it once more is told to, and mends the files of others."""
+        bucket, data = self.new_bucket('damaged'), content(3_000_000, 11)
+        self.upload(bucket, {'file': data})
+        self.flip_byte(data[1_000_000:1_000_064])
+        with self.assertRaises(http.client.HTTPException):
+            self.daemon.request('GET', '/damaged/file')
+        driver = self.fresh_driver('damaged', HF_XET_DEDUPLICATION_GLOBAL_DEDUP_QUERY_ENABLED='false')
+        self.upload(bucket, {'again': data}, driver)
+        self.assertIn(404, {call['status'] for call in self.requests('/xorb-grants/')})
+        self.assertFiles(bucket, {'file': data, 'again': data})
+        self.assertSame(self.s3('GET', '/damaged/file').body, data)
+
+    def flip_byte(self, near):
+        """One of those bytes, in the pack that holds them."""
+        for folder, _, names in os.walk(os.path.join(self.daemon.folder, 'packs')):
+            for path in (os.path.join(folder, name) for name in names if name.endswith('.pack')):
+                with open(path, 'r+b') as pack:
+                    at = pack.read().find(near)
+                    if at >= 0:
+                        pack.seek(at)
+                        pack.write(bytes([near[0] ^ 1]))
+                        return
+        self.fail('the bytes are in no pack')
 
     def test_the_same_client_again(self):
         bucket, data = self.new_bucket('dedup-same'), content(5_000_000, 7)

@@ -16,6 +16,7 @@
 Suite *test_xet_xorbs_suite(void);
 
 #define HELLO "d8d408e608fb9ca213b9909a65d86d725f2de4d8d540324be8a363e7a6e228cb"
+#define ZERO "0000000000000000000000000000000000000000000000000000000000000000"
 #define OTHER "df93298cdbf67cd507aed28d6290c0cf7f9aa0aa88dfa629cffcf98680659410"
 #define GRANT_BODY "{\"length\":20,\"checksum\":{\"algo\":\"crc64nvme\",\"value\":\"3879687725877942381\"}}"
 
@@ -126,6 +127,8 @@ START_TEST(bad_requests_store_nothing)
 		expect(i == 0 ? 404 : 400, METHOD_POST, target, TOKEN_WRITE, body, "error");
 	}
 	expect(400, METHOD_POST, "/xet/v1/xorbs/default/" OTHER, TOKEN_WRITE, body, "not " OTHER);
+	expect(400, METHOD_POST, "/xet/v1/xorbs/default/" ZERO, TOKEN_WRITE, body, "not " ZERO);
+	expect(400, METHOD_POST, "/xet/v1/xorbs/default/" ZERO, TOKEN_WRITE, span_text(""), "no records");
 	expect(400, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE, span_text(""), "no records");
 	for (size_t len = 1; len < sizeof hello; len++)
 		expect(400, METHOD_POST, "/xet/v1/xorbs/default/" HELLO, TOKEN_WRITE, span_slice(body, 0, len), "ends within");

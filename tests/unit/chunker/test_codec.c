@@ -125,6 +125,30 @@ START_TEST(byte_groups_stand_in_the_lz4_frame_one_behind_the_other)
 }
 END_TEST
 
+/* The published groupings, of lengths with and without a rest, in frames with one stored block. */
+START_TEST(published_byte_groups_are_undone)
+{
+	static const struct {
+		uint8_t size;
+		uint8_t grouped[12];
+		uint8_t content[12];
+	} cases[] = {
+		{10, {0, 4, 8, 1, 5, 9, 2, 6, 3, 7}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+		{12, {0x10, 0x20, 0x30, 0x11, 0x21, 0x31, 0x12, 0x22, 0x32, 0x13, 0x23, 0x33},
+			{0x10, 0x11, 0x12, 0x13, 0x20, 0x21, 0x22, 0x23, 0x30, 0x31, 0x32, 0x33}},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		uint8_t frame[64] = {0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82, cases[i].size, 0, 0, 0x80};
+		uint8_t content[12];
+		struct error err = {0};
+		memcpy(frame + 11, cases[i].grouped, cases[i].size); /* the zeros behind it end the frame */
+		const struct span stored = span_of(frame, 11 + (size_t)cases[i].size + 4);
+		ck_assert_msg(codec_decode(context, CODEC_BG4_LZ4, stored, content, cases[i].size, &err) == 0, "%s", err.text);
+		ck_assert_mem_eq(content, cases[i].content, cases[i].size);
+	}
+}
+END_TEST
+
 START_TEST(unknown_numbers_and_over_long_chunks_are_corrupt)
 {
 	uint8_t *const out = memory_new(CHUNK_MAX_BYTES + 1);
@@ -195,6 +219,7 @@ Suite *test_codec_suite(void)
 	tcase_add_loop_test(tests, content_that_does_not_shrink_is_refused, 0, CODECS);
 	tcase_add_test(tests, raw_decodes_to_itself);
 	tcase_add_test(tests, byte_groups_stand_in_the_lz4_frame_one_behind_the_other);
+	tcase_add_test(tests, published_byte_groups_are_undone);
 	tcase_add_test(tests, unknown_numbers_and_over_long_chunks_are_corrupt);
 	tcase_add_loop_test(tests, damaged_bytes_decode_to_an_error_or_the_right_length, 1, CODECS);
 	tcase_add_test(tests, the_choice_is_close_to_the_smallest);

@@ -162,6 +162,8 @@ START_TEST(random_content_is_cut_alike_in_pieces_of_any_size)
 {
 	uint8_t *const seed0 = vectors_splitmix(0, 1000000);
 	uint8_t *const seed1 = vectors_splitmix(1, 256000);
+	static const uint8_t seed1_begins[] = {0xc1, 0x5c, 0x02, 0x89, 0xec, 0x2d, 0x0a, 0x91};
+	ck_assert_mem_eq(seed1, seed1_begins, sizeof seed1_begins);
 	const struct ends ends0 = cut(span_of(seed0, 1000000), pieces[_i]);
 	const struct ends ends1 = cut(span_of(seed1, 256000), pieces[_i]);
 	expect_ends(&ends0, seed0_ends, sizeof seed0_ends / sizeof *seed0_ends);
