@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "storage/ingest_internal.h"
 
-enum { SPARE_BLOCKS = 32, SPARE_DRAINS = 8 }; /* 8 MiB; up to 16 MiB */
+enum { SPARE_BLOCKS = 32, SPARE_DRAINS = 8 }; /* 8 MiB; 3.5 MiB, up to 16 when they held long footers */
 
 struct ingest_spares {
 	struct lock lock;

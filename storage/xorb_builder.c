@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
 
-enum { BUILDER_FIRST_ENTRIES = 8, BUILDER_GROWING_BYTES = 256 * 1024 };
+enum { BUILDER_FIRST_ENTRIES = 8, BUILDER_GROWING_BYTES = 64 * 1024 };
 
 void xorb_builder_init(struct xorb_builder *const builder)
 {

@@ -17,8 +17,8 @@ struct xorb_builder {
 	uint64_t content_bytes;
 };
 
-/* Fits what gathers between two swaps at XORB_DRAIN_BYTES, and the footer. */
-enum { XORB_DRAIN_BYTES = 1024 * 1024, XORB_BUFFER_BYTES = 2 * 1024 * 1024 };
+/* Fits what gathers between two swaps at XORB_DRAIN_BYTES, and the footer. What the shared pack takes (256 KiB and headers) is never drained. */
+enum { XORB_DRAIN_BYTES = 320 * 1024, XORB_BUFFER_BYTES = 2 * 1024 * 1024 };
 
 void xorb_builder_init(struct xorb_builder *builder);
 void xorb_builder_release(struct xorb_builder *builder);
