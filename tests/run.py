@@ -2,8 +2,8 @@
 """usage: tests/run.py [--jobs N] [--threads] FOLDER...   runs every test_*.py below these folders of tests/ and says how many passed.
 
 With --jobs the modules run in processes of their own, N at a time; each one's output is shown whole, named and timed first. With --threads, for the
-thread sanitizer, modules that say `THREADS_MEET = False` are left out: they are about bytes and messages, and what threads do in them happens in
-others too. Ends with the line `N passed, N failed, N skipped`; exit status 1 when any failed.
+thread sanitizer, modules that say `THREADS_MEET = False` and tests marked `bytes_alone` (tests/support/daemon.py) are left out: they are about bytes
+and messages, and what threads do in them happens in others too. Ends with the line `N passed, N failed, N skipped`; exit status 1 when any failed.
 """
 import concurrent.futures
 import glob
@@ -44,17 +44,31 @@ class Result(unittest.TextTestResult):
         self.passed += 1
 
 
-def run(suite):
+def tests_of(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from tests_of(test)
+        else:
+            yield test
+
+
+def may_meet_threads(test):
+    return getattr(test, 'threads_meet', True) and getattr(getattr(test, getattr(test, '_testMethodName', ''), None), 'threads_meet', True)
+
+
+def run(suite, threads):
+    if threads:
+        suite = unittest.TestSuite(filter(may_meet_threads, tests_of(suite)))
     result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     return result.passed, failed, len(result.skipped)
 
 
-def run_apart(path):
+def run_apart(path, flags):
     """One module in a process of its own; gives its output and its three sums."""
     begun = time.monotonic()
     module = os.path.relpath(path, ROOT)
-    done = subprocess.run([sys.executable, os.path.abspath(__file__), module], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace')
+    done = subprocess.run([sys.executable, os.path.abspath(__file__), *flags, module], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace')
     lines = LAST_LINE.findall(done.stdout)
     sums = tuple(map(int, lines[-1])) if lines else (0, 1, 0)
     return f'== {module}: {time.monotonic() - begun:.0f} s\n{LAST_LINE.sub("", done.stdout)}', sums
@@ -74,13 +88,14 @@ def main(arguments):
     jobs = 0
     if arguments[:1] == ['--jobs']:
         jobs, arguments = int(arguments[1]), arguments[2:]
-    chosen = meets_threads if arguments[:1] == ['--threads'] else bool
-    arguments = [argument for argument in arguments if argument != '--threads']
+    flags = arguments[:1] if arguments[:1] == ['--threads'] else []
+    arguments = arguments[len(flags):]
     sums = [0, 0, 0]
     if jobs:
-        paths = sorted(filter(chosen, (path for folder in arguments for path in glob.glob(os.path.join(HERE, folder, 'test_*.py')))), key=urgency)
+        paths = sorted((path for folder in arguments for path in glob.glob(os.path.join(HERE, folder, 'test_*.py')) if not flags or meets_threads(path)),
+                       key=urgency)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for output, found in pool.map(run_apart, paths):
+            for output, found in pool.map(run_apart, paths, [flags] * len(paths)):
                 print(output, flush=True)
                 sums = [sum(pair) for pair in zip(sums, found)]
     else:
@@ -90,7 +105,7 @@ def main(arguments):
                 suite.addTests(unittest.TestLoader().loadTestsFromName(name[:-3].replace(os.sep, '.')))
             else:
                 suite.addTests(unittest.TestLoader().discover(os.path.join(HERE, name), top_level_dir=ROOT))
-        sums = run(suite)
+        sums = run(suite, bool(flags))
     print('{} passed, {} failed, {} skipped'.format(*sums))
     return 1 if sums[1] or not sum(sums) else 0
 

@@ -52,7 +52,7 @@ class S3fs(ClientCase):
         log = open(self.path(name + '.log'), 'wb')
         process = subprocess.Popen(command, env=self.environment(), stdout=log, stderr=log)
         try:
-            limit = time.monotonic() + 20
+            limit = time.monotonic() + 60
             while not os.path.ismount(folder):
                 if process.poll() is not None or time.monotonic() > limit:
                     raise AssertionError(f's3fs did not mount: {read(self.path(name + ".log")).decode(errors="replace")[-2000:]}')

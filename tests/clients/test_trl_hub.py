@@ -87,7 +87,7 @@ class TrlHub(HubCase):
         reply = self.daemon.request('PUT', f'{base}/settings', json.dumps({'adopt': 'trl', 'adopt_prefix': ''}))
         self.assertEqual(reply.status, 200, reply.body)
         self.walk(bucket, versions)
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 90
         while (head := self.daemon.request('GET', base).json()['head']) != versions - 1:
             self.assertLess(time.monotonic(), limit, f'head is {head}: {self.daemon.log()[-2000:]}')
             time.sleep(0.05)

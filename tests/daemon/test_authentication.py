@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 from tests.support.daemon import Daemon
 from tests.support.signer import UNSIGNED, Signer, encode, utc_now
 
+THREADS_MEET = False
+
 HOUR = datetime.timedelta(hours=1)
 DAY = datetime.timedelta(days=1)
 

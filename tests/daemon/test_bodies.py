@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 from tests.support.daemon import ROOT_TOKEN, Daemon
 from tests.support.signer import SIGNED_CHUNKS, UNSIGNED, UNSIGNED_CHUNKS_TRAILER, Signer, unsigned_chunks
 
+THREADS_MEET = False
+
 LARGE = bytes(range(256)) * 4096 * 3 + b'end'
 
 
@@ -21,7 +23,7 @@ class Raw:
     """A connection on which a test writes what it likes."""
 
     def __init__(self, daemon):
-        plain = socket.create_connection(('127.0.0.1', daemon.port), timeout=20)
+        plain = socket.create_connection(('127.0.0.1', daemon.port), timeout=120)
         self.socket = ssl.create_default_context(cafile=daemon.ca).wrap_socket(plain, server_hostname='127.0.0.1') if daemon.tls else plain
         self.got = b''
 

@@ -8,6 +8,8 @@ import zlib
 
 from tests.support.daemon import Daemon
 
+THREADS_MEET = False
+
 VERSIONING = b'<VersioningConfiguration><Status>%s</Status></VersioningConfiguration>'
 
 

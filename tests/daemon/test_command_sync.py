@@ -5,6 +5,8 @@ import unittest
 
 from tests.support.daemon import ROOT_TOKEN, Daemon
 
+THREADS_MEET = False
+
 USAGE, DENIED, NOT_FOUND, MALFORMED = 2, 4, 5, 13
 
 

@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
+from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon, bytes_alone
 
 DENIED, NOT_FOUND, UNREACHABLE = 4, 5, 3
 MB = 1000 * 1000
@@ -87,7 +87,7 @@ class Meddler:
                 headers = {name: value for name, value in self.headers.items() if name.lower() not in ('authorization', 'content-length')}
                 if 'Authorization' in self.headers:
                     headers['Authorization'] = self.headers['Authorization']
-                reply = daemon.request(self.command, self.path, body or None, headers, token=None, timeout=60)
+                reply = daemon.request(self.command, self.path, body or None, headers, token=None, timeout=120)
                 status, answer = meddle(self.command, self.path, reply.status, reply.body)
                 self.send_response(status)
                 for name, value in reply.headers.items():
@@ -155,7 +155,7 @@ class XetCommand(unittest.TestCase):
         return self.run_json('get', f'{self.bucket}/{key}', self.path(name), *more)[-1]
 
     def stored(self, key):
-        return hashlib.sha256(self.daemon.request('GET', f'/{self.bucket}/{key}', timeout=60).body).digest()
+        return hashlib.sha256(self.daemon.request('GET', f'/{self.bucket}/{key}', timeout=120).body).digest()
 
     def assert_stored(self, key, body):
         self.assertEqual(self.stored(key), hashlib.sha256(body).digest())
@@ -181,15 +181,17 @@ class XetCommand(unittest.TestCase):
         self.assertLess(self.put('x')['sent'], 200_000 + 3 * 131072 + 20_000)
         self.assert_stored('x', body)
 
+    @bytes_alone
     def test_what_came_by_s3_is_not_sent_again(self):
         body = content(5, 20 * MB)
-        self.daemon.request('PUT', f'/{self.bucket}/by-s3', body, timeout=60)
+        self.daemon.request('PUT', f'/{self.bucket}/by-s3', body, timeout=120)
         self.write('x', body)
         self.assertEqual(self.put('x')['sent'], 0)
         self.write('y', body[:10 * MB] + content(6, 100_000) + body[10 * MB:])
         self.assertLess(self.put('y', 'y')['sent'], 100_000 + 3 * 131072 + 20_000)
         self.assert_stored('y', self.read('y'))
 
+    @bytes_alone
     def test_what_shrinks_is_sent_small(self):
         body = b''.join(b'line %09d of a log that repeats itself\n' % i for i in range(200_000))
         self.write('log', body)
@@ -199,6 +201,7 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(self.read('back'), body)
         self.assertLess(got['received'], len(body) // 3)
 
+    @bytes_alone
     def test_what_repeats_is_sent_once(self):
         self.write('zeros', bytes(20 * MB))
         self.assertLess(self.put('zeros', 'zeros')['sent'], 200_000)
@@ -206,6 +209,7 @@ class XetCommand(unittest.TestCase):
         self.get('zeros', 'back')
         self.assertEqual(self.read('back'), bytes(20 * MB))
 
+    @bytes_alone
     def test_sizes_around_the_limits_of_chunks(self):
         for size in (0, 1, 8191, 8192, 65535, 65536, 131072, 131073, 262144, 400_000):
             body = content(size, size)
@@ -231,6 +235,7 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(self.read('z'), body)
         self.assertEqual(sorted(os.listdir(self.folder)), ['x', 'y', 'z'])  # nothing is left over
 
+    @bytes_alone
     def test_plain_is_plain(self):
         body = content(9, 1 * MB)
         self.write('x', body)
@@ -239,6 +244,7 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(self.get('x', 'y', '--plain')['received'], len(body))
         self.assertEqual(self.read('y'), body)
 
+    @bytes_alone
     def test_plain_sync_knows_what_came_over_xet(self):
         self.write('tree/x', content(30, 1 * MB))
         self.run_json('sync', self.path('tree'), self.bucket)
@@ -250,6 +256,7 @@ class XetCommand(unittest.TestCase):
         self.run_json('sync', self.bucket, self.path('back'), '--plain')
         self.assertEqual(self.read('back/x'), content(30, 1 * MB))
 
+    @bytes_alone
     def test_the_longest_names(self):
         names = ('n' * 255, 'd' * 255 + '/' + 'é' * 127)
         for name in names:
@@ -264,6 +271,7 @@ class XetCommand(unittest.TestCase):
             self.get(names[0], f'got{back}')
             self.assertEqual(self.read(f'got{back}'), self.read('tree/' + names[0]))
 
+    @bytes_alone
     def test_keys_that_the_hub_does_not_take(self):
         body = content(10, 200_000)
         self.write('x', body)
@@ -273,6 +281,7 @@ class XetCommand(unittest.TestCase):
             self.assertEqual(self.read('back'), body, key)
             os.remove(self.path('back'))
 
+    @bytes_alone
     def test_a_sentence_says_what_was_sent(self):
         self.write('x', content(11, 1 * MB))
         said = self.daemon.client('put', self.path('x'), f'{self.bucket}/x').stdout
@@ -280,12 +289,14 @@ class XetCommand(unittest.TestCase):
         self.assertIn('1.0 MB, sent 0 B', self.daemon.client('put', self.path('x'), f'{self.bucket}/x').stdout)
         self.assertIn('1.0 MB, received 1.0 MB', self.daemon.client('get', f'{self.bucket}/x', self.path('y')).stdout)
 
+    @bytes_alone
     def test_the_time_of_the_file_is_kept(self):
         self.write('x', content(12, 100_000))
         os.utime(self.path('x'), ns=(1_700_000_000_123_000_000,) * 2)
         self.put('x')
         self.assertEqual(self.daemon.request('HEAD', f'/{self.bucket}/x').headers['x-amz-meta-mtime'], '1700000000.123')
 
+    @bytes_alone
     def test_an_unchanged_file_is_not_read_again(self):
         body = content(13, 5 * MB)
         path = self.write('x', body)
@@ -302,6 +313,7 @@ class XetCommand(unittest.TestCase):
         self.assertGreater(changed['sent'], 0)  # the change time told
         self.assert_stored('x', self.read('x'))
 
+    @bytes_alone
     def test_a_damaged_cache_is_no_harm(self):
         self.write('x', content(14, 100_000))
         cache = os.path.join(self.daemon.scratch, 'cache', 'deltabucket')
@@ -311,6 +323,7 @@ class XetCommand(unittest.TestCase):
         self.put('x')
         self.assert_stored('x', self.read('x'))
 
+    @bytes_alone
     def test_who_may_not_write_is_told(self):
         self.write('x', content(15, 100_000))
         key = self.daemon.add_key('--name', 'reader', '--grant', f'{self.bucket}/=read,list')
@@ -322,6 +335,7 @@ class XetCommand(unittest.TestCase):
         self.assertIn('--create-bucket', done.stderr)
         self.assertEqual(self.daemon.client('get', f'{self.bucket}/none', self.path('y'), check=False).returncode, NOT_FOUND)
 
+    @bytes_alone
     def test_a_key_for_a_prefix_puts_and_gets_there(self):
         body = content(16, 600_000)
         self.write('x', body)
@@ -358,6 +372,7 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(self.read('y'), body)
         self.assertFalse(os.path.exists(self.path('y.part.chunks')))
 
+    @bytes_alone
     def test_an_odd_part_file_is_no_harm(self):
         body = content(19, 3 * MB)
         self.write('x', body)
@@ -415,6 +430,7 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(done.returncode, 12, done.stderr)
         self.assertFalse(os.path.exists(self.path('z')))
 
+    @bytes_alone
     def test_a_server_without_these_halves_gets_plain_requests(self):
         def without(method, target, status, body):
             return (404, b'{"error":"none"}') if target.startswith(('/api/', '/xet/')) else (status, body)
@@ -479,6 +495,7 @@ class XetCommand(unittest.TestCase):
         self.get('x', 'y')
         self.assertEqual(self.read('y'), body)
 
+    @bytes_alone
     def test_an_empty_file_with_a_hash_is_no_file(self):
         body = content(45, 1 * MB)
         self.write('x', body)
@@ -493,6 +510,7 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(done.returncode, 12, done.stderr)
         self.assertFalse(os.path.exists(self.path('y')))
 
+    @bytes_alone
     def test_a_listing_that_breaks_off_removes_nothing(self):
         for name in 'abc':
             self.write('tree/' + name, content(ord(name), 1000))
@@ -508,12 +526,14 @@ class XetCommand(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertEqual(sorted(os.listdir(self.path('tree'))), ['a', 'b', 'c'])
 
+    @bytes_alone
     def test_sync_below_a_prefix_that_the_hub_does_not_take(self):
         self.write('tree/x', content(46, 1000))
         for prefix in ('a//b', 'a/./b', 'C:/d', 'a\\b'):
             self.assertEqual(self.run_json('sync', self.path('tree'), f'{self.bucket}/{prefix}')[-1]['sent'], 1)
             self.assertEqual(self.run_json('sync', self.path('tree'), f'{self.bucket}/{prefix}')[-1]['sent'], 0)
 
+    @bytes_alone
     def test_names_of_a_file_and_a_folder_at_once(self):
         for key in ('t/a', 't/a!b', 't/a/b', 't/c'):
             self.daemon.request('PUT', f'/{self.bucket}/{key}', b'1')
@@ -521,6 +541,7 @@ class XetCommand(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertFalse(os.path.exists(self.path('back')))
 
+    @bytes_alone
     def test_a_pipe_is_no_seed(self):
         body = content(47, 1 * MB)
         self.write('x', body)
@@ -553,6 +574,7 @@ class XetCommand(unittest.TestCase):
         listed = self.daemon.request('GET', f'/{self.bucket}?list-type=2&prefix=p/').body
         self.assertEqual(listed.count(b'<Key>'), 10)
 
+    @bytes_alone
     def test_sync_sees_keys_that_the_hub_does_not_take(self):
         for name in ('plain', 'back\\slash', 'c:drive/x'):
             self.write('tree/' + name, name.encode() * 1000)
@@ -604,16 +626,16 @@ class XetOverTls(unittest.TestCase):
             environment = dict(os.environ, DELTABUCKET_ENDPOINT=daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, HOME=daemon.scratch)
             upload = subprocess.Popen([CLIENT, 'put', '--parallel', '2', path, 'box/x'], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             packs = os.path.join(daemon.folder, 'packs')
-            limit = time.monotonic() + 30
+            limit = time.monotonic() + 60
             while time.monotonic() < limit and upload.poll() is None:
                 if os.path.isdir(packs) and sum(entry.stat().st_size for entry in os.scandir(packs) if entry.is_file()) > 1 * MB:
                     break
                 time.sleep(0.01)
             daemon.kill()
             daemon.start()
-            _, failure = upload.communicate(timeout=60)
+            _, failure = upload.communicate(timeout=120)
             self.assertEqual(upload.returncode, 0, failure)
-            self.assertEqual(daemon.request('GET', '/box/x', timeout=60).body, body)
+            self.assertEqual(daemon.request('GET', '/box/x', timeout=120).body, body)
             upload.stdout.close()
             upload.stderr.close()
 

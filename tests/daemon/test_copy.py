@@ -5,6 +5,8 @@ import unittest
 from tests.support.daemon import Daemon
 from tests.support.s3 import Bucket, quote, tree
 
+THREADS_MEET = False
+
 
 class Copy(unittest.TestCase):
     @classmethod

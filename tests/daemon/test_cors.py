@@ -3,6 +3,8 @@ import unittest
 
 from tests.support.daemon import Daemon
 
+THREADS_MEET = False
+
 RULES = b'''<CORSConfiguration>
 <CORSRule><AllowedOrigin>https://*.lab.example</AllowedOrigin><AllowedMethod>GET</AllowedMethod><AllowedMethod>PUT</AllowedMethod>
 <AllowedHeader>x-amz-*</AllowedHeader><AllowedHeader>content-type</AllowedHeader><ExposeHeader>ETag</ExposeHeader>

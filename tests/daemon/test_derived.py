@@ -8,7 +8,7 @@ import unittest
 
 from tests.daemon.test_gc import gc, pack_bytes
 from tests.support.checkpoints import expand_small
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, bytes_alone
 from tests.support.s3 import Bucket
 
 STEPS = 10
@@ -193,6 +193,7 @@ class Derived(unittest.TestCase):
                 got = bucket.ask('GET', key_of(1), query={'partNumber': number})
                 self.assertEqual((got.status, got.body == piece, got.headers['x-amz-mp-parts-count']), (206, True, '3'))
 
+    @bytes_alone
     def test_off(self):
         with Daemon(tls=False, arguments=['--derive=no']) as daemon:
             bucket = self.open(daemon)

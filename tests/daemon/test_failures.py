@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 from tests.support.checkpoints import expand_small, sha256, write_safetensors
-from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
+from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon, bytes_alone
 
 CONFLICT, DAMAGED, BUSY, WRONG_BASE, WRONG_RESULT, MALFORMED = 6, 7, 9, 11, 12, 13
 BAD = (DAMAGED, WRONG_BASE, WRONG_RESULT, MALFORMED)
@@ -121,6 +121,7 @@ class Failures(unittest.TestCase):
         mode[header[tensor]['data_offsets'][0]] = 0xff
         yield 'an unknown mode', {**good, name: with_header(header, bytes(mode))}
 
+    @bytes_alone
     def test_a_bad_delta_is_cured_by_an_anchor_that_the_reader_asks_for(self):
         for what, files in list(self.damage()):
             with self.subTest(what):
@@ -152,6 +153,7 @@ class Failures(unittest.TestCase):
                 self.assertIn(fresh.returncode, BAD)
                 self.assertFalse(os.path.lexists(os.path.join(self.into + '-fresh', 'current')))
 
+    @bytes_alone
     def test_a_delta_between_files_ends_in_a_folder(self):
         """`diff` of two files makes a delta to a file; who follows has folders."""
         self.publish_bad(self.diff(0, 1), anchor=False)
@@ -160,6 +162,7 @@ class Failures(unittest.TestCase):
         self.assertEqual([event['event'] for event in events], ['step'])
         self.assertEqual(self.held(), sha256(self.checkpoints[1]))
 
+    @bytes_alone
     def test_apply_says_what_is_wrong_and_leaves_nothing(self):
         good = self.diff(0, 1)
         out = os.path.join(self.daemon.scratch, f'out{self.count}')
@@ -175,6 +178,7 @@ class Failures(unittest.TestCase):
             self.assertIn(done.returncode, codes, done.stderr)
             self.assertFalse(os.path.exists(out))
 
+    @bytes_alone
     def test_a_delta_is_never_published_as_a_checkpoint(self):
         """Failure 22: metadata lost or not looked at, a delta is taken for the whole model."""
         out = os.path.join(self.daemon.scratch, f'delta{self.count}')
@@ -183,6 +187,7 @@ class Failures(unittest.TestCase):
         self.assertEqual(done.returncode, MALFORMED, done.stderr)
         self.assertEqual(self.call('GET', '').status, 404)
 
+    @bytes_alone
     def test_a_failed_publish_does_not_move_the_baseline(self):
         """Failure 10: the next diff is against what was published, not against what was tried."""
         self.publish(self.checkpoints[0])
@@ -195,6 +200,7 @@ class Failures(unittest.TestCase):
         self.assertEqual(self.held(), sha256(self.checkpoints[2]))
         self.assertEqual(self.call('GET', '').json()['head'], 1)
 
+    @bytes_alone
     def test_a_trainer_that_starts_again_never_reuses_a_number(self):
         """Failure 8: a new state folder goes on behind the head; the old numbers are refused."""
         for step in (0, 1):
@@ -205,6 +211,7 @@ class Failures(unittest.TestCase):
         self.follow()
         self.assertEqual(self.held(), sha256(self.checkpoints[2]))
 
+    @bytes_alone
     def test_order_does_not_come_from_clocks(self):
         """Failure 13: what a trainer's clock says is not looked at."""
         self.publish(self.checkpoints[0])
@@ -221,6 +228,7 @@ class Failures(unittest.TestCase):
         self.assertLessEqual(created[0], created[1])
         self.assertEqual(self.call('GET', '/steps/latest').json()['step'], 1)
 
+    @bytes_alone
     def test_a_mapped_checkpoint_never_changes(self):
         """Failures 14 and 15: who has mapped a file keeps its bytes, whatever comes later; nothing is written in place."""
         self.publish(self.checkpoints[0])
@@ -235,6 +243,7 @@ class Failures(unittest.TestCase):
         mapped.close()
         self.assertEqual(len([name for name in os.listdir(os.path.join(self.into, 'generations')) if not name.endswith('.json')]), 1)
 
+    @bytes_alone
     def test_the_same_size_is_not_the_same_file(self):
         """Failure 16: a leftover of the right name and size in the work folder is not taken for the delta."""
         for step in (0, 1):
@@ -278,6 +287,7 @@ class Failures(unittest.TestCase):
             self.assertEqual(second.returncode, BUSY, second.stderr)
             self.assertEqual(self.held(), sha256(self.checkpoints[0]))
 
+    @bytes_alone
     def test_readers_follow_manifests_and_no_listings(self):
         """Failure 21: objects of an older run under the same prefix reach nobody."""
         self.publish(self.checkpoints[0])
@@ -288,6 +298,7 @@ class Failures(unittest.TestCase):
         self.assertEqual(os.listdir(os.path.join(self.into, 'current')), ['model.safetensors'])
         self.assertEqual(self.held(), sha256(self.checkpoints[1]))
 
+    @bytes_alone
     def test_an_empty_step_moves_readers(self):
         """A step without change is a step: readers end on its number."""
         self.publish(self.checkpoints[0])
@@ -308,6 +319,7 @@ class Failures(unittest.TestCase):
             self.assertEqual(worker.wait(timeout=120), 0)
             self.assertEqual(sha256(os.path.join(into, 'current', 'model.safetensors')), sha256(self.checkpoints[1]))
 
+    @bytes_alone
     def test_a_stranger_among_the_tensors_is_refused(self):
         """Failures 9 and 17: an extra or a missing tensor is an error, not a warning."""
         self.publish(self.checkpoints[0])

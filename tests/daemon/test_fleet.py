@@ -101,8 +101,10 @@ class Fleet(unittest.TestCase):
 
     def test_a_short_pin_ends(self):
         self.run_.publish_all(0, 1)
-        self.expect(200, 'PUT', '/pins/blink', {'step': 0, 'ttl_s': 1})
+        self.expect(200, 'PUT', '/pins/stays', {'step': 0, 'ttl_s': 1000})
         self.expect(409, 'DELETE', '/steps/0', code='chain_in_use')
+        self.expect(200, 'PUT', '/pins/blink', {'step': 0, 'ttl_s': 1})
+        self.expect(204, 'DELETE', '/pins/stays')
         time.sleep(1.1)
         self.expect(404, 'GET', '/pins/blink')
         self.expect(204, 'DELETE', '/steps/0')

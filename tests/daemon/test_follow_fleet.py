@@ -55,13 +55,13 @@ class FollowFleet(unittest.TestCase):
         for follower in followers:
             follower.send_signal(signal.SIGTERM)
         for follower in followers:
-            self.assertEqual(follower.wait(timeout=30), 0)
+            self.assertEqual(follower.wait(timeout=90), 0)
 
     def replica(self, name):
         return next((entry for entry in self.command('replicas', 'models/r') if entry['id'] == name), None)
 
     def wait_for(self, name, **facts):
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 90
         while True:
             found = self.replica(name)
             if found and all(found.get(key) == value for key, value in facts.items()):
@@ -184,7 +184,7 @@ class FollowFleet(unittest.TestCase):
         # A trainer whose step says one thing and whose delta says another.
         bad = dict(manifest, step=2, epoch=run['epoch'], base={'step': 1, 'digest': manifest['digest']}, digest='xxh3-128:' + '1' * 32)
         self.assertEqual(self.daemon.request('PUT', '/v1/runs/models/r/steps/2', json.dumps(bad)).status, 201)
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 90
         while self.command('steps', 'models/r')[-1].get('verified') == 'pending':
             self.assertLess(time.monotonic(), limit)
             time.sleep(0.05)

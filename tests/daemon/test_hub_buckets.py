@@ -467,7 +467,7 @@ class Faces(HubDaemon):
         for i in range(5):
             self.ask('PUT', f'/alice--b/{i}', os.urandom(400000), self.alice, status=200)
         self.ask('DELETE', '/api/buckets/alice/b', token=self.alice, status=200)
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 60
         freed = 0
         while freed < 1900000 and time.monotonic() < limit:
             report = self.ask('POST', '/-/gc', token=ROOT_TOKEN)

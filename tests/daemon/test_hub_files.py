@@ -9,6 +9,8 @@ from tests.support.daemon import ROOT_TOKEN, Daemon
 from tests.support.s3 import Bucket
 from tests.support.xet import Cas, batch, text
 
+THREADS_MEET = False
+
 ZEROS = '0' * 64
 DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z')
 PUBLIC = {'x-amz-acl': 'public-read'}

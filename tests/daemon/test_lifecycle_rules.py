@@ -25,7 +25,7 @@ class LifecycleRules(unittest.TestCase):
     def tearDownClass(cls):
         cls.daemon.__exit__()
 
-    def soon(self, question, seconds=20):
+    def soon(self, question, seconds=90):
         limit = time.monotonic() + seconds
         while not question():
             self.assertLess(time.monotonic(), limit, 'it did not come')

@@ -6,6 +6,8 @@ import urllib.parse
 from tests.support.daemon import Daemon
 from tests.support.s3 import Bucket, texts, tree
 
+THREADS_MEET = False
+
 ALPHABET = ['a', 'b', '/', '-', '%', ' ', '+', '&', 'é', '日', '\x01', '<']
 
 

@@ -10,7 +10,7 @@ import urllib.parse
 import xml.etree.ElementTree as ElementTree
 import zlib
 
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, bytes_alone
 
 MIB = 1 << 20
 PART = 5 * MIB
@@ -130,6 +130,7 @@ class Multipart(unittest.TestCase):
         listed = self.daemon.request('GET', '/parts?list-type=2&prefix=models/')
         self.assertEqual((elements(listed.body, 'ETag'), elements(listed.body, 'Size')), ([etag], [str(len(self.whole))]))
 
+    @bytes_alone
     def test_ranges_over_the_borders_of_parts(self):
         key = 'ranged'
         upload, rows = self.three(key)
@@ -145,6 +146,7 @@ class Multipart(unittest.TestCase):
         self.assertEqual((got.status, got.headers['x-amz-mp-parts-count']), (206, '3'))
         self.assertTrue(got.body == self.data[1])
 
+    @bytes_alone
     def test_the_list_is_judged(self):
         key = 'judged'
         upload, rows = self.three(key)
@@ -181,6 +183,7 @@ class Multipart(unittest.TestCase):
         self.expect(self.uploads.parts(key, upload), 404, 'NoSuchUpload')
         self.expect(self.uploads.abort(key, upload), 404, 'NoSuchUpload')
 
+    @bytes_alone
     def test_unknown_uploads_and_parts(self):
         key = 'unknown'
         upload = self.uploads.create(key)
@@ -238,6 +241,7 @@ class Multipart(unittest.TestCase):
         self.assertEqual((created.headers['x-amz-checksum-algorithm'], created.headers['x-amz-checksum-type']), ('SHA256', 'COMPOSITE'))
         self.uploads.abort('k', element(created.body, 'UploadId'))
 
+    @bytes_alone
     def test_a_part_may_bring_any_checksum_when_none_was_named(self):
         upload = self.uploads.create('unnamed')
         reply = self.uploads.put('unnamed', upload, 1, self.data[2], x_amz_checksum_crc32=crc32(self.data[2]), x_amz_sdk_checksum_algorithm='CRC32')
@@ -305,6 +309,7 @@ class Multipart(unittest.TestCase):
         self.expect(self.uploads.complete(key, upload, [(1, 'x')]), 404, 'NoSuchUpload')
         self.assertEqual(self.uploads.get(key).status, 404)
 
+    @bytes_alone
     def test_conditional_completion(self):
         key = 'conditional'
         upload, rows = self.three(key)
@@ -318,6 +323,7 @@ class Multipart(unittest.TestCase):
         # Who did not hear the answer asks again, and is not refused by what it did itself.
         self.assertEqual(self.uploads.complete(key, upload, rows, If_Match=etag).status, 200)
 
+    @bytes_alone
     def test_listing_parts_in_pages(self):
         key = 'listed'
         upload = self.uploads.create(key, x_amz_storage_class='STANDARD_IA')
@@ -333,6 +339,7 @@ class Multipart(unittest.TestCase):
         self.expect(self.uploads.parts(key, upload, **{'max-parts': 'many'}), 400, 'InvalidArgument')
         self.uploads.abort(key, upload)
 
+    @bytes_alone
     def test_listing_uploads(self):
         assert self.daemon.request('PUT', '/listing').status == 200
         uploads = Uploads(self.daemon, 'listing')
@@ -378,6 +385,7 @@ class Multipart(unittest.TestCase):
         self.expect(self.uploads.copy('refused', '0' * 32, 1, '/parts/source'), 404, 'NoSuchUpload')
         self.uploads.abort('refused', upload)
 
+    @bytes_alone
     def test_copying_takes_read_permission(self):
         self.assertEqual(self.daemon.request('PUT', '/parts/secret/x', b'secret').status, 200)
         token = self.daemon.add_key('--name', 'writer', '--grant', 'parts/open/=write')['token']
@@ -390,6 +398,7 @@ class Multipart(unittest.TestCase):
         self.assertEqual(self.daemon.request('PUT', target, b'own', token=token).status, 200)
         self.expect(self.daemon.request('POST', '/parts/other?uploads', token=token), 403, 'AccessDenied')
 
+    @bytes_alone
     def test_ten_thousand_parts(self):
         """All but the last need 5 MiB: the first 9,999 are copies by reference of one object, a few of them uploaded."""
         key = 'many'

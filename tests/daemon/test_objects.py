@@ -8,6 +8,8 @@ import urllib.parse
 
 from tests.support.daemon import Daemon
 
+THREADS_MEET = False
+
 
 class Objects(unittest.TestCase):
     @classmethod

@@ -7,6 +7,8 @@ import zlib
 from tests.support.daemon import Daemon
 from tests.support.s3 import Bucket, texts, tree
 
+THREADS_MEET = False
+
 PART = 5 << 20
 
 

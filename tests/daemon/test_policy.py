@@ -4,6 +4,8 @@ import unittest
 
 from tests.support.daemon import Daemon
 
+THREADS_MEET = False
+
 
 def statement(principal, actions, resources, **more):
     return {'Effect': 'Allow', 'Principal': principal, 'Action': actions, 'Resource': [f'arn:aws:s3:::{name}' for name in resources], **more}

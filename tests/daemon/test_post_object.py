@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 from tests.support.daemon import Daemon
 from tests.support.signer import Signer, form_body, utc_now
 
+THREADS_MEET = False
+
 LARGE = bytes(range(256)) * 8192 + b'\r\n--'
 
 

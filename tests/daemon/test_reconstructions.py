@@ -83,7 +83,7 @@ class Reconstructions(unittest.TestCase):
 
     def wait_for_hash(self, name):
         """File hashes of multipart objects are worked out in the background."""
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 60
         while self.cas.reconstruction(name).status == 404 and time.monotonic() < limit:
             time.sleep(0.1)
 

@@ -58,7 +58,10 @@ class Retention(unittest.TestCase):
         while self.kept()[0] < 5 and last < STEPS - 2:
             last += 1
             self.publish(last, last)
-            time.sleep(0.5)  # for the background to prove and to make
+            limit = time.monotonic() + 60
+            while self.call('GET', f'/steps/{last}').json()['verified'] == 'pending' and time.monotonic() < limit:
+                time.sleep(0.05)
+            time.sleep(0.3)  # for the background to make, once it has proven
         kept = self.kept()
         self.assertEqual(kept[0], 5)
         self.assertEqual(kept[-2:], [last - 1, last])

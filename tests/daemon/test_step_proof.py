@@ -9,7 +9,7 @@ import time
 import unittest
 
 from tests.support.checkpoints import SMALL, expand_small, write_safetensors
-from tests.support.daemon import Daemon
+from tests.support.daemon import Daemon, bytes_alone
 
 STEPS = 5
 FORMATS = ('ulp-class', 'trl-gap', 'trl-raw', 'slime-xor', 'slime-overwrite')
@@ -127,6 +127,7 @@ class StepProof(unittest.TestCase):
         held = self.call('GET', f'/path?have=4&digest={self.digests[4]}').json()
         self.assertEqual([link['step'] for link in held['links']], [5])
 
+    @bytes_alone
     def test_deltas_of_others_need_no_digests(self):
         """The files of the small series are as TRL's trainer wrote them: they say nothing of base or result."""
         self.start()
@@ -140,6 +141,7 @@ class StepProof(unittest.TestCase):
         self.newest_is(2)
         self.check_anchor(2)
 
+    @bytes_alone
     def test_wrong_claims_of_files_and_tensors_fail(self):
         self.start()
         self.publish(0, self.anchor_form(0), files=[
@@ -151,6 +153,7 @@ class StepProof(unittest.TestCase):
         self.assertIn('model.safetensors', known[0]['verify_error'])
         self.assertIn('anchor', known[2]['verify_error'])
 
+    @bytes_alone
     def test_a_run_may_go_without(self):
         self.start()
         self.assertEqual(self.call('PUT', '/settings', {'verify': False}).status, 200)
@@ -245,6 +248,7 @@ class StepProof(unittest.TestCase):
             self.assertEqual(self.s3('GET', f'anchors/{key}').status, 404, key)
         self.assertNotIn('step_work_failed', daemon.log())
 
+    @bytes_alone
     def test_the_servers_keys_are_the_servers(self):
         self.start()
         self.publish(0, self.anchor_form(0))
@@ -278,6 +282,7 @@ class StepProof(unittest.TestCase):
                 with open(os.path.join(folders[step], name), 'rb') as file:
                     self.assertTrue(self.s3('GET', f'anchors/step_{step:06d}/{name}').body == file.read(), f'{step} {name}')
 
+    @bytes_alone
     def test_a_long_run_stands_on_anchors_of_its_own(self):
         """One anchor was uploaded, at step 0. Retention lets it go once a later step is stored; every kept step can be read whole still."""
         daemon = self.start()

@@ -34,7 +34,7 @@ class Steps(unittest.TestCase):
         self.assertEqual(reply.status, 200, reply.body)
         self.epoch = reply.json()['epoch']
 
-    def call(self, method, target, body=None, headers=None, timeout=30):
+    def call(self, method, target, body=None, headers=None, timeout=120):
         text = json.dumps(body) if isinstance(body, (dict, list)) else body
         return self.daemon.request(method, self.base + target, text, headers, timeout=timeout)
 
@@ -168,7 +168,7 @@ class Steps(unittest.TestCase):
         self.assertEqual(self.call('GET', '/steps/latest?after=0&wait=1').status, 204)
         self.assertGreaterEqual(time.monotonic() - begun, 0.9)
         answers = []
-        waiters = [threading.Thread(target=lambda: answers.append(self.call('GET', '/steps/latest?after=0&wait=20').json()['step'])) for _ in range(20)]
+        waiters = [threading.Thread(target=lambda: answers.append(self.call('GET', '/steps/latest?after=0&wait=60').json()['step'])) for _ in range(20)]
         for waiter in waiters:
             waiter.start()
         time.sleep(0.3)

@@ -9,7 +9,7 @@ import time
 import unittest
 
 from tests.support.checkpoints import expand_small, known_sums, sha256, write_safetensors
-from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
+from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon, bytes_alone
 
 CONFLICT, NOT_FOUND, DENIED, UNREACHABLE, USAGE = 6, 5, 4, 3, 2
 
@@ -67,16 +67,17 @@ class Sync(unittest.TestCase):
             self.publish(step)
         while json.loads(follower.stdout.readline()).get('step') != 3:
             pass
-        limit = time.monotonic() + 20
+        limit = time.monotonic() + 90
         while len(lines) < 4 and time.monotonic() < limit:
             time.sleep(0.05)
             with open(seen) as file:
                 lines = file.read().splitlines()
         follower.send_signal(signal.SIGTERM)
-        self.assertIn(follower.wait(timeout=20), (0, 130, 143))
+        self.assertIn(follower.wait(timeout=90), (0, 130, 143))
         follower.stdout.close()
         self.assertEqual([line.split()[:2] for line in lines], [[str(step), sha256(self.checkpoints[step])] for step in range(4)])
 
+    @bytes_alone
     def test_the_command_knows_its_step(self):
         """Every fact in the environment, an empty step among them."""
         seen = os.path.join(self.daemon.scratch, 'seen')
@@ -104,7 +105,7 @@ class Sync(unittest.TestCase):
         for step in (1, 2, 3):
             self.publish(step)
         incoming = os.path.join(self.into, 'incoming')
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 90
         while time.monotonic() < limit and not any(name.startswith('000003') and any(files for _, _, files in os.walk(os.path.join(incoming, name, 'files')))
                                                    for name in os.listdir(incoming)):
             time.sleep(0.05)
@@ -113,7 +114,7 @@ class Sync(unittest.TestCase):
             pass
         line = json.loads(follower.stdout.readline())
         follower.send_signal(signal.SIGTERM)
-        self.assertEqual(follower.wait(timeout=20), 0)
+        self.assertEqual(follower.wait(timeout=90), 0)
         follower.stdout.close()
         self.assertEqual((line['event'], line['step']), ('step', 3))
         self.assertEqual(self.held(), sha256(self.checkpoints[3]))
@@ -145,6 +146,7 @@ class Sync(unittest.TestCase):
             self.follow()
             self.assertEqual(self.held(), sha256(self.checkpoints[step]))
 
+    @bytes_alone
     def test_second_trainer_fences_the_first(self):
         self.publish(0)
         other = os.path.join(self.daemon.scratch, 'other-state')
@@ -155,6 +157,7 @@ class Sync(unittest.TestCase):
         self.follow()
         self.assertEqual(self.held(), sha256(self.checkpoints[2]))
 
+    @bytes_alone
     def test_refusals(self):
         self.publish(0)
         out_of_order = self.publish(1, '--step', 5, check=False)
@@ -179,6 +182,7 @@ class Sync(unittest.TestCase):
         nobody = self.daemon.client('runs', 'models', check=False, environment={'DELTABUCKET_ENDPOINT': 'https://127.0.0.1:1'})
         self.assertEqual(nobody.returncode, UNREACHABLE, nobody.stderr)
 
+    @bytes_alone
     def test_a_worker_with_spoilt_weights_recovers(self):
         self.publish(0)
         self.follow()
@@ -189,6 +193,7 @@ class Sync(unittest.TestCase):
         self.follow()
         self.assertEqual(self.held(), sha256(self.checkpoints[1]))
 
+    @bytes_alone
     def test_folders_with_shards_and_other_files(self):
         def make(folder, value, config, more):
             os.makedirs(folder)

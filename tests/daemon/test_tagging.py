@@ -5,6 +5,8 @@ import urllib.parse
 from tests.support.daemon import Daemon
 from tests.support.s3 import Bucket, tree
 
+THREADS_MEET = False
+
 
 def document(tags):
     rows = ''.join(f'<Tag><Key>{key}</Key><Value>{value}</Value></Tag>' for key, value in tags)

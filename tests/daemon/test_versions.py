@@ -4,6 +4,8 @@ import unittest
 from tests.support.daemon import Daemon
 from tests.support.s3 import Bucket, texts, tree
 
+THREADS_MEET = False
+
 UNKNOWN = '00112233445566778899aabbccddeeff'
 
 

@@ -63,7 +63,7 @@ class Webhooks(unittest.TestCase):
         more = {'token': token} if token else {}
         return self.daemon.request(method, f'/v1/runs/models/run{to}', json.dumps(body) if body is not None else None, **more)
 
-    def wait_for(self, question, seconds=20):
+    def wait_for(self, question, seconds=90):
         end = time.monotonic() + seconds
         while not question() and time.monotonic() < end:
             time.sleep(0.05)

@@ -5,6 +5,8 @@ import unittest
 from tests.support import xet
 from tests.support.daemon import DATA
 
+THREADS_MEET = False
+
 VECTORS = os.path.join(DATA, 'vectors')
 
 

@@ -50,7 +50,7 @@ class Adopt(unittest.TestCase):
         for name in sorted(os.listdir(folder), key=lambda name: (name.endswith('.json'), name)):
             self.put(f'{key}{name}', os.path.join(folder, name))
 
-    def wait_for(self, question, wanted, seconds=30):
+    def wait_for(self, question, wanted, seconds=90):
         end = time.monotonic() + seconds
         while (answer := question()) != wanted and time.monotonic() < end:
             time.sleep(0.05)

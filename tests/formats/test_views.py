@@ -56,7 +56,7 @@ class Views(unittest.TestCase):
     def path(self, *names):
         return os.path.join(self.scratch, self.id(), *names)
 
-    def wait_for(self, question, wanted, seconds=30):
+    def wait_for(self, question, wanted, seconds=90):
         end = time.monotonic() + seconds
         while (answer := question()) != wanted and time.monotonic() < end:
             time.sleep(0.05)

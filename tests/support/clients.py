@@ -26,7 +26,7 @@ REGION = 'us-east-1'
 # Every name below .localhost is this machine (libnss-myhostname; curl knows it itself). Two labels: OpenSSL refuses a wildcard on one.
 DOMAIN = 's3.localhost'
 PART = 8 << 20
-LOG_SECONDS = 5
+LOG_SECONDS = 30
 
 
 def program(*candidates):

@@ -24,6 +24,9 @@ ROOT_ID = 'ROOTKEYFORTESTS00000'
 ROOT_SECRET = 'root-secret-for-tests-0123456789abcdef'
 ROOT_TOKEN = 'root-token-for-tests-0123456789abcdef'
 START_SECONDS = 60
+# No deadline proves that something is fast: these only end what hangs, also on a busy machine and under a sanitizer.
+REPLY_SECONDS = 120
+STOP_SECONDS = 60
 
 
 def held_port():
@@ -38,6 +41,18 @@ def held_port():
 def free_port():
     with held_port() as held:
         return held.getsockname()[1]
+
+
+def bytes_alone(test):
+    """Marks a test, or a class of them, that is about bytes and messages: it is not run under the thread sanitizer (tests/run.py --threads)."""
+    test.threads_meet = False
+    return test
+
+
+def other_letter(text, place):
+    """`text` with another letter there, whatever it has: a fixed one would be the same now and then."""
+    place %= len(text)
+    return text[:place] + ('A' if text[place] != 'A' else 'B') + text[place + 1:]
 
 
 class Reply:
@@ -114,7 +129,7 @@ class Daemon:
             return self.process.returncode if self.process else None
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(timeout=30)
+            return self.process.wait(timeout=STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             raise
@@ -127,13 +142,13 @@ class Daemon:
         with open(f'/proc/{self.process.pid}/status') as status:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith('VmRSS'))
 
-    def connect(self, timeout=30):
+    def connect(self, timeout=REPLY_SECONDS):
         if self.tls:
             context = ssl.create_default_context(cafile=self.ca)
             return http.client.HTTPSConnection('127.0.0.1', self.port, context=context, timeout=timeout)
         return http.client.HTTPConnection('127.0.0.1', self.port, timeout=timeout)
 
-    def request(self, method, target, body=None, headers=None, token=ROOT_TOKEN, connection=None, timeout=30):
+    def request(self, method, target, body=None, headers=None, token=ROOT_TOKEN, connection=None, timeout=REPLY_SECONDS):
         own = connection or self.connect(timeout)
         every = dict(headers or {})
         if token is not None:
@@ -162,7 +177,7 @@ class Daemon:
 
     def admin(self, *arguments, check=True):
         """Runs `deltabucketd ARGUMENTS --data DIR`."""
-        done = subprocess.run([SERVER, *arguments, '--data', self.folder], env=self.environment, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([SERVER, *arguments, '--data', self.folder], env=self.environment, capture_output=True, text=True, timeout=REPLY_SECONDS)
         if check and done.returncode != 0:
             raise AssertionError(f'deltabucketd {arguments} ended with {done.returncode}: {done.stderr}')
         return done

@@ -15,7 +15,7 @@ from tests.support.daemon import SOURCE
 DRIVER = os.path.join(SOURCE, 'tests', 'clients', 'hub_driver.py')
 MISSING = 'huggingface_hub is not installed (setup/clients)'
 NEWEST, MIDDLE, OLDEST = 'hub', 'hub-1.29', 'hub-1.5'
-CALL_SECONDS = 60
+CALL_SECONDS = 120
 
 
 def hub_program(environment, name):

@@ -38,7 +38,7 @@ class Run:
         self.epoch = reply.json()['epoch']
         return self.epoch
 
-    def call(self, method, target, body=None, headers=None, timeout=30, **options):
+    def call(self, method, target, body=None, headers=None, timeout=120, **options):
         text = json.dumps(body) if isinstance(body, (dict, list)) else body
         return self.daemon.request(method, self.base + target, text, headers, timeout=timeout, **options)
 

@@ -98,7 +98,8 @@ static void check_digests(struct pack_fixture *const fixture, struct ingest_opti
 	pack_writer_end_release(&end);
 }
 
-/* Each algorithm alone, beside MD5, and with each other that a client may declare; small and through the helpers. */
+/* Each algorithm alone, beside MD5, and with each other that a client may declare; through the helpers, where all are worked out by the same loop, with
+ * none, itself and another one. */
 START_TEST(checksums_are_those_of_the_bytes)
 {
 	static const size_t lengths[] = { 0, 1000, INGEST_SMALL_BYTES, INGEST_SMALL_BYTES + 1, 2500001 };
@@ -107,7 +108,9 @@ START_TEST(checksums_are_those_of_the_bytes)
 	pack_fixture_open(&fixture, PACK_FIXTURE_MEMORY, 0);
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
 		uint8_t *const bytes = fixture_bytes(FIXTURE_TEXT, i, lengths[i]);
-		for (int declared = CHECKSUM_NONE; declared < CHECKSUM_ALGORITHMS; declared += 1 + (i == 4) * (_i % 2)) {
+		for (int declared = CHECKSUM_NONE; declared < CHECKSUM_ALGORITHMS; declared++) {
+			if (lengths[i] > 1000 && declared != CHECKSUM_NONE && declared != (int)algorithm && declared != ((int)algorithm + (int)i) % CHECKSUM_ALGORITHMS)
+				continue;
 			const struct ingest_options options = {
 				.want_md5 = _i % 2 == 0,
 				.checksum = algorithm,

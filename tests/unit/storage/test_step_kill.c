@@ -60,7 +60,7 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	bool alive = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !alive; round += 1 + round / 24) { /* all of the first ones, then some */
+	for (; round < ROUNDS_MAX && !alive; round += unit_stride(2) + round / 24) { /* all of the first ones, then some */
 		fixture.store.folder = unit_scratch_copy(template);
 		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		alive = kill_child_run(&child, NULL);

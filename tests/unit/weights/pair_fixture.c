@@ -9,7 +9,7 @@
 #include "tests/unit/unit.h"
 #include "tests/unit/weights/weights_fixture.h"
 
-enum { LARGE = (5 << 20) + 77, SMALL = 1000, FLOATS = 5000 };
+enum { LARGE = (2 << 20) + 77, SMALL = 1000, FLOATS = 5000 };
 
 /* Weights of several binades around zero, and changes of an ulp here and there. */
 static void make_weights(uint16_t *const into, const size_t count, uint64_t seed)

@@ -163,7 +163,7 @@ START_TEST(every_length_round_trips)
 {
 	static const unsigned shares[] = {0, 655, 6000, 32768, 65536};
 	random_state = 11;
-	for (size_t words = 0; words <= 200; words++) {
+	for (size_t words = 0; words <= 200; words += words < 70 ? 1 : (size_t)unit_stride(7)) {
 		for (size_t share = 0; share < sizeof shares / sizeof *shares; share++) {
 			struct pair pair = pair_new(dtypes[_i], words, words % 2);
 			fill_weights(&pair);
@@ -175,13 +175,16 @@ START_TEST(every_length_round_trips)
 }
 END_TEST
 
+/* The width of words and the kind of code decide here, not the dtype. */
+static const enum dtype block_dtypes[] = {DTYPE_BF16, DTYPE_F8_E4M3, DTYPE_U8, DTYPE_I16, DTYPE_F32, DTYPE_F64};
+
 START_TEST(lengths_around_a_block_round_trip)
 {
 	static const size_t lengths[] = {BLOCK_CODE_ELEMENTS - 65, BLOCK_CODE_ELEMENTS - 1, BLOCK_CODE_ELEMENTS};
 	static const unsigned shares[] = {884, 20000, 65536};
 	random_state = 12;
 	for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-		struct pair pair = pair_new(dtypes[_i], lengths[i], 1);
+		struct pair pair = pair_new(block_dtypes[_i], lengths[i], 1);
 		fill_weights(&pair);
 		change(&pair, shares[i]);
 		expect_round_trip(&pair);
@@ -232,7 +235,7 @@ START_TEST(one_change_anywhere_round_trips)
 	struct pair pair = pair_new(dtypes[_i], WORDS, 1);
 	random_state = 13;
 	fill_weights(&pair);
-	for (size_t byte = 0; byte < pair.len; byte++) {
+	for (size_t byte = 0; byte < pair.len; byte += (size_t)unit_stride(5)) {
 		pair.next[byte] ^= (uint8_t)(1u << byte % 8);
 		expect_round_trip(&pair);
 		pair.next[byte] = pair.base[byte];
@@ -473,12 +476,12 @@ START_TEST(damaged_blocks_are_refused)
 		fill_weights(&pair);
 		change(&pair, shares[share]);
 		encode(contexts[0], &pair, &block);
-		for (size_t bit = 0; bit < 8 * block.len; bit++) {
+		for (size_t bit = 0; bit < 8 * block.len; bit += (size_t)unit_stride(5)) {
 			block.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 			expect_refused_or_right(&pair, buffer_span(&block));
 			block.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		}
-		for (size_t len = 0; len < block.len; len++) {
+		for (size_t len = 0; len < block.len; len += (size_t)unit_stride(3)) {
 			struct error err;
 			uint8_t *const into = memory_new(pair.len);
 			ck_assert_int_ne(decode(contexts[0], &pair, span_of(block.data, len), into, &err), 0);
@@ -544,7 +547,7 @@ Suite *test_block_code_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, every_length_round_trips, 0, DTYPES);
-	tcase_add_loop_test(tests, lengths_around_a_block_round_trip, 0, DTYPES);
+	tcase_add_loop_test(tests, lengths_around_a_block_round_trip, 0, sizeof block_dtypes / sizeof *block_dtypes);
 	tcase_add_loop_test(tests, lengths_around_a_stretch_round_trip, 0, DTYPES);
 	tcase_add_loop_test(tests, classes_full_and_empty_round_trip, 0, DTYPES);
 	tcase_add_loop_test(tests, one_change_anywhere_round_trips, 0, DTYPES);
