@@ -314,7 +314,7 @@ class HubKilled(XetCase):
         thread.start()
         return thread, outcome
 
-    def kill_after(self, condition, seconds=20):
+    def kill_after(self, condition, seconds=90):
         limit = time.monotonic() + seconds
         while not condition():
             self.assertLess(time.monotonic(), limit, 'the upload did not get that far')

@@ -10,7 +10,7 @@
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
-enum { LARGE = 200000, STEPS = 9, PATIENCE_MS = 60000, PART_BYTES = 5 * 1024 * 1024, LONG = 4 * 1024 * 1024 };
+enum { LARGE = 200000, STEPS = 9, PATIENCE_MS = 120000, PART_BYTES = 5 * 1024 * 1024, LONG = 4 * 1024 * 1024 };
 
 static struct store_fixture fixture;
 static struct derived_checkpoint steps[STEPS];

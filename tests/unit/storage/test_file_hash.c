@@ -16,7 +16,7 @@
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
-enum { PART_BYTES = 5 * 1024 * 1024 + 4321, LAST_BYTES = 300001, LARGE = 3 * 1024 * 1024, CHUNKS_MAX = 4096, PATIENCE_MS = 30000, MINUTE_MS = 61 * 1000 };
+enum { PART_BYTES = 5 * 1024 * 1024 + 4321, LAST_BYTES = 300001, LARGE = 3 * 1024 * 1024, CHUNKS_MAX = 4096, PATIENCE_MS = 120000, MINUTE_MS = 61 * 1000 };
 
 static struct store_fixture fixture;
 static uint8_t *noise;
