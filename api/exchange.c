@@ -266,6 +266,15 @@ enum next exchange_reply_source(struct exchange *exchange, int status, const cha
 	return NEXT_REPLY;
 }
 
+enum next exchange_reply_stream(struct exchange *exchange, int status, const char *content_type, struct body_source *source)
+{
+	start_reply(exchange, status);
+	exchange->reply.content_type = content_type;
+	exchange->reply.source = source;
+	exchange->reply.is_endless = true;
+	return NEXT_REPLY;
+}
+
 /* A server that stops is no matter of pace: whoever comes again then meets another one, or none. */
 static int failure_status(const struct exchange *exchange, const struct error *err, const struct error_row *row)
 {

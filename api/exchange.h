@@ -60,6 +60,7 @@ struct reply {
 	struct body_source *source;    /* streamed body; the transport closes it */
 	uint64_t length;               /* of the streamed body, or what HEAD and 304 announce */
 	bool length_known;             /* HEAD without body, 304: announce `length` */
+	bool is_endless;               /* `source` goes on until it says so, and may wait */
 	struct reply_header { const char *name; const char *value; } *headers; /* in the arena */
 	size_t header_count;
 	size_t header_capacity;
@@ -136,6 +137,9 @@ enum next exchange_reply_body(struct exchange *exchange, int status, const char 
 enum next exchange_reply_buffer(struct exchange *exchange, int status, const char *content_type, struct buffer *body);
 enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type, struct body_source *source,
 	uint64_t length);
+/* A body whose length nobody knows: sent as it comes. The source may give SOURCE_WAIT; then exchange_wake is due, as after NEXT_WAIT, and it is read
+ * again on the exchange's thread. Closed at any time but while it waits. Never for HEAD. */
+enum next exchange_reply_stream(struct exchange *exchange, int status, const char *content_type, struct body_source *source);
 /* The face's own error shape for `err`; 5xx are logged here, once, with the request id. Headers added before stay. */
 enum next exchange_fail(struct exchange *exchange, const struct error *err);
 /* For transports, when a sink failed: the same, but a handler that has set the reply itself has left the error untouched; that reply stays. */
@@ -146,7 +150,7 @@ void exchange_error_field(struct exchange *exchange, const char *name, struct sp
 void exchange_error_bytes(struct exchange *exchange, const char *name, struct span value); /* in hex, separated by spaces */
 void exchange_error_number(struct exchange *exchange, const char *name, uint64_t value);
 
-/* From any thread, exactly once per NEXT_WAIT (before or after the step returned it). */
+/* From any thread, exactly once per NEXT_WAIT or SOURCE_WAIT (before or after the step returned it). */
 void exchange_wake(struct exchange *exchange);
 /* The same, as a callback with the exchange as owner. */
 void exchange_wake_owner(void *exchange);

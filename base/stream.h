@@ -21,8 +21,11 @@ struct body_sink {
 	void (*abort)(struct body_sink *sink);
 };
 
+enum { SOURCE_WAIT = -2 };
+
 struct body_source {
-	/* Up to `capacity` bytes into `into`: the count, 0 at the end, -1 with the error set. */
+	/* Up to `capacity` bytes into `into`: the count, 0 at the end, -1 with the error set. SOURCE_WAIT, where whoever takes the source says that it may:
+	 * there is nothing now, and the source wakes its owner once when it should be read again. */
 	ptrdiff_t (*read)(struct body_source *source, uint8_t *into, size_t capacity, struct error *err);
 	void (*close)(struct body_source *source); /* frees it */
 };

@@ -39,7 +39,7 @@ struct connection {
 	struct connection *previous;
 	struct reactor *reactor;
 	int fd;
-	bool hung_up;              /* its reading side was shut here */
+	_Atomic bool hung_up;      /* its client is gone; its reading side was shut here */
 	struct request *unstarted; /* the first line is here, the headers are not: nobody else would free it */
 };
 
@@ -66,7 +66,7 @@ enum phase {
 	PHASE_BODY,  /* the sink takes the body */
 	PHASE_WAIT,  /* a handler waits */
 	PHASE_REPLY, /* the reply is set; what is left of the body is dropped */
-	PHASE_SENT   /* the reply is queued */
+	PHASE_SENT   /* the reply is queued, and goes on being read where it has no end yet */
 };
 /* Between the reactor, who suspends, and the waker, who resumes. The waker touches the request no more once it has stored WOKEN over
  * RUNNING. */
@@ -103,6 +103,8 @@ struct request *request_new(struct reactor *reactor, struct MHD_Connection *conn
 enum MHD_Result request_call(struct request *request, const char *method, const char *data, size_t *data_size);
 /* The same once the listener is stopping: begins nothing any more. */
 enum MHD_Result request_drop(struct request *request);
+/* One call for more of an endless reply: the bytes, 0 when the request is suspended until there are some, or MHD's codes for the end. */
+ssize_t request_stream(struct request *request, char *into, size_t capacity);
 void request_end(struct request *request, bool whole); /* logs, counts, frees */
 
 /* listener_reply.c */

@@ -6,6 +6,8 @@
 
 #include "storage/assemble.h"
 
+enum { STREAM_BLOCK_BYTES = 4096 };
+
 static ssize_t read_source(void *owner, uint64_t position, char *into, size_t capacity)
 {
 	(void)position;
@@ -24,6 +26,12 @@ static ssize_t read_source(void *owner, uint64_t position, char *into, size_t ca
 	return MHD_CONTENT_READER_END_WITH_ERROR; /* the length is out already: the connection must break (invariant 7) */
 }
 
+static ssize_t read_stream(void *owner, uint64_t position, char *into, size_t capacity)
+{
+	(void)position;
+	return request_stream(owner, into, capacity);
+}
+
 /* For the sizes that HEAD and 304 announce: libmicrohttpd reads no body then. */
 static ssize_t read_nothing(void *owner, uint64_t position, char *into, size_t capacity)
 {
@@ -39,6 +47,8 @@ static struct MHD_Response *make_response(struct request *request)
 	const struct reply *const reply = &request->exchange.reply;
 	const bool is_head = request->exchange.method == METHOD_HEAD;
 	const uint64_t block = reply->length < ASSEMBLE_BLOCK_BYTES ? reply->length : ASSEMBLE_BLOCK_BYTES;
+	if (reply->is_endless && reply->source != NULL)
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, read_stream, request, NULL);
 	const bool announces = is_head || reply->status == 304;
 	if (announces && reply->length_known && reply->length > 0)
 		return MHD_create_response_from_callback(reply->length, 1, read_nothing, NULL, NULL);

@@ -345,6 +345,28 @@ enum MHD_Result request_drop(struct request *request)
 	return request->suspended && !take_wake(request) ? MHD_YES : MHD_NO;
 }
 
+/* Like a call of the handler it counts itself first, so that the listener's stop sees it or is seen. */
+ssize_t request_stream(struct request *request, char *into, size_t capacity)
+{
+	struct exchange *const exchange = &request->exchange;
+	struct listener *const listener = request->reactor->listener;
+	struct error err = {0};
+	ptrdiff_t got = -1;
+	atomic_fetch_add(&listener->inside, 1);
+	const bool dropping = atomic_load(&listener->dropping) || atomic_load(&connection_find(request->connection)->hung_up);
+	if (request->suspended && !take_wake(request))
+		got = SOURCE_WAIT;
+	else if (!dropping)
+		while ((got = exchange->reply.source->read(exchange->reply.source, (uint8_t *)into, capacity, &err)) == SOURCE_WAIT && !suspend(request))
+			take_wake(request);
+	atomic_fetch_sub(&listener->inside, 1);
+	if (got > 0)
+		request->sent += (uint64_t)got;
+	if (got == SOURCE_WAIT)
+		return 0;
+	return got > 0 ? (ssize_t)got : got == 0 ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
 static void log_request(struct request *request, bool whole)
 {
 	struct exchange *const exchange = &request->exchange;

@@ -11,6 +11,7 @@
 
 #include "base/lock.h"
 #include "base/memory.h"
+#include "storage/change_feed.h"
 #include "storage/pack_row.h"
 
 enum { BATCH_MAX_CHANGES = 256, SHARED_RECORDS = 16 };
@@ -90,12 +91,16 @@ static int record_shared_packs(struct committer *const committer, struct error *
 static int apply_one(struct committer *const committer, struct change *const change, struct error *const err)
 {
 	struct db *const db = committer->db;
+	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
+	const uint64_t mark = feed != NULL ? change_feed_mark(feed) : 0;
 	if (db_savepoint(db, err) != 0)
 		return -1;
 	if (change->apply(change, db, &change->error) == 0)
 		return db_savepoint_release(db, err);
 	change->failed = true;
 	db_savepoint_rollback(db);
+	if (feed != NULL)
+		change_feed_take_back(feed, mark);
 	if (db_in_transaction(db))
 		return 0;
 	*err = change->error;
@@ -140,11 +145,21 @@ static void settle(struct committer *const committer, struct batch *const batch)
 	}
 }
 
+/* What the batch noted is there for others now, or never was. */
+static void settle_feed(struct committer *const committer, const bool committed)
+{
+	struct change_feed *const feed = db_companion(committer->db, DB_CHANGE_FEED);
+	if (feed != NULL)
+		(committed ? change_feed_show : change_feed_take_back_all)(feed);
+}
+
 static void run_batch(struct committer *const committer, struct batch *const batch)
 {
 	struct error error;
 	place_all(batch);
-	if (commit_batch(committer, batch, &error) == 0) {
+	const bool committed = commit_batch(committer, batch, &error) == 0;
+	settle_feed(committer, committed);
+	if (committed) {
 		metrics_add(committer->metrics, METRIC_COMMITS, 1);
 		if (committer->packs != NULL)
 			pack_store_shared_committed(committer->packs);

@@ -30,7 +30,7 @@ struct db {
 	uint64_t page_bytes;
 	uint64_t wal_bytes;
 	int64_t rows_before; /* this transaction or savepoint, of all that the connection touched */
-	void *companion;
+	void *companions[DB_COMPANION_COUNT];
 };
 
 static const char SQL_BEGIN[] = "BEGIN IMMEDIATE";
@@ -189,14 +189,14 @@ const char *db_path(const struct db *const db)
 	return db->path;
 }
 
-void db_set_companion(struct db *const db, void *const companion)
+void db_set_companion(struct db *const db, const enum db_companion which, void *const companion)
 {
-	db->companion = companion;
+	db->companions[which] = companion;
 }
 
-void *db_companion(const struct db *const db)
+void *db_companion(const struct db *const db, const enum db_companion which)
 {
-	return db->companion;
+	return db->companions[which];
 }
 
 int db_run_script(struct db *const db, const char *const sql, struct error *const err)

@@ -15,9 +15,10 @@ enum db_mode { DB_READ, DB_WRITE };
 struct db *db_open(const char *path, enum db_mode mode, struct error *err);
 void db_close(struct db *db);
 const char *db_path(const struct db *db);
-/* Something of the caller's that goes with the connection; NULL until set. */
-void db_set_companion(struct db *db, void *companion);
-void *db_companion(const struct db *db);
+/* Who else is told of what a connection changes: goes with the connection, borrowed; NULL until set. */
+enum db_companion { DB_PACK_TOUCHES, DB_CHANGE_FEED, DB_COMPANION_COUNT };
+void db_set_companion(struct db *db, enum db_companion which, void *companion);
+void *db_companion(const struct db *db, enum db_companion which);
 
 /* For scripts (migrations) only; never with built strings. */
 int db_run_script(struct db *db, const char *sql, struct error *err);

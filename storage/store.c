@@ -10,6 +10,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "storage/catalog.h"
+#include "storage/change_feed.h"
 #include "storage/checkpointer.h"
 #include "storage/committer.h"
 #include "storage/pack_row.h"
@@ -71,6 +72,7 @@ struct store {
 	struct budget reply_budget;
 	struct webhook_worker *webhook_worker;
 	struct step_watch *watch;
+	struct change_feed *change_feed;
 	struct helper_lane publish_lanes[PUBLISH_LANES];
 	struct lock lock;                 /* guards what follows */
 	struct db *readers[READERS_KEPT]; /* idle ones */
@@ -177,7 +179,8 @@ static int open_catalog(struct store *const store, struct error *const err)
 		db_close(db);
 		return -1;
 	}
-	db_set_companion(db, store->touches);
+	db_set_companion(db, DB_PACK_TOUCHES, store->touches);
+	db_set_companion(db, DB_CHANGE_FEED, store->change_feed);
 	store->committer = committer_start(db, store->packs, store->metrics);
 	return 0;
 }
@@ -205,11 +208,12 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->xet = options->xet;
 	const int64_t day_ms = options->lifecycle_day_ms > 0 ? options->lifecycle_day_ms : DAY_MS;
 	store->lifecycle_cache = lifecycle_cache_new(day_ms);
+	store->watch = step_watch_start(store->clock);
+	store->change_feed = change_feed_new(&(struct change_feed_options){.clock = store->clock, .watch = store->watch});
 	if (file_make_folder(options->folder, 0700, err) == 0) {
 		store->helpers = helpers_start(options->helper_threads != 0 ? options->helper_threads : HELPER_THREADS);
 		if (open_packs(store, options, err) == 0 && open_catalog(store, err) == 0 && scratch_recover(store, err) == 0 &&
 		    (store->checkpointer = checkpointer_start(store->catalog_path, err)) != NULL) {
-			store->watch = step_watch_start(store->clock);
 			store->sweeper = sweeper_start(store);
 			store->lifecycle_worker = lifecycle_worker_start(store,
 				options->lifecycle_interval_ms > 0 ? options->lifecycle_interval_ms : LIFECYCLE_INTERVAL_MS, day_ms);
@@ -246,6 +250,7 @@ void store_close(struct store *const store)
 	step_worker_free(store->step_worker);
 	helpers_stop(store->helpers);     /* the last commits gave them packs to index */
 	step_watch_stop(store->watch);
+	change_feed_free(store->change_feed);
 	if (store->packs != NULL)
 		pack_store_close(store->packs);
 	if (store->chunk_index != NULL)
@@ -377,6 +382,11 @@ const char *store_catalog_path(const struct store *const store)
 struct step_watch *store_step_watch(struct store *const store)
 {
 	return store->watch;
+}
+
+struct change_feed *store_change_feed(struct store *const store)
+{
+	return store->change_feed;
 }
 
 const struct clock_source *store_clock(const struct store *const store)

@@ -1,8 +1,10 @@
 /* A key that shows any version has exactly one that is current, and that is its newest: whatever removes the current one puts the newest
- * older one in its place. At most one version of a key is the null version. Whatever changes which one is current tells the bucket's totals. */
+ * older one in its place. At most one version of a key is the null version. Whatever changes which one is current tells the bucket's totals, and
+ * those who follow the bucket (change_feed.h). */
 #include "storage/derived_row.h"
 #include "storage/adopt_note.h"
 #include "storage/bucket_totals.h"
+#include "storage/change_feed.h"
 #include "storage/part.h"
 #include "storage/version_internal.h"
 
@@ -32,7 +34,8 @@ static const char SQL_VERSION_CONTENTS[] =
 static const char SQL_VERSION_PINNED[] =
 	"SELECT 1 FROM step_objects WHERE version = ?1 UNION ALL SELECT 1 FROM derivation_sources WHERE source = ?1"
 	" UNION ALL SELECT 1 FROM fold_objects WHERE version = ?1 UNION ALL SELECT 1 FROM scratch_versions WHERE version = ?1 LIMIT 1";
-static const char SQL_VERSION_COUNTED[] = "SELECT bucket, size, is_marker, modified_ms FROM versions WHERE sequence = ?1";
+static const char SQL_VERSION_COUNTED[] = "SELECT bucket, size, is_marker, modified_ms, key FROM versions WHERE sequence = ?1";
+static const char SQL_VERSION_KEY[] = "SELECT key FROM versions WHERE sequence = ?1";
 static const char SQL_VERSION_ANY[] = "SELECT 1 FROM versions WHERE bucket = ?1 AND state = 1 LIMIT 1";
 
 static void bind_bytes(struct db_statement *const statement, const struct version *const version)
@@ -173,32 +176,60 @@ static int make_way(struct db *const db, const struct version *const current, co
 	return retire(db, current->sequence, version->modified_ms, err);
 }
 
-static int count_push(struct db *const db, const struct version *const current, const struct version *const version, struct error *const err)
+/* What a key shows has changed, and so have the totals of its bucket. */
+static int tell(struct db *const db, const struct change_note *const change, const int64_t files, const int64_t bytes, struct error *const err)
+{
+	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
+	struct bucket_totals totals;
+	if (feed == NULL)
+		return bucket_totals_add(db, change->bucket, files, bytes, change->now_ms, err);
+	if (bucket_totals_read(db, change->bucket, &totals, err) != 0)
+		return -1;
+	struct change_note note = *change;
+	note.updated_ms = totals.updated_ms;
+	return bucket_totals_add(db, change->bucket, files, bytes, change_feed_note(feed, &note), err);
+}
+
+static int tell_push(struct db *const db, const struct version *const current, const struct version *const version, struct error *const err)
 {
 	const bool replaces = current != NULL && !current->is_marker;
 	const int64_t files = (version->is_marker ? 0 : 1) - (replaces ? 1 : 0);
 	const int64_t bytes = (version->is_marker ? 0 : (int64_t)version->size) - (replaces ? (int64_t)current->size : 0);
-	if (version->is_marker && !replaces)
-		return 0;
-	return bucket_totals_add(db, version->bucket, files, bytes, version->modified_ms, err);
+	const struct change_note change = {.bucket = version->bucket, .key = version->key, .existed = replaces, .now_ms = version->modified_ms};
+	return version->is_marker && !replaces ? 0 : tell(db, &change, files, bytes, err);
+}
+
+/* A file leaves its key; who removes it need not have read the key. */
+static int tell_remove(struct db *const db, const struct version *const version, const int64_t now_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_KEY, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version->sequence);
+	int result = db_step(statement, err);
+	if (result == 1) {
+		const struct change_note change = {.bucket = version->bucket, .key = db_column_blob(statement, 0), .existed = true, .now_ms = now_ms};
+		result = tell(db, &change, -1, -(int64_t)version->size, err);
+	}
+	db_reset(statement);
+	return result < 0 ? -1 : 0;
 }
 
 /* A version that was there became the current one of its key. */
-static int count_shown(struct db *const db, const int64_t sequence, struct error *const err)
+static int tell_shown(struct db *const db, const int64_t sequence, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_VERSION_COUNTED, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 1, sequence);
-	const int got = db_step(statement, err);
-	const bool counts = got == 1 && db_column_i64(statement, 2) == 0;
-	const int64_t bucket = counts ? db_column_i64(statement, 0) : 0;
-	const int64_t size = counts ? db_column_i64(statement, 1) : 0;
-	const int64_t modified_ms = counts ? db_column_i64(statement, 3) : 0;
+	int result = db_step(statement, err);
+	if (result == 1 && db_column_i64(statement, 2) == 0) {
+		const struct change_note change = {.bucket = db_column_i64(statement, 0), .key = db_column_blob(statement, 4),
+			.now_ms = db_column_i64(statement, 3)};
+		result = tell(db, &change, 1, db_column_i64(statement, 1), err);
+	}
 	db_reset(statement);
-	if (!counts)
-		return got < 0 ? -1 : 0;
-	return bucket_totals_add(db, bucket, 1, size, modified_ms, err);
+	return result < 0 ? -1 : 0;
 }
 
 int version_push(struct db *const db, const enum bucket_versioning versioning, const struct version *const current,
@@ -209,7 +240,7 @@ int version_push(struct db *const db, const enum bucket_versioning versioning, c
 	if (current != NULL && make_way(db, current, version, err) != 0)
 		return -1;
 	version->completes_publish = false;
-	if (add(db, VERSION_CURRENT, version, err) != 0 || count_push(db, current, version, err) != 0)
+	if (add(db, VERSION_CURRENT, version, err) != 0 || tell_push(db, current, version, err) != 0)
 		return -1;
 	return version->is_marker ? 0 : adopt_note(db, version, &version->completes_publish, err);
 }
@@ -230,13 +261,13 @@ int version_remove(struct db *const db, const struct version *const version, con
 	int64_t next = 0;
 	if (is_current && find_next(db, version, &next, err) != 0)
 		return -1;
-	if (is_current && !version->is_marker && bucket_totals_add(db, version->bucket, -1, -(int64_t)version->size, now_ms, err) != 0)
+	if (is_current && !version->is_marker && tell_remove(db, version, now_ms, err) != 0)
 		return -1;
 	if (leave(db, version, err) != 0)
 		return -1;
 	if (next == 0)
 		return 0;
-	return run_on_version(db, SQL_VERSION_PROMOTE, next, err) != 0 ? -1 : count_shown(db, next, err);
+	return run_on_version(db, SQL_VERSION_PROMOTE, next, err) != 0 ? -1 : tell_shown(db, next, err);
 }
 
 int version_abandon(struct db *const db, const int64_t sequence, struct error *const err)
@@ -283,7 +314,7 @@ int version_show(struct db *const db, const int64_t sequence, struct error *cons
 		return -1;
 	if (db_changes(db) != 1)
 		return error_set(err, ERROR_PRECONDITION, "Version %lld cannot be shown: its key shows another.", (long long)sequence);
-	return count_shown(db, sequence, err);
+	return tell_shown(db, sequence, err);
 }
 
 int version_replace_contents(struct db *const db, const struct version *const version, struct error *const err)
@@ -338,6 +369,20 @@ static int write_file_hash(struct db *const db, const struct version *const vers
 	return db_execute(statement, err);
 }
 
+/* Who was told of the file was not told its hash. */
+static int tell_hash(struct db *const db, const struct version *const version, struct error *const err)
+{
+	struct change_feed *const feed = db_companion(db, DB_CHANGE_FEED);
+	struct bucket_totals totals;
+	if (feed == NULL || version->state != VERSION_CURRENT)
+		return 0;
+	if (bucket_totals_read(db, version->bucket, &totals, err) != 0)
+		return -1;
+	change_feed_note_detail(feed, &(struct change_note){.bucket = version->bucket, .key = version->key, .existed = true,
+		.updated_ms = totals.updated_ms, .now_ms = version->modified_ms});
+	return 0;
+}
+
 int version_set_file_hash(struct db *const db, const int64_t sequence, const uint64_t contents, const struct chunk_id *const hash,
 	struct error *const err)
 {
@@ -348,6 +393,8 @@ int version_set_file_hash(struct db *const db, const int64_t sequence, const uin
 		version.has_file_hash = true;
 		version.file_hash = *hash;
 		result = write_file_hash(db, &version, err);
+		if (result == 0)
+			result = tell_hash(db, &version, err);
 	}
 	arena_free(arena);
 	return result < 0 && err->kind != ERROR_CORRUPT ? -1 : 0;

@@ -2,6 +2,7 @@
  * and what the pattern names behind it from 1 on. (Creating names its bucket otherwise: the name must be judged as it was sent.) */
 #include "api/hub/batch_files.h"
 #include "api/hub/bucket_page.h"
+#include "api/hub/events.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_change.h"
 #include "api/hub/hub_create.h"
@@ -47,6 +48,7 @@ const struct route hub_routes[] = {
 		NULL, NULL},
 	{METHOD_GET, BUCKET "/tree", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "ListTree", list_tree_begin, NULL, list_tree_resume},
 	{METHOD_GET, BUCKET "/tree/{prefix*}", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "ListTree", list_tree_begin, NULL, list_tree_resume},
+	{METHOD_GET, BUCKET "/events", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "FollowBucket", events_begin, NULL, NULL},
 	{METHOD_POST, BUCKET "/paths-info", NULL, ACCESS_BUCKET_KNOWN, BODY_SMALL, &face_hub, "PathsInfo", paths_info_begin, paths_info_finish,
 		paths_info_resume},
 	{METHOD_POST, BUCKET "/batch", NULL, ACCESS_BUCKET_KNOWN, BODY_SMALL, &face_hub, "BatchFiles", batch_files_begin, batch_files_finish,

@@ -95,6 +95,8 @@ void fake_exchange_free(struct fake_exchange *fake)
 	if (fake == NULL)
 		return;
 	struct exchange *const exchange = &fake->exchange;
+	if (fake->is_waiting) /* somebody has yet to wake it */
+		wait_for_wake(fake);
 	if (exchange->sink != NULL)
 		exchange->sink->abort(exchange->sink);
 	if (exchange->reply.source != NULL)
@@ -164,15 +166,12 @@ static enum next take_body(struct fake_exchange *fake, const struct route *route
 	return fake->is_routed ? router_finish(exchange) : route->finish(exchange);
 }
 
-static void read_reply(struct fake_exchange *fake)
+/* Until the source ends, fails or waits. */
+static ptrdiff_t read_on(struct fake_exchange *fake)
 {
 	struct reply *const reply = &fake->exchange.reply;
 	struct error err = {0};
 	ptrdiff_t got = 1;
-	if (reply->source == NULL) {
-		buffer_add_span(&fake->body, reply->body);
-		return;
-	}
 	while (got > 0) {
 		uint8_t *const room = buffer_reserve(&fake->body, FAKE_BLOCK_BYTES);
 		ASSERT(room != NULL);
@@ -180,7 +179,26 @@ static void read_reply(struct fake_exchange *fake)
 		if (got > 0)
 			buffer_commit(&fake->body, (size_t)got);
 	}
-	fake->body_failed = got < 0;
+	fake->body_failed = got == -1;
+	fake->is_waiting = got == SOURCE_WAIT;
+	return got;
+}
+
+static void read_reply(struct fake_exchange *fake)
+{
+	const struct reply *const reply = &fake->exchange.reply;
+	if (reply->source == NULL)
+		buffer_add_span(&fake->body, reply->body);
+	else if (!reply->is_endless || !fake->leaves_body)
+		while (read_on(fake) == SOURCE_WAIT)
+			wait_for_wake(fake);
+}
+
+bool fake_exchange_read(struct fake_exchange *fake)
+{
+	if (fake->is_waiting)
+		wait_for_wake(fake);
+	return read_on(fake) == SOURCE_WAIT;
 }
 
 static void declare_body(struct fake_exchange *fake, uint64_t length)

@@ -16,6 +16,8 @@ struct fake_exchange {
 	char *target;
 	size_t piece_bytes;  /* the body comes in pieces of this size; 0: at once */
 	void (*before_finish)(void); /* what happens while the body comes; NULL: nothing */
+	bool leaves_body;    /* a run does not read an endless reply: fake_exchange_read does, piece by piece */
+	bool is_waiting;     /* the endless reply came to a wait */
 	bool is_routed;      /* fake_exchange_run */
 	int waits;           /* how often a handler waited (NEXT_WAIT and SINK_WAIT) */
 	struct lock lock;    /* guards woken */
@@ -28,7 +30,7 @@ struct fake_exchange {
 /* `target` is path and query as sent. `context` is borrowed; NULL: an empty one with a real clock, no store and a limit of 5 GiB. The
  * face is S3's until the router has chosen. */
 struct fake_exchange *fake_exchange_new(const struct api_context *context, enum method method, const char *target);
-void fake_exchange_free(struct fake_exchange *fake); /* as when the connection ends: aborts the sink, closes the source, releases */
+void fake_exchange_free(struct fake_exchange *fake); /* as when the connection ends: waits out a wait, aborts the sink, closes the source, releases */
 void fake_exchange_add(struct fake_exchange *fake, const char *name, const char *value); /* a request header */
 
 /* The whole way: router_begin, the body (Content-Length set when has_length was not), finish, waits, resume; then reads the reply's
@@ -36,6 +38,8 @@ void fake_exchange_add(struct fake_exchange *fake, const char *name, const char 
 int fake_exchange_run(struct fake_exchange *fake, struct span body);
 /* The same for handlers without the router: the row's begin, finish and resume. */
 int fake_exchange_run_route(struct fake_exchange *fake, const struct route *route, struct span body);
+/* Adds to `body` what an endless reply has now; from the second time on waits first until there may be more. False at its end. */
+bool fake_exchange_read(struct fake_exchange *fake);
 /* Begins through the router and sends `part` of a body of `length` bytes, then the connection is as good as lost: free comes next. */
 void fake_exchange_cut(struct fake_exchange *fake, struct span part, uint64_t length);
 

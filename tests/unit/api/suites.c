@@ -39,6 +39,7 @@ Suite *test_s3_object_requests_suite(void);
 Suite *test_hub_name_suite(void);
 Suite *test_hub_access_suite(void);
 Suite *test_hub_buckets_suite(void);
+Suite *test_hub_events_suite(void);
 Suite *test_xet_token_suite(void);
 Suite *test_fetch_token_suite(void);
 Suite *test_xet_xorbs_suite(void);
@@ -84,7 +85,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_hot_load_request_suite,
 	test_delete_list_suite,
 	test_s3_object_requests_suite,
-	test_hub_access_suite, test_hub_buckets_suite, test_hub_name_suite,
+	test_hub_access_suite, test_hub_buckets_suite, test_hub_events_suite, test_hub_name_suite,
 	test_xet_token_suite,
 	test_fetch_token_suite,
 	test_xet_xorbs_suite,

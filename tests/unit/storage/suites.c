@@ -8,6 +8,7 @@ Suite *test_committer_suite(void);
 Suite *test_account_suite(void);
 Suite *test_bucket_suite(void);
 Suite *test_bucket_totals_suite(void);
+Suite *test_change_feed_suite(void);
 Suite *test_bucket_drop_suite(void);
 Suite *test_lifecycle_suite(void);
 Suite *test_lifecycle_worker_suite(void);
@@ -113,6 +114,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_view_key_suite,
 	test_adopt_suite,
 	test_step_watch_suite,
+	test_change_feed_suite,
 	test_step_plan_suite,
 	test_fold_suite,
 	test_store_suite,

@@ -1,0 +1,32 @@
+/* Server-sent events as text, and the cursors in them: where a stream stood, in words that only this server reads. */
+#ifndef API_HUB_EVENT_TEXT_H
+#define API_HUB_EVENT_TEXT_H
+
+#include "base/buffer.h"
+#include "storage/change_feed.h"
+#include "storage/tree.h"
+
+enum { EVENT_CURSOR_BYTES = 96 };
+
+struct event_cursor {
+	uint64_t life;  /* of the feed that the position's number is of */
+	int64_t bucket;
+	struct change_position position;
+};
+void event_cursor_print(const struct event_cursor *cursor, char out[EVENT_CURSOR_BYTES]);
+bool event_cursor_parse(struct span text, struct event_cursor *out);
+
+struct event_change {
+	struct span path;
+	bool existed;                  /* before */
+	const struct tree_entry *file; /* now; NULL: there is none */
+};
+/* An empty buffer with room for one event of any kind. */
+void event_text_init(struct buffer *out);
+/* `event: changes`, or nothing when nothing of it was and is there. */
+void event_text_changes(struct buffer *out, const char *cursor, const struct event_change *changes, size_t count);
+/* An event with one member. */
+void event_text_simple(struct buffer *out, const char *event, const char *member, const char *value);
+void event_text_ping(struct buffer *out);
+
+#endif

@@ -1,0 +1,355 @@
+/* A round looks at the feed and sends what there is, event by event, each of a bounded size, the next one only when the last one is out: a reader who is slow
+ * falls behind in the feed, not here. Arrows:
+ *
+ *   LOOK --changes--> sent, LOOK --nothing more--> ready or ping, REST --a change--> PAUSE (more may come) --> LOOK
+ *                                                                    --time-------------------------------^
+ *
+ * Each round asks anew whether the caller may know of the bucket, and which of its files: by what keys and grants are then. */
+#include "api/hub/events.h"
+
+#include <string.h>
+
+#include "api/authorise.h"
+#include "api/hub/event_text.h"
+#include "api/keyring.h"
+#include "storage/bucket.h"
+#include "storage/change_feed.h"
+#include "storage/tree_path.h"
+
+enum {
+	ROUND_CHANGES = 200,
+	ROUND_ARENA_BYTES = 16 * 1024 * 1024,
+	PAUSE_MS = 150,
+	REST_MS = 10 * 1000,            /* how long a key that is revoked may still listen */
+	PING_MS = 30 * 1000
+};
+
+enum stage { STAGE_LOOK, STAGE_REST, STAGE_RESTED, STAGE_END };
+
+struct rest {
+	struct step_waiter waiter; /* first: the exchange is found by it */
+	struct exchange *exchange;
+};
+struct events {
+	struct body_source source; /* first */
+	struct rest rest;
+	struct exchange *exchange;
+	struct change_feed *feed;
+	int64_t bucket_id;
+	struct change_position position;
+	enum stage stage;
+	uint64_t generation;         /* taken before the last look */
+	bool is_lost;                /* what came behind the position cannot be told */
+	bool is_ready;               /* said so */
+	int64_t ping_ms;             /* when the next is due */
+	struct buffer out;
+	size_t out_at;
+};
+
+static void wake_exchange(struct step_waiter *const waiter)
+{
+	exchange_wake(((struct rest *)waiter)->exchange);
+}
+
+static int64_t now_ms(const struct events *const events)
+{
+	const struct clock_source *const clock = events->exchange->context->clock;
+	return clock->monotonic_ms(clock);
+}
+
+static void print_cursor(const struct events *const events, char out[EVENT_CURSOR_BYTES])
+{
+	const struct event_cursor cursor = {change_feed_life(events->feed), events->bucket_id, events->position};
+	event_cursor_print(&cursor, out);
+}
+
+static void say_cursor(struct events *const events, const char *const name)
+{
+	char cursor[EVENT_CURSOR_BYTES];
+	print_cursor(events, cursor);
+	event_text_simple(&events->out, name, "cursor", cursor);
+}
+
+/* One round's view of the exchange: what it takes of memory goes again with the round. */
+struct round {
+	struct arena *arena;
+	struct arena *own_arena;
+	const struct principal *own_principal;
+	int64_t updated_ms;
+};
+
+static void open_round(struct exchange *const exchange, struct round *const round)
+{
+	*round = (struct round){.arena = arena_new(ROUND_ARENA_BYTES), .own_arena = exchange->arena, .own_principal = exchange->principal};
+	exchange->arena = round->arena;
+}
+
+static void close_round(struct exchange *const exchange, struct round *const round)
+{
+	exchange->arena = round->own_arena;
+	exchange->principal = round->own_principal;
+	arena_free(round->arena);
+}
+
+/* The caller's key as it is now; false when it was revoked. */
+static bool renew_principal(struct exchange *const exchange)
+{
+	struct span secret = {NULL, 0};
+	if (exchange->principal == NULL || exchange->control)
+		return true;
+	exchange->principal = keyring_find_id(exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
+	if (secret.len > 0)
+		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
+	return exchange->principal != NULL;
+}
+
+/* Whether the bucket is still there, the same one, and the caller's to know of. */
+static bool may_go_on(struct events *const events, struct round *const round)
+{
+	struct exchange *const exchange = events->exchange;
+	struct store *const store = exchange->context->store;
+	struct bucket bucket;
+	struct bucket_totals totals;
+	struct error ignored = {0};
+	if (!renew_principal(exchange) || authorise(exchange, &ignored) != 0
+		|| bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, &ignored) != 0 || bucket.id != events->bucket_id
+		|| bucket_totals_find(store, &bucket, 1, &totals, &ignored) != 0)
+		return false;
+	round->updated_ms = totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms;
+	return true;
+}
+
+static bool is_among(const struct event_change *const changes, const size_t count, const struct span path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (span_equal(changes[i].path, path))
+			return true;
+	return false;
+}
+
+/* Each path once, with what it was before the first change; what the caller may not list, or a listing leaves out, is left out. */
+static size_t choose(struct exchange *const exchange, const struct change_seen *const seen, const size_t count, struct event_change *const out)
+{
+	struct error refused = {0};
+	const struct span bucket = exchange->parameters[0];
+	const bool lists_all = authorise_key(exchange, bucket, (struct span){NULL, 0}, PERMISSION_LIST, &refused) == 0;
+	size_t chosen = 0;
+	for (size_t i = 0; i < count; i++)
+		if (tree_path_is_shown(seen[i].key) && !is_among(out, chosen, seen[i].key)
+			&& (lists_all || authorise_key(exchange, bucket, seen[i].key, PERMISSION_LIST, &refused) == 0))
+			out[chosen++] = (struct event_change){.path = seen[i].key, .existed = seen[i].existed};
+	return chosen;
+}
+
+/* What the catalog says of them now; files come in the order of the paths. */
+static int look_up(struct events *const events, struct event_change *const changes, const size_t count, struct error *const err)
+{
+	struct exchange *const exchange = events->exchange;
+	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
+	struct tree tree;
+	for (size_t i = 0; paths != NULL && i < count; i++)
+		paths[i] = changes[i].path;
+	const struct tree_find_params params = {.bucket = exchange->parameters[0], .bucket_id = events->bucket_id, .paths = paths, .count = count};
+	if (paths == NULL || tree_find(exchange->context->store, &params, exchange->arena, &tree, err) != 0)
+		return -1;
+	for (size_t i = 0, at = 0; i < count && at < tree.count; i++)
+		if (span_equal(tree.entries[at].path, changes[i].path))
+			changes[i].file = &tree.entries[at++];
+	return 0;
+}
+
+static bool send_changes(struct events *const events, const struct change_seen *const seen, const size_t count)
+{
+	struct exchange *const exchange = events->exchange;
+	struct event_change *const changes = arena_take_array(exchange->arena, count + 1, sizeof(*changes));
+	struct error ignored = {0};
+	char cursor[EVENT_CURSOR_BYTES];
+	if (changes == NULL)
+		return false;
+	const size_t chosen = choose(exchange, seen, count, changes);
+	if (look_up(events, changes, chosen, &ignored) != 0 || arena_overflowed(exchange->arena))
+		return false;
+	print_cursor(events, cursor);
+	event_text_changes(&events->out, cursor, changes, chosen);
+	return true;
+}
+
+/* Nothing more is there: the replay is done, or it is long since anything was said. */
+static void settle(struct events *const events)
+{
+	if (!events->is_ready)
+		say_cursor(events, "ready");
+	else if (now_ms(events) >= events->ping_ms)
+		event_text_ping(&events->out);
+	events->is_ready = true;
+	events->stage = STAGE_REST;
+}
+
+static bool look_in(struct events *const events, struct round *const round)
+{
+	struct change_seen *const seen = arena_take_array(round->arena, ROUND_CHANGES, sizeof(*seen));
+	size_t count = 0;
+	bool more = false;
+	if (seen == NULL || !may_go_on(events, round))
+		return false;
+	if (events->is_lost || !change_feed_read(events->feed, events->bucket_id, round->updated_ms, &events->position, ROUND_CHANGES, round->arena,
+		seen, &count, &more)) {
+		event_text_simple(&events->out, "reset", "reason", "cursor_too_old");
+		return false;
+	}
+	if (count > 0 && !send_changes(events, seen, count))
+		return false;
+	if (!more)
+		settle(events);
+	return true;
+}
+
+static void look(struct events *const events)
+{
+	struct round round;
+	events->generation = change_feed_generation(events->feed, events->bucket_id);
+	open_round(events->exchange, &round);
+	if (!look_in(events, &round))
+		events->stage = STAGE_END;
+	close_round(events->exchange, &round);
+	if (events->out.len > 0)
+		events->ping_ms = now_ms(events) + PING_MS;
+}
+
+static void rest(struct events *const events)
+{
+	const int64_t left_ms = events->ping_ms - now_ms(events);
+	events->stage = STAGE_RESTED;
+	change_feed_wait(events->feed, events->bucket_id, events->generation, left_ms < REST_MS ? left_ms : REST_MS, &events->rest.waiter);
+}
+
+static void take_leave(struct events *const events)
+{
+	say_cursor(events, "reconnect");
+	events->stage = STAGE_END;
+}
+
+/* The server stops: the client shall come back to its successor. */
+static bool is_over(const struct events *const events)
+{
+	const struct api_context *const context = events->exchange->context;
+	return context->stopping != NULL && *context->stopping && !events->is_lost;
+}
+
+/* False: somebody will wake the exchange. It may have done so already, so nothing is touched behind that. */
+static bool advance(struct events *const events)
+{
+	if (is_over(events)) {
+		take_leave(events);
+		return true;
+	}
+	if (events->stage == STAGE_REST) {
+		rest(events);
+		return false;
+	}
+	const bool changed = events->stage == STAGE_RESTED && change_feed_generation(events->feed, events->bucket_id) != events->generation;
+	events->stage = STAGE_LOOK;
+	if (changed) {
+		change_feed_pause(events->feed, PAUSE_MS, &events->rest.waiter);
+		return false;
+	}
+	look(events);
+	if (events->stage != STAGE_LOOK || events->out.len > 0)
+		return true;
+	change_feed_pause(events->feed, 0, &events->rest.waiter); /* none of that was for this caller: let others have their turn before more */
+	return false;
+}
+
+static ptrdiff_t give(struct events *const events, uint8_t *const into, const size_t capacity)
+{
+	const size_t left = events->out.len - events->out_at;
+	const size_t len = left < capacity ? left : capacity;
+	memcpy(into, events->out.data + events->out_at, len);
+	events->out_at += len;
+	if (events->out_at == events->out.len) {
+		buffer_release(&events->out);
+		event_text_init(&events->out);
+		events->out_at = 0;
+	}
+	return (ptrdiff_t)len;
+}
+
+static ptrdiff_t read_events(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+{
+	struct events *const events = (struct events *)source;
+	while (events->out.len == 0) {
+		if (events->stage == STAGE_END)
+			return 0;
+		if (!advance(events))
+			return SOURCE_WAIT;
+		if (buffer_failed(&events->out))
+			return error_set(err, ERROR_NO_MEMORY, "An event does not fit its memory.");
+	}
+	return give(events, into, capacity);
+}
+
+static void close_events(struct body_source *const source)
+{
+	struct events *const events = (struct events *)source;
+	buffer_release(&events->out);
+	change_feed_leave(events->feed);
+}
+
+/* A cursor of another bucket, which had the name then, leads to nothing here. */
+static void place_at_cursor(struct events *const events, const struct event_cursor *const cursor)
+{
+	events->position = cursor->position;
+	if (cursor->life != change_feed_life(events->feed))
+		events->position.number = 0;
+	events->is_lost = cursor->bucket != events->bucket_id;
+}
+
+static int find_position(struct events *const events, const int64_t updated_ms, struct error *const err)
+{
+	struct exchange *const exchange = events->exchange;
+	struct event_cursor cursor;
+	struct span text;
+	int64_t since_ms = updated_ms;
+	if (exchange_query(exchange, "cursor", &text)) {
+		if (!event_cursor_parse(text, &cursor))
+			return error_set(err, ERROR_INVALID, "The parameter cursor is what an event said.");
+		place_at_cursor(events, &cursor);
+		return 0;
+	}
+	if (exchange_query(exchange, "since", &text) && !clock_parse_http(text, &since_ms))
+		return error_set(err, ERROR_INVALID, "The parameter since is a time, as updatedAt of a bucket.");
+	events->is_lost = !change_feed_seek(events->feed, events->bucket_id, since_ms, updated_ms, &events->position);
+	return 0;
+}
+
+static int open_stream(struct events *const events, struct error *const err)
+{
+	struct exchange *const exchange = events->exchange;
+	struct store *const store = exchange->context->store;
+	struct bucket bucket;
+	struct bucket_totals totals;
+	if (bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, err) != 0
+		|| bucket_totals_find(store, &bucket, 1, &totals, err) != 0)
+		return -1;
+	events->bucket_id = bucket.id;
+	if (find_position(events, totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms, err) != 0)
+		return -1;
+	if (change_feed_enter(events->feed))
+		return 0;
+	return error_set(err, ERROR_BUSY, "As many streams of events are open as may be. Please try again.");
+}
+
+enum next events_begin(struct exchange *const exchange)
+{
+	struct events *const events = arena_take(exchange->arena, sizeof(*events));
+	struct error err = {0};
+	ASSERT(events != NULL);
+	*events = (struct events){.source = {.read = read_events, .close = close_events}, .rest = {{.wake = wake_exchange}, exchange},
+		.exchange = exchange, .feed = store_change_feed(exchange->context->store)};
+	event_text_init(&events->out);
+	if (open_stream(events, &err) != 0)
+		return exchange_fail(exchange, &err);
+	exchange_add_header(exchange, "Cache-Control", "no-cache");
+	exchange_add_header(exchange, "X-Accel-Buffering", "no");
+	return exchange_reply_stream(exchange, 200, "text/event-stream", &events->source);
+}
