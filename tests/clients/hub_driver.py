@@ -10,6 +10,7 @@ import datetime
 import json
 import os
 import sys
+import time
 
 from huggingface_hub import HfApi, HfFileSystem
 
@@ -85,9 +86,34 @@ def fs_lines(path):
         return file.read().split('\n')
 
 
-def fs_follow(path):
-    """ls of a file system that asks to be told of changes."""
-    return HfFileSystem(skip_instance_cache=True, live_follow=True).ls(path, detail=False)
+KEPT = {}
+FOLLOW_SECONDS = 45
+
+
+def fs_kept(name, path, **options):
+    """ls of a file system that is kept under this name, with its cache of listings."""
+    if name not in KEPT:
+        KEPT[name] = HfFileSystem(skip_instance_cache=True, **options)
+    return KEPT[name].ls(path, detail=False)
+
+
+def fs_kept_until(name, path, wanted):
+    """Lists until that is the answer; what came last."""
+    limit = time.monotonic() + FOLLOW_SECONDS
+    while (found := sorted(fs_kept(name, path))) != wanted and time.monotonic() < limit:
+        time.sleep(0.05)
+    return found
+
+
+def fs_subscribed(bucket):
+    """Waits until the thread that follows the bucket has its stream; whether it came to that."""
+    from huggingface_hub._bucket_live_follow import BUCKET_FOLLOWERS
+    limit = time.monotonic() + FOLLOW_SECONDS
+    while time.monotonic() < limit:
+        if any(key[2] == bucket and entry[0].subscribed for key, entry in list(BUCKET_FOLLOWERS.items())):
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def add_numbered(bucket, prefix, count, size=20):
@@ -101,7 +127,7 @@ def sync(source, dest, **options):
     return [[operation.action, operation.path] for operation in plan.operations]
 
 
-OWN = {function.__name__: function for function in (fs_write, fs_read, fs_lines, fs_follow, add_numbered, sync)}
+OWN = {function.__name__: function for function in (fs_write, fs_read, fs_lines, fs_kept, fs_kept_until, fs_subscribed, add_numbered, sync)}
 
 
 def main():

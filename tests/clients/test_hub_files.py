@@ -101,9 +101,20 @@ class HubFilesNewest(Files, HubCase):
         self.assertEqual((self.fs.cat_file(f'{root}/moved.txt'), self.fs.exists(f'{root}/one.txt')), (b'one', False))
 
     def test_following(self):
-        """live_follow asks for a stream of events; a server without one is asked once, and listings work."""
+        """live_follow: a cached listing is dropped when somebody else has changed what it shows, through whatever face."""
         root = self.root('fs-follow')
-        self.assertEqual(sorted(self.own.fs_follow(root)), [f'{root}/dir', f'{root}/one.txt'])
+        first = [f'{root}/dir', f'{root}/one.txt']
+        self.assertEqual(sorted(self.own.fs_kept('deaf', root)), first)
+        self.assertEqual(sorted(self.own.fs_kept('follower', root, live_follow=True)), first)
+        self.assertTrue(self.own.fs_subscribed('main/fs-follow'))
+        self.assertEqual(self.own.fs_kept_until('follower', root, first), first)
+        self.assertEqual(self.daemon.request('PUT', '/fs-follow/by-s3', b'put').status, 200)
+        second = sorted([*first, f'{root}/by-s3'])
+        self.assertEqual(self.own.fs_kept_until('follower', root, second), second)
+        self.hub.batch_bucket_files('main/fs-follow', add=[(b'new', 'by-hub')], delete=['one.txt'])
+        third = sorted([f'{root}/by-hub', f'{root}/by-s3', f'{root}/dir'])
+        self.assertEqual(self.own.fs_kept_until('follower', root, third), third)
+        self.assertEqual(sorted(self.own.fs_kept('deaf', root)), first)
 
     def test_without_xet(self):
         """HF_HUB_DISABLE_XET: reads are one plain GET."""

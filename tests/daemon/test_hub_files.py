@@ -16,6 +16,37 @@ DATE = re.compile(r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z')
 PUBLIC = {'x-amz-acl': 'public-read'}
 
 
+class Stream:
+    """The events of a bucket: each next() is the name of one and its data."""
+
+    def __init__(self, daemon, hub, **query):
+        self.connection = daemon.connect(timeout=60)
+        self.connection.request('GET', f'/api/buckets/{hub}/events?{urllib.parse.urlencode(query)}', headers={'Authorization': f'Bearer {ROOT_TOKEN}'})
+        self.reply = self.connection.getresponse()
+
+    def next(self):
+        """None at the end."""
+        fields = {}
+        while (line := self.reply.readline().decode()):
+            if line == '\n' and 'event' in fields:
+                return fields['event'], json.loads(fields['data'])
+            name, separator, value = line.rstrip('\n').partition(': ')
+            if name and separator:
+                fields[name] = value
+        return None
+
+    def until(self, path):
+        """Reads on to the change of this path; gives it, and the event's cursor."""
+        while True:
+            event, data = self.next()
+            for change in data.get('changes', []):
+                if change['path'] == path:
+                    return change, data['cursor']
+
+    def close(self):
+        self.connection.close()
+
+
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -417,6 +448,74 @@ class Access(Case):
         self.assertEqual(self.ask('POST', f'/v1/runs/{self.name}/r', '{}').status, 200)
         reply = self.batch(add('r/anchors/x', ZEROS), add('r/x', ZEROS), status=422)
         self.assertEqual([failure['path'] for failure in reply['failed']], ['r/anchors/x'])
+
+
+class Events(Case):
+    def follow(self, **query):
+        stream = Stream(self.daemon, self.hub, **query)
+        self.addCleanup(stream.close)
+        self.assertEqual((stream.reply.status, stream.reply.headers['Content-Type']), (200, 'text/event-stream'))
+        return stream
+
+    def updated(self):
+        return self.ask('GET', f'/api/buckets/{self.hub}').json()['updatedAt']
+
+    def test_changes(self):
+        self.s3.put('old', b'1')
+        since = self.updated()
+        stream = self.follow()
+        event, data = stream.next()
+        self.assertEqual((event, list(data)), ('ready', ['cursor']))
+        self.s3.put('d/new', b'twelve bytes')
+        change, cursor = stream.until('d/new')
+        self.assertEqual(change, {'path': 'd/new', 'op': 'add', **{name: value for name, value in self.info('d/new')[0].items()
+                                                                   if name in ('size', 'xetHash', 'uploadedAt', 'mtime')}})
+        self.batch({'type': 'deleteFile', 'path': 'old'})
+        self.assertEqual(stream.until('old')[0], {'path': 'old', 'op': 'delete'})
+        for query, paths in (({'cursor': cursor}, ['old']), ({'since': since}, ['d/new', 'old']), ({'since': self.updated()}, [])):
+            replay = self.follow(**query)
+            told = []
+            while (event := replay.next())[0] == 'changes':
+                told += [change['path'] for change in event[1]['changes']]
+            self.assertEqual((sorted(told), event[0]), (paths, 'ready'))
+        late = self.follow(since='2001-01-01T00:00:00.000Z')
+        self.assertEqual((late.next(), late.next()), (('reset', {'reason': 'cursor_too_old'}), None))
+
+    def test_parts(self):
+        """A file that came in parts is told of at once, and again with its hash."""
+        stream = self.follow()
+        self.assertEqual(stream.next()[0], 'ready')
+        self.s3.upload('parts', [b'whole'])
+        change = stream.until('parts')[0]
+        while 'xetHash' not in change:
+            change = stream.until('parts')[0]
+        self.assertEqual((change['size'], change['xetHash']), (5, self.info('parts')[0]['xetHash']))
+
+
+class Restart(unittest.TestCase):
+    def test_streams_are_sent_to_the_successor(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/restart')
+            stream = Stream(daemon, 'main/restart')
+            self.assertEqual(stream.next()[0], 'ready')
+            daemon.request('PUT', '/restart/before', b'1')
+            stream.until('before')
+            self.assertEqual(daemon.stop(), 0)
+            event, data = stream.next()
+            self.assertEqual((event, stream.next()), ('reconnect', None))
+            daemon.start()
+            successor = Stream(daemon, 'main/restart', cursor=data['cursor'])
+            self.assertEqual(successor.next()[0], 'ready')
+            daemon.request('PUT', '/restart/after', b'2')
+            self.assertEqual(successor.until('after')[0]['op'], 'add')
+            successor.close()
+            daemon.request('PUT', '/restart/more', b'3')
+            self.assertEqual(daemon.stop(), 0)
+            daemon.start()
+            missed = Stream(daemon, 'main/restart', cursor=data['cursor'])
+            self.assertEqual((missed.next()[0], missed.next()), ('reset', None))
+            for each in (stream, missed):
+                each.close()
 
 
 if __name__ == '__main__':

@@ -226,6 +226,27 @@ START_TEST(malformed_positions_are_refused)
 }
 END_TEST
 
+/* What is not told still makes the stream look at the clock. */
+START_TEST(silence_is_broken_by_pings)
+{
+	struct clock_fake clock;
+	clock_fake_init(&clock, 1000000);
+	fixture.context.clock = &clock.source;
+	follow(fixture.token, EVENTS);
+	hear("ready");
+	clock.now_ms += 29000;
+	put("/bkt/a//b", "1");
+	put("/bkt/plain", "2");
+	hear("plain");
+	expect_unsaid(": ping");
+	clock.now_ms += 30000;
+	put("/bkt/a//b", "3");
+	hear("\n\n: ping\n\n");
+	end();
+	fixture.context.clock = clock_system();
+}
+END_TEST
+
 START_TEST(names_that_are_no_paths_are_left_out)
 {
 	follow(fixture.token, EVENTS);
@@ -373,6 +394,7 @@ Suite *test_hub_events_suite(void)
 	tcase_add_loop_test(tests, what_cannot_be_told_is_a_reset, 0, 3);
 	tcase_add_test(tests, a_cursor_of_an_earlier_life_is_good_where_nothing_was_missed);
 	tcase_add_loop_test(tests, malformed_positions_are_refused, 0, sizeof(malformed) / sizeof(malformed[0]));
+	tcase_add_test(tests, silence_is_broken_by_pings);
 	tcase_add_test(tests, names_that_are_no_paths_are_left_out);
 	tcase_add_test(tests, who_may_not_know_of_it_hears_nothing);
 	tcase_add_test(tests, a_limited_key_hears_of_its_prefix);

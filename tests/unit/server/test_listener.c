@@ -299,6 +299,59 @@ START_TEST(stopping_answers_long_polls)
 }
 END_TEST
 
+/* What comes until the text has come; without it the connection ended. */
+static void hear_text(int fd, struct buffer *heard, const char *text)
+{
+	char piece[512];
+	ssize_t got = 1;
+	while (strstr(buffer_text(heard), text) == NULL && (got = recv(fd, piece, sizeof piece, 0)) > 0)
+		buffer_add(heard, piece, (size_t)got);
+	ck_assert_msg(got > 0, "the connection ended without %s: %s", text, buffer_text(heard));
+}
+
+#define FOLLOW "GET /api/buckets/main/bkt/events HTTP/1.1\r\n" AUTHORIZATION "\r\n"
+
+/* An endless reply is suspended while it has nothing to say, resumed by changes and by the stop, and ends as a whole chunked body. */
+START_TEST(streams_wait_and_go_on)
+{
+	struct server_fixture fixture;
+	struct buffer heard[4];
+	int fds[4];
+	int fd;
+	open_plain(&fixture, &fd);
+	for (size_t i = 0; i < 4; i++) {
+		buffer_init(&heard[i], 1024 * 1024);
+		fds[i] = connect_plain(&fixture);
+		say(fds[i], FOLLOW);
+		hear_text(fds[i], &heard[i], "event: ready");
+		ck_assert_ptr_nonnull(strstr(buffer_text(&heard[i]), "Transfer-Encoding: chunked\r\n"));
+	}
+	while (metrics_get(fixture.metrics, METRIC_WAITING) < 4)
+		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+	close(fds[3]); /* without a word */
+	for (int round = 0; round < 3; round++) {
+		char request[200];
+		char wanted[20];
+		snprintf(request, sizeof request, "PUT /bkt/key-%d HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 1\r\n\r\nx", round);
+		snprintf(wanted, sizeof wanted, "key-%d", round);
+		expect(fd, request, 200, NULL);
+		for (size_t i = 0; i < 3; i++)
+			hear_text(fds[i], &heard[i], wanted);
+	}
+	server_fixture_stop_listening(&fixture);
+	for (size_t i = 0; i < 3; i++) {
+		hear_text(fds[i], &heard[i], "event: reconnect");
+		hear_text(fds[i], &heard[i], "\r\n0\r\n\r\n");
+		close(fds[i]);
+	}
+	for (size_t i = 0; i < 4; i++)
+		buffer_release(&heard[i]);
+	ck_assert_int_eq(metrics_get(fixture.metrics, METRIC_WAITING), 0);
+	ck_assert_int_eq(metrics_get(fixture.metrics, METRIC_CONNECTIONS), 0);
+	close_plain(&fixture, fd);
+}
+END_TEST
+
 static int ask(const struct http_client_options *options, const char *target, struct error *err)
 {
 	struct http_client *const client = http_client_new(options, err);
@@ -365,6 +418,7 @@ Suite *test_listener_suite(void)
 	tcase_add_test(tcase, cut_requests_leave_nothing);
 	tcase_add_test(tcase, connections_over_the_limit_are_closed_and_do_no_harm);
 	tcase_add_test(tcase, stopping_answers_long_polls);
+	tcase_add_test(tcase, streams_wait_and_go_on);
 	tcase_add_test(tcase, https_verifies_against_the_ca_before_and_after_a_reload);
 	tcase_add_test(tcase, the_control_socket_needs_no_token);
 	suite_add_tcase(suite, tcase);
