@@ -259,7 +259,7 @@ class Bad(HubDaemon):
     def test_unknown_paths_are_404_with_a_json_body(self):
         for method, target in (('GET', '/api'), ('GET', '/api/nonsense'), ('POST', '/api/repos/create'), ('GET', '/api/settings/webhooks'),
                                ('POST', '/oauth/device'), ('POST', '/api/validate-yaml'), ('GET', '/api/buckets'), ('PUT', '/api/buckets/alice/a'),
-                               ('PATCH', '/api/buckets/alice/a'), ('GET', '/api/buckets/alice/a/events'), ('DELETE', '/api/whoami-v2')):
+                               ('PATCH', '/api/buckets/alice/a'), ('GET', '/api/buckets/alice/a/nothing'), ('DELETE', '/api/whoami-v2')):
             for token in (None, self.alice):
                 with self.subTest(method=method, target=target, signed_in=token is not None):
                     reply = self.ask(method, target, token=token, status=404)

@@ -182,7 +182,7 @@ class Trees(Case):
         reply = self.resolve('absent')
         self.assertEqual((reply.status, reply.headers['X-Error-Code']), (404, 'EntryNotFound'))
         self.assertEqual(self.resolve('absent', 'HEAD').headers['X-Error-Code'], 'EntryNotFound')
-        reply = self.ask('GET', f'/api/buckets/{self.hub}/events')
+        reply = self.ask('GET', f'/api/buckets/{self.hub}/nothing')
         self.assertEqual(reply.status, 404)
         self.assertIn('error', reply.json())
 
