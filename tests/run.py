@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -18,6 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, ROOT)
 SLOW_SECONDS = 4
+HANG_SECONDS = 1200  # of a module, which takes two minutes at most: nothing but a hang comes near
 # Those that take longest go first, so that none is left running alone at the end; then by size.
 LONGEST = ('test_command_xet', 'test_sync', 'test_lifecycle_rules', 'test_derived', 'test_webhooks', 'test_step_proof', 'test_failures', 'test_gc',
            'test_aws', 'test_hub_commands', 'test_hub_xet', 'test_javascript', 'test_hub')
@@ -68,10 +70,19 @@ def run_apart(path, flags):
     """One module in a process of its own; gives its output and its three sums."""
     begun = time.monotonic()
     module = os.path.relpath(path, ROOT)
-    done = subprocess.run([sys.executable, os.path.abspath(__file__), *flags, module], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace')
-    lines = LAST_LINE.findall(done.stdout)
+    with tempfile.TemporaryFile('w+', errors='replace') as log:  # no pipe: what a module that hangs has started may hold it open
+        process = subprocess.Popen([sys.executable, os.path.abspath(__file__), *flags, module], stdout=log, stderr=subprocess.STDOUT)
+        try:
+            process.wait(HANG_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            log.write(f'ERROR: {module} was still running after {HANG_SECONDS} s\n')
+        log.seek(0)
+        output = log.read()
+    lines = LAST_LINE.findall(output)
     sums = tuple(map(int, lines[-1])) if lines else (0, 1, 0)
-    return f'== {module}: {time.monotonic() - begun:.0f} s\n{LAST_LINE.sub("", done.stdout)}', sums
+    return f'== {module}: {time.monotonic() - begun:.0f} s\n{LAST_LINE.sub("", output)}', sums
 
 
 def urgency(path):
