@@ -170,6 +170,7 @@ class Derived(unittest.TestCase):
                     reader.join()
         self.assertEqual(wrong, [])
 
+    @bytes_alone
     def test_multipart_uploads_keep_their_parts(self):
         """Nine copies of the weights, one behind the other, as one tensor: large enough for three parts."""
         header = b'{"w":{"dtype":"BF16","shape":[%d],"data_offsets":[0,%d]}}'

@@ -247,6 +247,7 @@ class Sync(unittest.TestCase):
     def tree(self, folder):
         return {os.path.relpath(os.path.join(path, name), folder): sha256(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names}
 
+    @bytes_alone
     def test_objects_from_the_command_line(self):
         path = os.path.join(self.daemon.scratch, 'some file')
         with open(path, 'wb') as file:
