@@ -245,3 +245,8 @@ int authorise(struct exchange *exchange, struct error *err)
 		return error_set(err, ERROR_DENIED, "the grants of this key do not let it make this bucket");
 	return 0;
 }
+
+bool authorise_is_refusal(const enum error_kind kind)
+{
+	return kind == ERROR_DENIED || kind == ERROR_NO_CREDENTIALS || kind == ERROR_NO_BUCKET;
+}

@@ -15,6 +15,9 @@ int authorise_key(struct exchange *exchange, struct span bucket, struct span key
 /* The same without what the bucket grants: for what is a matter of its owner and of keys that were given for it. */
 int authorise_owned_key(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err);
 
+/* Whether the caller may not; else it could not be told. */
+bool authorise_is_refusal(enum error_kind kind);
+
 /* May the caller know of this bucket: anything at all in it? False too when nobody has it. Replies that list buckets ask this of each. */
 bool authorise_knows(struct exchange *exchange, struct span bucket);
 

@@ -28,11 +28,6 @@ enum next batch_files_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
 }
 
-static bool is_refusal(const enum error_kind kind)
-{
-	return kind == ERROR_DENIED || kind == ERROR_NO_CREDENTIALS || kind == ERROR_NO_BUCKET;
-}
-
 /* -1: the store failed, or the caller may write none of the lines. */
 static int authorise_lines(struct exchange *const exchange, struct batch_lines *const body, struct error *const err)
 {
@@ -48,7 +43,7 @@ static int authorise_lines(struct exchange *const exchange, struct batch_lines *
 		const unsigned permission = line->kind == BATCH_DELETE ? PERMISSION_DELETE : PERMISSION_WRITE;
 		if (authorise_key(exchange, bucket, line->path, permission, &denied) == 0)
 			continue;
-		if (!is_refusal(denied.kind)) {
+		if (!authorise_is_refusal(denied.kind)) {
 			*err = denied;
 			return -1;
 		}

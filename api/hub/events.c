@@ -20,6 +20,7 @@ enum {
 	ROUND_CHANGES = 200,
 	ROUND_ARENA_BYTES = 16 * 1024 * 1024,
 	PAUSE_MS = 150,
+	TURN_MS = 1,
 	REST_MS = 10 * 1000,            /* how long a key that is revoked may still listen */
 	PING_MS = 30 * 1000
 };
@@ -127,18 +128,30 @@ static bool is_among(const struct event_change *const changes, const size_t coun
 	return false;
 }
 
-/* Each path once, with what it was before the first change; what the caller may not list, or a listing leaves out, is left out. */
-static size_t choose(struct exchange *const exchange, const struct change_seen *const seen, const size_t count, struct event_change *const out)
+/* 1, 0, -1 when it cannot be told. An empty path: all of them. */
+static int may_list(struct exchange *const exchange, const struct span path)
 {
-	struct error refused = {0};
-	const struct span bucket = exchange->parameters[0];
-	const bool lists_all = authorise_key(exchange, bucket, (struct span){NULL, 0}, PERMISSION_LIST, &refused) == 0;
-	size_t chosen = 0;
-	for (size_t i = 0; i < count; i++)
-		if (tree_path_is_shown(seen[i].key) && !is_among(out, chosen, seen[i].key)
-			&& (lists_all || authorise_key(exchange, bucket, seen[i].key, PERMISSION_LIST, &refused) == 0))
-			out[chosen++] = (struct event_change){.path = seen[i].key, .existed = seen[i].existed};
-	return chosen;
+	struct error err = {0};
+	if (authorise_key(exchange, exchange->parameters[0], path, PERMISSION_LIST, &err) == 0)
+		return 1;
+	return authorise_is_refusal(err.kind) ? 0 : -1;
+}
+
+/* Each path once, with what it was before the first change; what the caller may not list, or a listing leaves out, is left out. */
+static int choose(struct exchange *const exchange, const struct change_seen *const seen, const size_t count, struct event_change *const out,
+	size_t *const out_chosen)
+{
+	const int lists_all = may_list(exchange, (struct span){NULL, 0});
+	int listed = lists_all;
+	*out_chosen = 0;
+	for (size_t i = 0; listed >= 0 && i < count; i++) {
+		if (!tree_path_is_shown(seen[i].key) || is_among(out, *out_chosen, seen[i].key))
+			continue;
+		listed = lists_all == 1 ? 1 : may_list(exchange, seen[i].key);
+		if (listed == 1)
+			out[(*out_chosen)++] = (struct event_change){.path = seen[i].key, .existed = seen[i].existed};
+	}
+	return listed < 0 ? -1 : 0;
 }
 
 /* What the catalog says of them now; files come in the order of the paths. */
@@ -164,9 +177,9 @@ static bool send_changes(struct events *const events, const struct change_seen *
 	struct event_change *const changes = arena_take_array(exchange->arena, count + 1, sizeof(*changes));
 	struct error ignored = {0};
 	char cursor[EVENT_CURSOR_BYTES];
-	if (changes == NULL)
+	size_t chosen;
+	if (changes == NULL || choose(exchange, seen, count, changes, &chosen) != 0)
 		return false;
-	const size_t chosen = choose(exchange, seen, count, changes);
 	if (look_up(events, changes, chosen, &ignored) != 0 || arena_overflowed(exchange->arena))
 		return false;
 	print_cursor(events, cursor);
@@ -256,7 +269,7 @@ static bool advance(struct events *const events)
 	look(events);
 	if (events->stage != STAGE_LOOK || events->out.len > 0)
 		return true;
-	change_feed_pause(events->feed, 0, &events->rest.waiter); /* none of that was for this caller: let others have their turn before more */
+	change_feed_pause(events->feed, TURN_MS, &events->rest.waiter); /* none of that was for this caller: others have their turn before more */
 	return false;
 }
 
