@@ -60,9 +60,14 @@ void worker_thread_start(struct worker_thread *const worker, const struct worker
 void worker_thread_wake(struct worker_thread *const worker)
 {
 	lock_enter(&worker->lock);
+	worker_thread_wake_held(worker);
+	lock_leave(&worker->lock);
+}
+
+void worker_thread_wake_held(struct worker_thread *const worker)
+{
 	worker->woken = true;
 	lock_signal(&worker->changed);
-	lock_leave(&worker->lock);
 }
 
 bool worker_thread_is_stopping(const struct worker_thread *const worker)

@@ -17,7 +17,7 @@ struct worker_thread_plan {
 };
 
 struct worker_thread {
-	struct lock lock;                    /* the owner may guard its own with it; nothing of worker_thread is called under it but is_stopping */
+	struct lock lock;                    /* the owner may guard its own with it; under it only is_stopping and wake_held are called */
 	struct lock_condition changed;
 	bool woken;                          /* guarded by lock; since the round began */
 	_Atomic bool stopping;               /* written under lock */
@@ -30,6 +30,8 @@ struct worker_thread {
 void worker_thread_start(struct worker_thread *worker, const struct worker_thread_plan *plan, void *owner);
 /* The next round begins at once, after the present one. Any thread, until the release. */
 void worker_thread_wake(struct worker_thread *worker);
+/* The same by who holds the lock: what is queued under it may lead to the release as soon as it is let go. */
+void worker_thread_wake_held(struct worker_thread *worker);
 bool worker_thread_is_stopping(const struct worker_thread *worker);
 /* The thread alone, in a round. False, and early, when it shall stop. */
 bool worker_thread_pause(struct worker_thread *worker, int64_t ms);

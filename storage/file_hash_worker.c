@@ -79,12 +79,11 @@ void file_hash_worker_order(struct file_hash_worker *const worker, struct file_h
 	if (!is_refused) {
 		*(worker->last != NULL ? &worker->last->next : &worker->first) = order;
 		worker->last = order;
+		worker_thread_wake_held(&worker->thread);
 	}
 	lock_leave(&worker->thread.lock);
 	if (is_refused)
 		order->run(order, worker, true);
-	else
-		worker_thread_wake(&worker->thread);
 }
 
 int file_hash_worker_give(struct file_hash_worker *const worker, const int64_t version, struct error *const err)
