@@ -173,13 +173,17 @@ static struct pack_index *select_patched(const struct pack_index *const from, co
 	return NULL;
 }
 
-/* The record of the entry as it lies in the old file, or zeros. `file` NULL: there is none. */
-static void read_old(struct backend_file *const file, const struct pack_entry *const entry, uint8_t *const into)
+/* The record of the entry as it lies in the old file, or zeros where that ends before it. `file` NULL: there is none. A read that failed
+ * may not fail next time: then the old file must stay. */
+static int read_old(struct backend_file *const file, const struct pack_entry *const entry, uint8_t *const into, struct error *const err)
 {
 	const struct iovec part = { .iov_base = into, .iov_len = (size_t)record_bytes(entry) };
-	struct error ignored = {0};
-	if (file == NULL || file->backend->ops->read(file, &part, 1, entry->offset, &ignored) != 0)
-		memset(into, 0, part.iov_len);
+	if (file != NULL && file->backend->ops->read(file, &part, 1, entry->offset, err) == 0)
+		return 0;
+	if (file != NULL && err->kind != ERROR_CORRUPT)
+		return -1;
+	memset(into, 0, part.iov_len);
+	return 0;
 }
 
 static int copy_patched(const struct pack_index *const from, struct backend_file *const file, const struct pack_index *const to,
@@ -194,8 +198,9 @@ static int copy_patched(const struct pack_index *const from, struct backend_file
 		if (entry != NULL)
 			record = span_slice(patch->bytes, entry->offset, record.len);
 		else
-			read_old(file, pack_index_find(from, number), bytes);
-		result = pack_writer_append(writer, record, err);
+			result = read_old(file, pack_index_find(from, number), bytes, err);
+		if (result == 0)
+			result = pack_writer_append(writer, record, err);
 	}
 	free(bytes);
 	return result;
@@ -227,6 +232,10 @@ struct pack_index *pack_rewrite_patched(struct pack_store *const store, const st
 	struct error missing = {0}; /* the file; its index may be there all the same */
 	struct pack *pinned = pack_cache_pin(store->cache, pack, true, &missing);
 	struct backend_file *const file = pinned != NULL ? pack_file(pinned) : NULL;
+	if (pinned == NULL && missing.kind != ERROR_CORRUPT) { /* it is there, and may be opened another time */
+		*err = missing;
+		return NULL;
+	}
 	if (pinned == NULL)
 		pinned = pack_cache_pin(store->cache, pack, false, err);
 	if (pinned == NULL)
