@@ -56,4 +56,6 @@ ALTER TABLE derive_waiting ADD COLUMN after_ms INTEGER NOT NULL DEFAULT 0;
 -- What leads to the pack, by the rows of segments themselves: the sum of 3 * first + count. What the index segments_pack shows must give the same, or gc
 -- keeps off.
 ALTER TABLE packs ADD COLUMN named INTEGER NOT NULL DEFAULT 0;
-UPDATE packs SET named = (SELECT coalesce(sum(3 * s.first + s.count), 0) FROM segments s WHERE s.pack = packs.number);
+-- The column `bytes` and the plus keep this from being read off that index itself.
+UPDATE packs SET named = t.total FROM (SELECT pack, sum(3 * first + count) AS total FROM segments WHERE bytes >= 0 GROUP BY +pack) AS t
+	WHERE t.pack = packs.number;
