@@ -5,8 +5,10 @@
 #include "weights/checkpoint_source.h"
 #include "weights/delta.h"
 
+enum { PAIR_LARGE_BLOCKS = 3 };
+
 /* Checkpoints "0", "1", ... in a scratch folder: `count` of them, each a step of small changes after the one before. One BF16 tensor "large" of
- * several blocks, a BF16 tensor "small", an F32 tensor "float" that changes unless `bf16_alone`, and "same", which does not change. */
+ * PAIR_LARGE_BLOCKS blocks, a BF16 tensor "small", an F32 tensor "float" that changes unless `bf16_alone`, and "same", which does not change. */
 struct pair_fixture {
 	char *scratch;
 	bool bf16_alone;

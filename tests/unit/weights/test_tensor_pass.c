@@ -99,7 +99,7 @@ END_TEST
 START_TEST(a_failure_ends_the_walk_with_the_first_block_that_failed)
 {
 	struct digest128 digests[4];
-	for (uint64_t from = 0; from < 6; from++) {
+	for (uint64_t from = 0; from < PAIR_LARGE_BLOCKS; from++) {
 		struct error err = {0};
 		struct seen seen = {.fails = true, .fail_tensor = 1, .fail_from = from};
 		const struct tensor_pass pass = {
@@ -119,13 +119,13 @@ START_TEST(cursors_begin_at_any_block)
 	struct tensor_cursor *cursor = NULL;
 	const struct span whole = checkpoint_tensor(checkpoints[1], 1);
 	const uint64_t block_bytes = tensor_source_block_bytes(sources[1], 1);
-	ck_assert_uint_eq(tensor_source_blocks(sources[1], 1), 6);
-	for (uint64_t block = 6; block-- > 0;) {
+	ck_assert_uint_eq(tensor_source_blocks(sources[1], 1), PAIR_LARGE_BLOCKS);
+	for (uint64_t block = PAIR_LARGE_BLOCKS; block-- > 0;) {
 		struct span out;
 		ck_assert_int_eq(tensor_source_move(sources[1], &cursor, 1, block, &err), 0);
 		ck_assert_int_eq(tensor_cursor_next(cursor, &out, &err), 1);
 		ck_assert(span_equal(out, span_slice(whole, (size_t)(block * block_bytes), (size_t)block_bytes)));
-		ck_assert_int_eq(tensor_cursor_next(cursor, &out, &err), block < 5 ? 1 : 0);
+		ck_assert_int_eq(tensor_cursor_next(cursor, &out, &err), block + 1 < PAIR_LARGE_BLOCKS ? 1 : 0);
 	}
 	tensor_cursor_close(cursor);
 }
