@@ -82,6 +82,9 @@ def run_apart(path, flags):
         output = log.read()
     lines = LAST_LINE.findall(output)
     sums = tuple(map(int, lines[-1])) if lines else (0, 1, 0)
+    if process.returncode != 0 and sums[1] == 0 and (any(sums) or not flags):  # with --threads a module may have nothing to run
+        sums = (sums[0], 1, sums[2])
+        output += f'ERROR: {module} ended with {process.returncode}\n'
     return f'== {module}: {time.monotonic() - begun:.0f} s\n{LAST_LINE.sub("", output)}', sums
 
 

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -23,6 +24,7 @@ CLIENT = os.path.join(BUILD, 'deltabucket')
 ROOT_ID = 'ROOTKEYFORTESTS00000'
 ROOT_SECRET = 'root-secret-for-tests-0123456789abcdef'
 ROOT_TOKEN = 'root-token-for-tests-0123456789abcdef'
+SANITIZER = re.compile(r'(ERROR|WARNING): \w+Sanitizer|runtime error: ')
 START_SECONDS = 60
 # No deadline proves that something is fast: these only end what hangs, also on a busy machine and under a sanitizer.
 REPLY_SECONDS = 120
@@ -99,9 +101,14 @@ class Daemon:
         return self
 
     def __exit__(self, *failure):
-        self.stop()
+        """A bad end, and what a sanitizer has told at any time, fails whatever was tested."""
+        runs = self.process is not None and self.process.poll() is None
+        status = self.stop()
+        log = self.log() if os.path.exists(self.log_path) else ''
         self.held_port.close()
         shutil.rmtree(self.scratch, ignore_errors=True)
+        if (runs and status != 0) or SANITIZER.search(log):
+            raise AssertionError(f'deltabucketd ended with {status}: {log[-20000:]}')
 
     def start(self):
         command = [SERVER, '--data', self.folder, '--listen', f'127.0.0.1:{self.port}'] + self.arguments
