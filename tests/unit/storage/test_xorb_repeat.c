@@ -1,6 +1,8 @@
 /* What is stored of a xorb is damaged on the disk, and the xorb comes once more. */
 #include "storage/xorb_repeat.h"
 
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +32,18 @@ static const struct xorb_sample large = {.seed = 43, .chunks = 12, .chunk_bytes 
 static const struct xorb_sample one_form = {.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_LZ4};
 static const struct xorb_sample other_form = {.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_BG4_LZ4};
 
-static void open_store(void)
+static void open_store_on(const struct file_ops *const files)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
+	const struct store_options options = {.folder = fixture.folder, .files = files, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
 		.xet = {.upload_promise_ms = 3600 * 1000}};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+}
+
+static void open_store(void)
+{
+	open_store_on(NULL);
 }
 
 static void setup(void)
@@ -130,6 +137,57 @@ static int64_t pack_files(void)
 	pclose(pipe);
 	return number;
 }
+
+static _Atomic off_t unreadable; /* what is read from there on the disk cannot give now */
+
+static ssize_t read_but_there(const struct file_ops *const ops, const int fd, const struct iovec *const parts, const int count, const off_t offset)
+{
+	(void)ops;
+	if (offset != 0 && offset == unreadable) {
+		errno = EIO;
+		return -1;
+	}
+	return file_system()->preadv(file_system(), fd, parts, count, offset);
+}
+
+static off_t record_offset(const struct xorb_sample *const sample)
+{
+	const struct xorb xorb = find(sample);
+	struct pack_cache *const cache = store_packs(fixture.store)->cache;
+	struct error err = {0};
+	struct pack_entry entry;
+	struct pack *const pinned = pack_cache_pin(cache, &xorb.pack, false, &err);
+	ck_assert_uint_eq(pack_cache_copy_entries(cache, pinned, xorb.first, &entry, 1), 1);
+	pack_cache_unpin(cache, pinned);
+	return entry.offset;
+}
+
+/* What lies beside it in the pack is right, and must not be lost to a moment's failure. */
+START_TEST(nothing_is_mended_while_its_neighbours_cannot_be_read)
+{
+	struct file_ops files = *file_system();
+	struct error err;
+	bool mended;
+	files.preadv = read_but_there;
+	ck_assert(send(&small, &mended) == 0 && send(&other, &mended) == 0);
+	store_close(fixture.store);
+	open_store_on(&files);
+	damage(&small, 1);
+	ck_assert(!xorb_sample_is_there(fixture.store, &small)); /* the damage is seen */
+	unreadable = record_offset(&other);
+	do {
+		err = (struct error){0};
+		mended = false;
+		ck_assert_int_eq(xorb_sample_put(fixture.store, &small, &mended, &err), -1);
+	} while (err.kind == ERROR_BUSY);
+	ck_assert_msg(err.kind == ERROR_IO && !mended, "%s", err.text);
+	unreadable = 0;
+	ck_assert(xorb_sample_is_there(fixture.store, &other) && !xorb_sample_is_there(fixture.store, &small));
+	ck_assert_int_eq(pack_files(), 1);
+	send_until_mended(&small);
+	ck_assert(xorb_sample_is_there(fixture.store, &other) && xorb_sample_is_there(fixture.store, &small));
+}
+END_TEST
 
 START_TEST(a_damaged_xorb_is_mended_when_it_comes_again)
 {
@@ -374,6 +432,7 @@ Suite *test_xorb_repeat_suite(void)
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_set_timeout(all, 120);
 	tcase_add_test(all, a_damaged_xorb_is_mended_when_it_comes_again);
+	tcase_add_test(all, nothing_is_mended_while_its_neighbours_cannot_be_read);
 	tcase_add_test(all, damage_is_found_by_who_sends_it_again);
 	tcase_add_test(all, objects_that_share_its_chunks_read_right_again);
 	tcase_add_test(all, a_pack_that_is_gone_comes_back);
