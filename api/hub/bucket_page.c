@@ -1,12 +1,11 @@
 /* One page, no script: names of files come from anybody, so all of them are escaped, and the page may load nothing. */
 #include "api/hub/bucket_page.h"
 
-#include "api/authorise.h"
 #include "api/hub/hub_bucket.h"
+#include "api/hub/list_tree.h"
 #include "api/json_reply.h"
 #include "api/keyring.h"
 #include "base/encode.h"
-#include "storage/tree.h"
 
 enum { PAGE_MAX_BYTES = 8 * 1024 * 1024, ERROR_PAGE_MAX_BYTES = 16 * 1024 };
 
@@ -76,23 +75,14 @@ static enum next reply(struct exchange *const exchange, const struct hub_bucket 
 	return exchange_reply_buffer(exchange, 200, content_type, &out);
 }
 
-static struct span read_prefix(const struct exchange *const exchange)
-{
-	struct span prefix = exchange->parameter_count > 1 ? exchange->parameters[1] : (struct span){NULL, 0};
-	while (prefix.len > 0 && prefix.data[prefix.len - 1] == '/')
-		prefix = span_slice(prefix, 0, prefix.len - 1);
-	return prefix;
-}
-
 enum next bucket_page_begin(struct exchange *const exchange)
 {
-	const struct tree_params params = {.bucket = exchange->parameters[0], .bucket_id = exchange->bucket_id, .prefix = read_prefix(exchange),
-		.limit = TREE_LIMIT};
+	struct tree_params params = {.limit = TREE_LIMIT};
 	struct error err = {0};
 	struct bucket bucket;
 	struct hub_bucket described;
 	struct tree tree;
-	if (authorise_key(exchange, params.bucket, params.prefix, PERMISSION_LIST, &err) != 0
+	if (list_tree_place(exchange, &params, &err) != 0
 		|| bucket_find(exchange->context->store, params.bucket, exchange->arena, &bucket, &err) != 0
 		|| hub_bucket_describe(exchange, &bucket, &described, &err) != 0
 		|| tree_list(exchange->context->store, &params, exchange->arena, &tree, &err) != 0)

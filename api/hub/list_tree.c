@@ -82,18 +82,20 @@ static struct span read_prefix(const struct exchange *const exchange)
 	return prefix;
 }
 
-/* Who may list what lies below the prefix may ask for it, without the file of the same name. */
-static int authorise_prefix(struct exchange *const exchange, struct tree_params *const params, struct error *const err)
+int list_tree_place(struct exchange *const exchange, struct tree_params *const out, struct error *const err)
 {
 	struct error below = {0};
-	const struct span prefix = params->prefix;
-	if (authorise_key(exchange, params->bucket, prefix, PERMISSION_LIST, err) == 0)
+	const struct span prefix = read_prefix(exchange);
+	out->bucket = exchange->parameters[0];
+	out->bucket_id = exchange->bucket_id;
+	out->prefix = prefix;
+	if (authorise_key(exchange, out->bucket, prefix, PERMISSION_LIST, err) == 0)
 		return 0;
 	const char *const folder = arena_format(exchange->arena, "%.*s/", (int)prefix.len, (const char *)prefix.data);
 	if (prefix.len == 0 || err->kind != ERROR_DENIED || folder == NULL ||
-	    authorise_key(exchange, params->bucket, span_text(folder), PERMISSION_LIST, &below) != 0)
+	    authorise_key(exchange, out->bucket, span_text(folder), PERMISSION_LIST, &below) != 0)
 		return -1;
-	params->skips_prefix_file = true;
+	out->skips_prefix_file = true;
 	return 0;
 }
 
@@ -108,10 +110,9 @@ enum next list_tree_begin(struct exchange *const exchange)
 	struct error err = {0};
 	struct list_tree *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL);
-	*state = (struct list_tree){.call = {.look = look, .reply = reply},
-		.params = {.bucket = exchange->parameters[0], .bucket_id = exchange->bucket_id, .prefix = read_prefix(exchange)}};
+	*state = (struct list_tree){.call = {.look = look, .reply = reply}};
 	if (read_recursive(exchange, &state->params.recursive, &err) != 0 || read_limit(exchange, &state->params.limit, &err) != 0
-		|| read_cursor(exchange, &state->params.after, &err) != 0 || authorise_prefix(exchange, &state->params, &err) != 0)
+		|| read_cursor(exchange, &state->params.after, &err) != 0 || list_tree_place(exchange, &state->params, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
 	exchange->release = release;

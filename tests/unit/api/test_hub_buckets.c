@@ -432,6 +432,12 @@ START_TEST(a_browser_gets_a_page)
 	expect_page("/buckets/team/hidden", 200, IDS("A private bucket: 0 files"));
 	as(stranger);
 	expect_page("/buckets/team/hidden", 404, IDS("does not exist"));
+	create("part", "{}");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--part/d/e", NULL, "1");
+	const struct grant grant = {.bucket = span_text("team--part"), .prefix = span_text("d/"), .permissions = PERMISSION_LIST};
+	as(face_fixture_key(&fixture, "team", &grant)); /* sees what lies below his prefix */
+	expect_page("/buckets/team/part/tree/d", 200, IDS("/resolve/d/e"));
+	expect_page("/buckets/team/part", 403, IDS("<p>"));
 }
 END_TEST
 
