@@ -2,13 +2,14 @@
 
 DELTABUCKET_TORTURE=1 makes it 200 kills instead of 12.
 """
+import functools
 import os
 import random
-import threading
 import time
 import unittest
 
 from tests.support.daemon import Daemon
+from tests.support.kills import kill_under
 
 KILLS = 200 if os.environ.get('DELTABUCKET_TORTURE') else 12
 WRITERS, KEYS = 3, 12
@@ -16,7 +17,7 @@ SIZES = (3_000, 20_000, 90_000, 400_000, 1_500_000)
 
 
 class GcKill(unittest.TestCase):
-    def write(self, daemon, writer, held, doubtful, stop, seed):
+    def write(self, daemon, writer, held, doubtful, seed, stop):
         """Keys of this writer alone. `doubtful`: what else a key may hold, after an operation whose answer did not come."""
         source = random.Random(seed)
         while not stop.is_set():
@@ -52,17 +53,8 @@ class GcKill(unittest.TestCase):
         with Daemon(tls=False, arguments=['--gc-interval', '1', '--gc-rate', '0', '--gc-live-percent', '90']) as daemon:
             daemon.request('PUT', '/gc')
             for kill in range(KILLS):
-                stop = threading.Event()
-                threads = [threading.Thread(target=self.write, args=(daemon, i, held, doubtful, stop, f'{kill}-{i}')) for i in range(WRITERS)]
-                threads.append(threading.Thread(target=self.collect, args=(daemon, stop)))
-                for thread in threads:
-                    thread.start()
-                time.sleep(source.uniform(0.2, 1.5))
-                daemon.kill()
-                stop.set()
-                for thread in threads:
-                    thread.join()
-                daemon.start()
+                works = [functools.partial(self.write, daemon, i, held, doubtful, f'{kill}-{i}') for i in range(WRITERS)]
+                kill_under(daemon, works + [functools.partial(self.collect, daemon)], source.uniform(0.2, 1.5))
                 self.check(daemon, held, doubtful)
                 self.assertNotIn('pack_damaged', daemon.log())
             for key in held:

@@ -5,15 +5,16 @@ a xorb that was acknowledged can be named without being sent again; then without
 DELTABUCKET_TORTURE=1 makes it 200 kills instead of 12.
 """
 import contextlib
+import functools
 import os
 import random
 import sqlite3
-import threading
 import time
 import unittest
 
 from tests.support import xet
 from tests.support.daemon import Daemon
+from tests.support.kills import kill_under
 
 KILLS = 200 if os.environ.get('DELTABUCKET_TORTURE') else 12
 WRITERS, KEYS = 3, 8
@@ -73,7 +74,7 @@ class HubKill(unittest.TestCase):
             return self.add(daemon, cas, key, content)
         return daemon.request('PUT', f'/hub/{key}', content.bytes).status == 200
 
-    def write(self, daemon, writer, held, doubtful, stop, seed):
+    def write(self, daemon, writer, held, doubtful, seed, stop):
         """Keys of this writer alone. `doubtful`: what else a key may hold, after an operation that was not acknowledged."""
         source = random.Random(seed)
         cas = None
@@ -130,17 +131,8 @@ class HubKill(unittest.TestCase):
                     daemon.stop()
                     daemon.arguments = ARGUMENTS + ['0']
                     daemon.start()
-                stop = threading.Event()
-                threads = [threading.Thread(target=self.write, args=(daemon, i, held, doubtful, stop, f'{kill}-{i}')) for i in range(WRITERS)]
-                threads.append(threading.Thread(target=self.collect, args=(daemon, stop)))
-                for thread in threads:
-                    thread.start()
-                time.sleep(source.uniform(0.2, 1.5))
-                daemon.kill()
-                stop.set()
-                for thread in threads:
-                    thread.join()
-                daemon.start()
+                works = [functools.partial(self.write, daemon, i, held, doubtful, f'{kill}-{i}') for i in range(WRITERS)]
+                kill_under(daemon, works + [functools.partial(self.collect, daemon)], source.uniform(0.2, 1.5))
                 self.check(daemon, held, doubtful)
                 self.assertNotIn('pack_damaged', daemon.log())
                 self.assertEqual(self.broken, [])
