@@ -173,6 +173,7 @@ def bench_fetch(daemon, scratch):
     say('fetch URLs, 4 connections', median(rates[0]), 'GB/s')
     say('nginx, the same ranges', median(rates[1]), 'GB/s')
     say('fetch URLs against nginx (want >= 0.7)', median([a / b for a, b in zip(*rates)]), 'x')
+    say('fetch URLs against nginx, CPU', median([b / a for a, b in zip(*costs)]), 'x')
 
 
 def bench_many(daemon, scratch):
