@@ -102,7 +102,7 @@ static void ingest_is_done(void *const owner)
 		submit(put);
 }
 
-static void ingest_has_room(void *const owner)
+static void has_room(void *const owner)
 {
 	struct xorb_put *const put = owner;
 	if (put->params.room != NULL)
@@ -147,7 +147,7 @@ static void open_repeat(struct xorb_put *const put, const struct xorb *const xor
 	const struct xorb_repeat_params params = {
 		.xorb = *xorb,
 		.private_codecs = put->params.private_codecs,
-		.room = put->params.room,
+		.room = has_room,
 		.done = repeat_is_done,
 		.owner = put,
 	};
@@ -160,7 +160,7 @@ static int open_ingest(struct xorb_put *const put, struct error *const err)
 	const struct ingest_options options = {
 		.packs = store_packs(put->store),
 		.xorb = &xorb,
-		.room = ingest_has_room,
+		.room = has_room,
 		.done = ingest_is_done,
 		.owner = put,
 	};
