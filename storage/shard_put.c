@@ -5,13 +5,14 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "chunker/shard.h"
+#include "storage/body_spool.h"
 #include "storage/committer.h"
 #include "storage/gate.h"
 #include "storage/part.h"
 #include "storage/part_growth.h"
 #include "storage/scratch.h"
 #include "storage/shard_check.h"
-#include "storage/shard_spool.h"
 #include "storage/store_internal.h"
 #include "storage/xet_file.h"
 #include "storage/xorb_row.h"
@@ -38,7 +39,7 @@ struct shard_put {
 	void (*room)(void *owner);
 	void (*done)(void *owner);
 	void *owner;
-	struct shard_spool *spool; /* until it was checked */
+	struct body_spool *spool; /* until it was checked */
 	struct shard_check *check;
 	bool has_turn; /* at the gate */
 	bool in_doubt;
@@ -241,7 +242,7 @@ static void committed(struct change *const change)
 /* The spool goes while there is a thread that may wait for the disk. */
 static void check_ended(struct shard_put *const put, const int result, const struct error *const err)
 {
-	shard_spool_free(put->spool);
+	body_spool_free(put->spool);
 	put->spool = NULL;
 	if (result != 0) {
 		settle_failed(put, err);
@@ -273,7 +274,7 @@ static void begin_check(struct shard_put *const put)
 {
 	struct error err = {0};
 	struct span bytes;
-	if (shard_spool_bytes(put->spool, &bytes, &err) != 0) {
+	if (body_spool_bytes(put->spool, &bytes, &err) != 0) {
 		check_ended(put, -1, &err);
 		return;
 	}
@@ -293,7 +294,7 @@ static void spooled(void *const owner)
 {
 	struct shard_put *const put = owner;
 	put->visitor.pass = pass_gate;
-	if (shard_spool_is_large(put->spool))
+	if (body_spool_is_large(put->spool))
 		gate_enter(store_shard_gate(put->store), &put->visitor);
 	else
 		begin_check(put);
@@ -309,24 +310,25 @@ static void has_room(void *const owner)
 struct shard_put *shard_put_open(struct store *const store, const struct shard_put_params *const params)
 {
 	struct shard_put *const put = memory_new(sizeof *put);
+	const struct body_spool_params spool = {.what = "A shard", .bytes_max = SHARD_MAX_BYTES, .room = has_room, .owner = put};
 	put->store = store;
 	put->bucket_id = params->bucket_id;
 	put->account = span_of(memory_copy(params->account.data, params->account.len), params->account.len);
 	put->room = params->room;
 	put->done = params->done;
 	put->owner = params->owner;
-	put->spool = shard_spool_new(store, has_room, put);
+	put->spool = body_spool_new(store, &spool);
 	return put;
 }
 
 enum sink_result shard_put_write(struct shard_put *const put, const struct span bytes, struct error *const err)
 {
-	return shard_spool_write(put->spool, bytes, err);
+	return body_spool_write(put->spool, bytes, err);
 }
 
 void shard_put_finish(struct shard_put *const put)
 {
-	shard_spool_finish(put->spool, spooled);
+	body_spool_finish(put->spool, spooled);
 }
 
 int shard_put_outcome(const struct shard_put *const put, struct shard_report *const out, struct error *const err)
@@ -342,7 +344,7 @@ void shard_put_free(struct shard_put *const put)
 {
 	if (put == NULL)
 		return;
-	shard_spool_free(put->spool);
+	body_spool_free(put->spool);
 	shard_check_free(put->check, put->in_doubt);
 	free((uint8_t *)put->account.data);
 	free(put);

@@ -1,4 +1,5 @@
-/* Unknown at open: an ingest, then a change that adds the row. Known: a repeat (xorb_repeat.h), then a change that raises the promise. Whether the hash has a row is judged in the change once more: by then another upload may have brought it. */
+/* Unknown at open: an ingest, then a change that adds the row. Known: a repeat (xorb_repeat.h), then a change that raises the promise. Whether the
+ * hash has a row is judged in the change once more: by then another upload may have brought it. */
 #include "storage/xorb_put.h"
 
 #include <stdlib.h>

@@ -1,16 +1,16 @@
-/* write --> check, and spool when the xorb was seen damaged; finish --> [spooled] --> run, on a helper: look, and mend --> done. Who holds a reference on a
- * pack keeps gc off it, and all mending is one lane: so nobody else moves the pack meanwhile. */
+/* write --> check, and spool when the xorb was seen damaged; finish --> [spooled] --> run, on a helper: look, and mend --> done. Who holds a
+ * reference on a pack keeps gc off it, and all mending is one lane: so nobody else moves the pack meanwhile. */
 #include "storage/xorb_repeat.h"
 
 #include <stdlib.h>
 
 #include "base/memory.h"
 #include "chunker/xorb_parse.h"
+#include "storage/body_spool.h"
 #include "storage/committer.h"
 #include "storage/pack_rewrite.h"
 #include "storage/pack_row.h"
 #include "storage/scratch.h"
-#include "storage/shard_spool.h"
 #include "storage/store_internal.h"
 
 struct xorb_repeat {
@@ -19,7 +19,7 @@ struct xorb_repeat {
 	struct store *store;
 	struct xorb_repeat_params params;
 	struct xorb_parse *check;
-	struct shard_spool *spool; /* NULL: nothing is kept */
+	struct body_spool *spool; /* NULL: nothing is kept */
 	struct pack_entry *entries; /* of the records in the spool */
 	uint32_t count;
 	const uint8_t *begin;      /* of the spool's bytes */
@@ -49,18 +49,19 @@ static void spool_has_room(void *const owner)
 struct xorb_repeat *xorb_repeat_open(struct store *const store, const struct xorb_repeat_params *const params)
 {
 	struct xorb_repeat *const repeat = memory_new(sizeof *repeat);
+	const struct body_spool_params spool = {.what = "A xorb", .bytes_max = XORB_BODY_MAX_BYTES, .room = spool_has_room, .owner = repeat};
 	const struct pack_run run = stored_run(&params->xorb);
 	repeat->store = store;
 	repeat->params = *params;
 	repeat->check = xorb_parse_new(discard, repeat, params->private_codecs);
 	if (pack_store_is_damaged(store_packs(store), &run))
-		repeat->spool = shard_spool_new(store, spool_has_room, repeat);
+		repeat->spool = body_spool_new(store, &spool);
 	return repeat;
 }
 
 enum sink_result xorb_repeat_write(struct xorb_repeat *const repeat, const struct span bytes, struct error *const err)
 {
-	const enum sink_result kept = repeat->spool == NULL ? SINK_TAKEN : shard_spool_write(repeat->spool, bytes, err);
+	const enum sink_result kept = repeat->spool == NULL ? SINK_TAKEN : body_spool_write(repeat->spool, bytes, err);
 	if (kept != SINK_TAKEN)
 		return kept;
 	return xorb_parse_push(repeat->check, bytes, err) == 0 ? SINK_TAKEN : SINK_FAILED;
@@ -90,7 +91,7 @@ static int take_entry(void *const taker, const struct xorb_record *const record,
 /* The records of the spool, where they lie in it. Verified once more, because they were on a disk meanwhile. */
 static int list_records(struct xorb_repeat *const repeat, struct span *const out, struct error *const err)
 {
-	if (shard_spool_bytes(repeat->spool, out, err) != 0)
+	if (body_spool_bytes(repeat->spool, out, err) != 0)
 		return -1;
 	struct xorb_parse *const parse = xorb_parse_new(take_entry, repeat, repeat->params.private_codecs);
 	repeat->entries = memory_new_array(repeat->params.xorb.count, sizeof *repeat->entries);
@@ -229,7 +230,7 @@ void xorb_repeat_finish(struct xorb_repeat *const repeat)
 	if (repeat->failed)
 		settle(repeat);
 	else if (repeat->spool != NULL)
-		shard_spool_finish(repeat->spool, spooled);
+		body_spool_finish(repeat->spool, spooled);
 	else
 		submit(repeat);
 }
@@ -247,7 +248,7 @@ void xorb_repeat_free(struct xorb_repeat *const repeat)
 	if (repeat == NULL)
 		return;
 	pack_store_unrefer(store_packs(repeat->store), &repeat->params.xorb.pack);
-	shard_spool_free(repeat->spool);
+	body_spool_free(repeat->spool);
 	xorb_parse_free(repeat->check);
 	free(repeat->entries);
 	free(repeat);

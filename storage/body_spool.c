@@ -1,6 +1,6 @@
-/* Two buffers: one fills while a helper writes the other. The owner and each job hold a reference; whoever lets go of the last one takes the spool apart,
- * on a helper where there is a file. */
-#include "storage/shard_spool.h"
+/* Two buffers: one fills while a helper writes the other. The owner and each job hold a reference; whoever lets go of the last one takes the spool
+ * apart, on a helper where there is a file. */
+#include "storage/body_spool.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,19 +11,17 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "chunker/shard.h"
 #include "storage/scratch.h"
 #include "storage/store_internal.h"
 #include "weights/mapped_file.h"
 
-struct shard_spool {
+struct body_spool {
 	struct store *store;
 	struct helper_lane lane;
 	struct helper_job write_job;
 	struct helper_job end_job;
-	void (*room)(void *owner);
+	struct body_spool_params params;
 	void (*ready)(void *owner);
-	void *owner;
 	struct buffer filling;
 	uint64_t size;      /* of all that was taken */
 	bool is_in_file;    /* or will be */
@@ -44,7 +42,7 @@ struct shard_spool {
 	struct error error;
 };
 
-static void destroy(struct shard_spool *const spool)
+static void destroy(struct body_spool *const spool)
 {
 	mapped_file_close(spool->mapped);
 	if (spool->fd >= 0)
@@ -59,10 +57,10 @@ static void destroy(struct shard_spool *const spool)
 
 static void run_destroy(struct helper_job *const job)
 {
-	destroy((struct shard_spool *)((uint8_t *)job - offsetof(struct shard_spool, end_job)));
+	destroy((struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job)));
 }
 
-static bool is_last_reference(struct shard_spool *const spool)
+static bool is_last_reference(struct body_spool *const spool)
 {
 	lock_enter(&spool->lock);
 	const bool is_last = --spool->references == 0;
@@ -70,23 +68,22 @@ static bool is_last_reference(struct shard_spool *const spool)
 	return is_last;
 }
 
-struct shard_spool *shard_spool_new(struct store *const store, void (*const room)(void *owner), void *const owner)
+struct body_spool *body_spool_new(struct store *const store, const struct body_spool_params *const params)
 {
-	struct shard_spool *const spool = memory_new(sizeof *spool);
+	struct body_spool *const spool = memory_new(sizeof *spool);
 	spool->store = store;
-	spool->room = room;
-	spool->owner = owner;
+	spool->params = *params;
 	spool->fd = -1;
 	spool->references = 1;
 	lock_init(&spool->lock, LOCK_INGEST);
-	buffer_init(&spool->filling, SHARD_MAX_BYTES);
-	buffer_init(&spool->writing, SHARD_MAX_BYTES);
+	buffer_init(&spool->filling, params->bytes_max);
+	buffer_init(&spool->writing, params->bytes_max);
 	return spool;
 }
 
-static int open_file(struct shard_spool *const spool, struct error *const err)
+static int open_file(struct body_spool *const spool, struct error *const err)
 {
-	static const char name[] = "/shard";
+	static const char name[] = "/body";
 	const struct file_ops *const files = store_files(spool->store);
 	spool->scratch = scratch_open(spool->store, err);
 	if (spool->scratch == NULL)
@@ -98,7 +95,7 @@ static int open_file(struct shard_spool *const spool, struct error *const err)
 	return spool->fd < 0 ? error_set_errno(err, "%s: cannot be made", spool->path) : 0;
 }
 
-static int write_piece(struct shard_spool *const spool, const struct span piece, struct error *const err)
+static int write_piece(struct body_spool *const spool, const struct span piece, struct error *const err)
 {
 	if (spool->scratch == NULL && open_file(spool, err) != 0)
 		return -1;
@@ -108,7 +105,7 @@ static int write_piece(struct shard_spool *const spool, const struct span piece,
 	return 0;
 }
 
-static void keep_failure(struct shard_spool *const spool, const struct error *const err)
+static void keep_failure(struct body_spool *const spool, const struct error *const err)
 {
 	if (spool->failed)
 		return;
@@ -119,7 +116,7 @@ static void keep_failure(struct shard_spool *const spool, const struct error *co
 /* room is called under the lock, so that free, which takes it, is never overtaken by a call into its owner. */
 static void run_write(struct helper_job *const job)
 {
-	struct shard_spool *const spool = (struct shard_spool *)((uint8_t *)job - offsetof(struct shard_spool, write_job));
+	struct body_spool *const spool = (struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, write_job));
 	struct error err = {0};
 	const int result = write_piece(spool, buffer_span(&spool->writing), &err);
 	lock_enter(&spool->lock);
@@ -127,7 +124,7 @@ static void run_write(struct helper_job *const job)
 	if (result != 0)
 		keep_failure(spool, &err);
 	if (spool->wants_room && !spool->abandoned)
-		spool->room(spool->owner);
+		spool->params.room(spool->params.owner);
 	spool->wants_room = false;
 	lock_leave(&spool->lock);
 	if (is_last_reference(spool))
@@ -135,7 +132,7 @@ static void run_write(struct helper_job *const job)
 }
 
 /* False while the piece before is being written. */
-static bool hand_over(struct shard_spool *const spool)
+static bool hand_over(struct body_spool *const spool)
 {
 	lock_enter(&spool->lock);
 	const bool is_busy = spool->is_writing;
@@ -157,7 +154,7 @@ static bool hand_over(struct shard_spool *const spool)
 	return true;
 }
 
-static int outcome(struct shard_spool *const spool, struct error *const err)
+static int outcome(struct body_spool *const spool, struct error *const err)
 {
 	lock_enter(&spool->lock);
 	const bool failed = spool->failed;
@@ -167,22 +164,22 @@ static int outcome(struct shard_spool *const spool, struct error *const err)
 	return failed ? -1 : 0;
 }
 
-enum sink_result shard_spool_write(struct shard_spool *const spool, const struct span bytes, struct error *const err)
+enum sink_result body_spool_write(struct body_spool *const spool, const struct span bytes, struct error *const err)
 {
 	if (outcome(spool, err) != 0)
 		return SINK_FAILED;
-	if (bytes.len > SHARD_MAX_BYTES - spool->size) {
-		error_set(err, ERROR_TOO_LARGE, "A shard has %d bytes at most.", SHARD_MAX_BYTES);
+	if (bytes.len > spool->params.bytes_max - spool->size) {
+		error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes at most.", spool->params.what, spool->params.bytes_max);
 		return SINK_FAILED;
 	}
-	if (spool->filling.len > 0 && spool->filling.len + bytes.len > SHARD_SPOOL_MEMORY_BYTES && !hand_over(spool))
+	if (spool->filling.len > 0 && spool->filling.len + bytes.len > BODY_SPOOL_MEMORY_BYTES && !hand_over(spool))
 		return SINK_WAIT;
 	buffer_add_span(&spool->filling, bytes);
 	spool->size += bytes.len;
 	return SINK_TAKEN;
 }
 
-static int end_file(struct shard_spool *const spool, struct error *const err)
+static int end_file(struct body_spool *const spool, struct error *const err)
 {
 	if (outcome(spool, err) != 0 || write_piece(spool, buffer_span(&spool->filling), err) != 0)
 		return -1;
@@ -191,19 +188,19 @@ static int end_file(struct shard_spool *const spool, struct error *const err)
 
 static void run_end(struct helper_job *const job)
 {
-	struct shard_spool *const spool = (struct shard_spool *)((uint8_t *)job - offsetof(struct shard_spool, end_job));
+	struct body_spool *const spool = (struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, end_job));
 	struct error err = {0};
 	if (spool->is_in_file && end_file(spool, &err) != 0) {
 		lock_enter(&spool->lock);
 		keep_failure(spool, &err);
 		lock_leave(&spool->lock);
 	}
-	spool->ready(spool->owner);
+	spool->ready(spool->params.owner);
 	if (is_last_reference(spool))
 		destroy(spool);
 }
 
-void shard_spool_finish(struct shard_spool *const spool, void (*const ready)(void *owner))
+void body_spool_finish(struct body_spool *const spool, void (*const ready)(void *owner))
 {
 	lock_enter(&spool->lock);
 	spool->references++;
@@ -213,12 +210,12 @@ void shard_spool_finish(struct shard_spool *const spool, void (*const ready)(voi
 	helpers_submit(store_helpers(spool->store), &spool->lane, &spool->end_job);
 }
 
-bool shard_spool_is_large(const struct shard_spool *const spool)
+bool body_spool_is_large(const struct body_spool *const spool)
 {
-	return spool->size > SHARD_SPOOL_MEMORY_BYTES;
+	return spool->size > BODY_SPOOL_MEMORY_BYTES;
 }
 
-int shard_spool_bytes(struct shard_spool *const spool, struct span *const out, struct error *const err)
+int body_spool_bytes(struct body_spool *const spool, struct span *const out, struct error *const err)
 {
 	if (outcome(spool, err) != 0)
 		return -1;
@@ -226,7 +223,7 @@ int shard_spool_bytes(struct shard_spool *const spool, struct span *const out, s
 	return 0;
 }
 
-void shard_spool_free(struct shard_spool *const spool)
+void body_spool_free(struct body_spool *const spool)
 {
 	if (spool == NULL)
 		return;
