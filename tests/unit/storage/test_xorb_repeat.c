@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "storage/xorb_promise.h"
 #include "storage/xorb_source.h"
 #include "storage/xorb_view.h"
+#include "tests/unit/storage/kill_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/xorb_fixture.h"
 #include "tests/unit/unit.h"
@@ -29,15 +29,21 @@ static struct store_fixture fixture;
 static const struct xorb_sample small = {.seed = 41, .chunks = 3, .chunk_bytes = 8000};
 static const struct xorb_sample other = {.seed = 42, .chunks = 2, .chunk_bytes = 9000};
 static const struct xorb_sample large = {.seed = 43, .chunks = 12, .chunk_bytes = 100001};
+static const struct xorb_sample larger = {.seed = 45, .chunks = 40, .chunk_bytes = 100001}; /* than the memory of a spool */
 static const struct xorb_sample one_form = {.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_LZ4};
 static const struct xorb_sample other_form = {.seed = 44, .chunks = 500, .chunk_bytes = 30000, .codec = CODEC_BG4_LZ4};
+
+static struct store *open_on(const struct file_ops *const files, struct error *const err)
+{
+	const struct store_options options = {.folder = fixture.folder, .files = files, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
+		.xet = {.upload_promise_ms = 3600 * 1000}};
+	return store_open(&options, err);
+}
 
 static void open_store_on(const struct file_ops *const files)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture.folder, .files = files, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024,
-		.xet = {.upload_promise_ms = 3600 * 1000}};
-	fixture.store = store_open(&options, &err);
+	fixture.store = open_on(files, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
 }
 
@@ -129,13 +135,7 @@ static void damage(const struct xorb_sample *const sample, const uint32_t chunk)
 
 static int64_t pack_files(void)
 {
-	char command[1200];
-	long long number = -1;
-	snprintf(command, sizeof command, "find %s/packs -name '*.pack' | wc -l", fixture.folder);
-	FILE *const pipe = popen(command, "r");
-	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &number) == 1);
-	pclose(pipe);
-	return number;
+	return fixture_pack_files(&fixture, "-name '*.pack'");
 }
 
 static _Atomic off_t unreadable; /* what is read from there on the disk cannot give now */
@@ -225,7 +225,8 @@ START_TEST(damage_is_found_by_who_sends_it_again)
 }
 END_TEST
 
-/* The open shared pack: it is sealed first. An object that shares a chunk reads right again; another damaged xorb of the pack waits for its own bytes. */
+/* The open shared pack: it is sealed first. An object that shares a chunk reads right again; another damaged xorb of the pack waits for its own
+ * bytes. */
 START_TEST(objects_that_share_its_chunks_read_right_again)
 {
 	struct error err = {0};
@@ -379,49 +380,116 @@ END_TEST
 
 enum { KILL_ROUNDS_MAX = 60 };
 
-/* In a child: the store is opened and the xorb sent until it is mended, and the `round`-th write, sync, rename or unlink kills. */
-static int mend_and_die(const int round)
+/* In a child: the store is opened and the xorb sent until it is mended. */
+static int mend_once(const struct kill_child *const child, const struct file_ops *const files)
 {
 	struct error err = {0};
-	struct file_faults faults;
-	file_faults_init(&faults, FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME | FILE_FAULT_UNLINK, round, 0);
-	faults.kill = true;
-	const struct store_options options = {.folder = fixture.folder, .files = &faults.ops, .pack_max_bytes = 1024 * 1024,
-		.xet = {.upload_promise_ms = 3600 * 1000}};
-	struct store *const store = store_open(&options, &err);
 	bool mended = false;
-	if (store == NULL)
+	(void)child;
+	fixture.store = open_on(files, &err);
+	if (fixture.store == NULL)
 		return 1;
 	for (int i = 0; i < 1000 && !mended; i++)
-		if (xorb_sample_put(store, &large, &mended, &err) != 0 && err.kind != ERROR_BUSY)
+		if (xorb_sample_put(fixture.store, &large, &mended, &err) != 0 && err.kind != ERROR_BUSY)
 			return 2;
-	store_close(store);
+	store_close(fixture.store);
 	return mended ? 0 : 3;
 }
 
 /* Each time the pack is damaged or right, and nothing else is in the folder. */
 START_TEST(a_kill_at_any_write_leaves_it_damaged_or_mended)
 {
+	struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN, .work = mend_once};
 	bool is_alive = false;
 	bool inserted;
-	int round = 0;
 	ck_assert_int_eq(send(&large, &inserted), 0);
-	for (; round < KILL_ROUNDS_MAX && !is_alive; round++) {
-		int status = 0;
+	for (; child.countdown < KILL_ROUNDS_MAX && !is_alive; child.countdown++) {
 		if (xorb_sample_is_there(fixture.store, &large))
 			damage(&large, 4);
 		store_close(fixture.store);
-		const pid_t child = fork();
-		if (child == 0)
-			_exit(mend_and_die(round));
-		ck_assert_int_eq(waitpid(child, &status, 0), child);
-		is_alive = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-		ck_assert_msg(is_alive || WIFSIGNALED(status), "round %d ended with status %x", round, status);
+		is_alive = kill_child_run(&child, NULL);
 		open_store();
 		ck_assert_int_eq(pack_files(), 1);
 	}
-	ck_assert(is_alive && round > 4);
+	ck_assert(is_alive && child.countdown > 4);
 	ck_assert(xorb_sample_is_there(fixture.store, &large));
+}
+END_TEST
+
+static atomic_bool writes_stand;
+
+static ssize_t write_when_let(const struct file_ops *const ops, const int fd, const void *const data, const size_t len, const off_t offset)
+{
+	(void)ops;
+	while (writes_stand)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return file_system()->pwrite(file_system(), fd, data, len, offset);
+}
+
+struct upload {
+	struct settled *room;
+	struct settled *done;
+};
+
+static void upload_has_room(void *const owner)
+{
+	settled_done(((struct upload *)owner)->room);
+}
+
+static void upload_is_done(void *const owner)
+{
+	settled_done(((struct upload *)owner)->done);
+}
+
+/* The disk stands still until the first wait. How often it waited. */
+static int write_and_wait(struct xorb_put *const put, struct upload *const upload, const struct span body)
+{
+	enum { PIECE_BYTES = 64 * 1024 };
+	struct error err = {0};
+	int waits = 0;
+	writes_stand = true;
+	for (size_t at = 0; at < body.len;) {
+		const struct span piece = span_slice(body, at, PIECE_BYTES);
+		const enum sink_result result = xorb_put_write(put, piece, &err);
+		ck_assert_msg(result != SINK_FAILED, "%s", err.text);
+		if (result == SINK_TAKEN) {
+			at += piece.len;
+			continue;
+		}
+		waits++;
+		writes_stand = false;
+		settled_wait(upload->room);
+		upload->room = settled_new();
+	}
+	return waits;
+}
+
+START_TEST(who_sends_it_faster_than_the_disk_is_woken)
+{
+	struct error err = {0};
+	struct file_ops files = *file_system();
+	struct upload upload = {.room = settled_new(), .done = settled_new()};
+	struct buffer body;
+	bool mended;
+	files.pwrite = write_when_let;
+	ck_assert_int_eq(send(&larger, &mended), 0);
+	store_close(fixture.store);
+	open_store_on(&files);
+	damage(&larger, 2);
+	ck_assert(!xorb_sample_is_there(fixture.store, &larger)); /* the damage is seen: what comes is kept */
+	const struct xorb_put_params params = {.hash = xorb_sample_write(&larger, &body), .room = upload_has_room, .done = upload_is_done,
+		.owner = &upload};
+	struct xorb_put *const put = xorb_put_open(fixture.store, &params, &err);
+	ck_assert_msg(put != NULL, "%s", err.text);
+	ck_assert_int_ge(write_and_wait(put, &upload, buffer_span(&body)), 1);
+	xorb_put_finish(put);
+	settled_wait(upload.done);
+	ck_assert_msg(xorb_put_outcome(put, &mended, &err) == 0 && mended, "%s", err.text);
+	xorb_put_free(put);
+	ck_assert(xorb_sample_is_there(fixture.store, &larger));
+	settled_done(upload.room);
+	settled_wait(upload.room);
+	buffer_release(&body);
 }
 END_TEST
 
@@ -440,6 +508,7 @@ Suite *test_xorb_repeat_suite(void)
 	tcase_add_test(all, who_asks_whether_it_is_here_is_told_to_send_it);
 	tcase_add_test(all, an_object_is_not_made_of_damaged_chunks);
 	tcase_add_test(all, what_is_not_the_xorb_mends_nothing);
+	tcase_add_test(all, who_sends_it_faster_than_the_disk_is_woken);
 	tcase_add_test(all, a_kill_at_any_write_leaves_it_damaged_or_mended);
 	suite_add_tcase(suite, all);
 	return suite;
