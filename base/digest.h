@@ -1,4 +1,5 @@
-/* Cryptographic digests: SHA-1, SHA-2 and HMAC over both, over nettle (its one home); MD5 stands in base/md5.h. Any thread; a stream by one at a time. */
+/* Cryptographic digests: SHA-1, SHA-2 and HMAC over both, over nettle (its one home); MD5 stands in base/md5.h. Any thread; a stream by one at a
+ * time. */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
 

@@ -1,5 +1,5 @@
-/* Three lanes side by side: each is a chain of dependent steps that leaves most of the processor idle, and three keep it busiest. Nothing a lane reads is
- * wasted, since no cut ends the search. */
+/* Three lanes side by side: each is a chain of dependent steps that leaves most of the processor idle, and three keep it busiest. Nothing a lane
+ * reads is wasted, since no cut ends the search. */
 #include "chunker/gear_marks.h"
 
 #include <string.h>

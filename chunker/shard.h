@@ -28,7 +28,8 @@ struct shard_reader { /* private */
 	uint64_t footer_bytes;
 	int section;
 };
-/* `bytes` must outlive the reader and all that it gives. invalid (from this call and the next ones) when they are no shard of version 2, or not whole. */
+/* `bytes` must outlive the reader and all that it gives. invalid (from this call and the next ones) when they are no shard of version 2, or not
+ * whole. */
 int shard_reader_open(struct shard_reader *reader, struct span bytes, struct error *err);
 
 struct shard_file {

@@ -1,6 +1,7 @@
 /* Finds out which chunks of a file the server has, with few questions: the file's first chunk, the first behind known ones, and chunks whose ids are
- * multiples of 16 (those the server's index knows). A hit tells of a whole xorb, so all that follows in it needs no question. Each miss doubles how rare a chunk must be to be asked
- * about, up to 1024, and a hit brings the 16 back; so a new file costs some questions for each GiB, and a changed one a question for each xorb. */
+ * multiples of 16 (those the server's index knows). A hit tells of a whole xorb, so all that follows in it needs no question. Each miss doubles how
+ * rare a chunk must be to be asked about, up to 1024, and a hit brings the 16 back; so a new file costs some questions for each GiB, and a changed
+ * one a question for each xorb. */
 #ifndef CLIENT_CHUNK_SEARCH_H
 #define CLIENT_CHUNK_SEARCH_H
 

@@ -1,5 +1,6 @@
-/* A folder made like a prefix, or a prefix like a folder. Files of one size are compared by the file hash that the listing gives; where the server has no
- * such listing, by the hash or digest that comes with a HEAD, and an object that has neither yet (it came in parts a moment ago) counts as another. */
+/* A folder made like a prefix, or a prefix like a folder. Files of one size are compared by the file hash that the listing gives; where the server
+ * has no such listing, by the hash or digest that comes with a HEAD, and an object that has neither yet (it came in parts a moment ago) counts as
+ * another. */
 #include "client/commands.h"
 
 #include <inttypes.h>

@@ -27,8 +27,8 @@ struct fetch_plan {
 	struct fetch_entry *fetches;
 	size_t fetch_count;
 };
-/* upstream when the answer breaks its form: a term that no fetch covers or that has fewer bytes than chunks, ranges that run backwards or have more bytes than
- * their chunks can; and when it is over the bounds above. */
+/* upstream when the answer breaks its form: a term that no fetch covers or that has fewer bytes than chunks, ranges that run backwards or have more
+ * bytes than their chunks can; and when it is over the bounds above. */
 int fetch_plan_parse(struct span answer, struct fetch_plan *out, struct error *err);
 /* Whether the request brings all chunks of the term. */
 bool fetch_plan_covers(const struct fetch_entry *fetch, const struct fetch_term *term);

@@ -1,7 +1,6 @@
-/* Which chunks of a file that is being put together are in place: what is missing, and what all of it hashes to. Beside the file lies a journal of them, so
- * that a download goes on after kill -9: each record is believed only when the file's bytes there hash to the chunk's id, so neither a torn journal nor
- * lost writes do harm. One thread at a time; the owner's lock guards it. docs/FORMAT.md, "Files
- * of the command line". */
+/* Which chunks of a file that is being put together are in place: what is missing, and what all of it hashes to. Beside the file lies a journal of
+ * them, so that a download goes on after kill -9: each record is believed only when the file's bytes there hash to the chunk's id, so neither a torn
+ * journal nor lost writes do harm. One thread at a time; the owner's lock guards it. docs/FORMAT.md, "Files of the command line". */
 #ifndef CLIENT_FILE_MAP_H
 #define CLIENT_FILE_MAP_H
 
@@ -29,7 +28,8 @@ struct file_map {
 /* `journal_path` NULL: nothing is kept. A journal of another file is emptied; chunks of one of this file that are in place in `fd` are taken over. */
 int file_map_open(struct file_map *map, uint64_t size, const struct chunk_id *hash, const char *journal_path, int fd, struct error *err);
 void file_map_close(struct file_map *map); /* the journal stays */
-/* Chunks that were just written to the file. Twice the same does no harm; others that overlap spoil the map until it is restarted. -1 when the journal cannot be written. */
+/* Chunks that were just written to the file. Twice the same does no harm; others that overlap spoil the map until it is restarted. -1 when the
+ * journal cannot be written. */
 int file_map_add(struct file_map *map, const struct map_chunk *chunks, size_t count, struct error *err);
 /* A chunk of which only the beginning was written. Who writes its end adds it; all is whole only when that is the same chunk. */
 void file_map_claim(struct file_map *map, const struct map_chunk *chunk);

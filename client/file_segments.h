@@ -1,6 +1,6 @@
-/* The chunks of a large file, found by several threads at once: exactly those that chunker/chunk_stream.h finds. A thread reads a segment and marks where
- * chunks may end in it; then, in the order of the segments, where they do end follows in no time; then it hashes the chunks that end in its segment while others
- * read on. Each thread takes a little over a MiB of memory. */
+/* The chunks of a large file, found by several threads at once: exactly those that chunker/chunk_stream.h finds. A thread reads a segment and marks
+ * where chunks may end in it; then, in the order of the segments, where they do end follows in no time; then it hashes the chunks that end in its
+ * segment while others read on. Each thread takes a little over a MiB of memory. */
 #ifndef CLIENT_FILE_SEGMENTS_H
 #define CLIENT_FILE_SEGMENTS_H
 

@@ -1,5 +1,5 @@
-/* What a follower tells the server of itself: its lease (docs/PROTOCOL.md, "Replicas"), renewed every third of its length and at each change by a thread of
- * its own. Following never waits for it: a report that fails is tried again later, and said once. */
+/* What a follower tells the server of itself: its lease (docs/PROTOCOL.md, "Replicas"), renewed every third of its length and at each change by a
+ * thread of its own. Following never waits for it: a report that fails is tried again later, and said once. */
 #ifndef CLIENT_LEASE_H
 #define CLIENT_LEASE_H
 

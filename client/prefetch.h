@@ -1,6 +1,6 @@
 /* A thread that brings the next steps' files while this step is being made or its --exec runs. It waits for something newer than what is about to be
- * held, downloads the way there into the work folder, and from then on looks again every second; the next catch_up finds the files there. Its failures are silent: whoever needs the
- * files asks again and then hears of it. */
+ * held, downloads the way there into the work folder, and from then on looks again every second; the next catch_up finds the files there. Its
+ * failures are silent: whoever needs the files asks again and then hears of it. */
 #ifndef CLIENT_PREFETCH_H
 #define CLIENT_PREFETCH_H
 

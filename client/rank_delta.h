@@ -1,5 +1,5 @@
-/* One rank's part of a step's delta: a file per shard, under the shard's name, in the ulp-class format; and from the rank that holds the index, the delta's
- * index, which places every tensor of the model. */
+/* One rank's part of a step's delta: a file per shard, under the shard's name, in the ulp-class format; and from the rank that holds the index, the
+ * delta's index, which places every tensor of the model. */
 #ifndef CLIENT_RANK_DELTA_H
 #define CLIENT_RANK_DELTA_H
 

@@ -1,6 +1,7 @@
-/* Which files of a checkpoint folder one of N ranks publishes, and a copy of them. The folder may hold all shards (one that all ranks write into), then
- * rank I takes each N-th shard from the I-th on, in order of their names; or only the rank's own, then it takes all that are there. Rank 0 also takes
- * every file without tensors. The copy is a folder with these files; the index, which names shards that are not in it, lies there as RANK_SHARE_INDEX. */
+/* Which files of a checkpoint folder one of N ranks publishes, and a copy of them. The folder may hold all shards (one that all ranks write into),
+ * then rank I takes each N-th shard from the I-th on, in order of their names; or only the rank's own, then it takes all that are there. Rank 0 also
+ * takes every file without tensors. The copy is a folder with these files; the index, which names shards that are not in it, lies there as
+ * RANK_SHARE_INDEX. */
 #ifndef CLIENT_RANK_SHARE_H
 #define CLIENT_RANK_SHARE_H
 

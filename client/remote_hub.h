@@ -1,5 +1,5 @@
-/* The Hub half, typed, with the user's own token: what a listing says of files and their hashes, and many changes at once. A bucket goes by the name that S3
- * has for it. docs/PROTOCOL.md, "Hub". */
+/* The Hub half, typed, with the user's own token: what a listing says of files and their hashes, and many changes at once. A bucket goes by the name
+ * that S3 has for it. docs/PROTOCOL.md, "Hub". */
 #ifndef CLIENT_REMOTE_HUB_H
 #define CLIENT_REMOTE_HUB_H
 
@@ -20,7 +20,8 @@ struct hub_change {
 	int64_t mtime_ms;
 	bool failed;          /* set by the call */
 };
-/* At most REMOTE_HUB_LINES_MAX. All that can be done is done; what cannot is marked, and `failure` says why of the first. -1 when the request failed. */
+/* At most REMOTE_HUB_LINES_MAX. All that can be done is done; what cannot is marked, and `failure` says why of the first. -1 when the request
+ * failed. */
 int remote_hub_change(struct remote *remote, struct span bucket, struct hub_change *changes, size_t count, struct error *failure, struct error *err);
 
 struct hub_file {
@@ -30,7 +31,8 @@ struct hub_file {
 };
 /* 0 to go on. */
 typedef int hub_file_fn(void *owner, const struct hub_file *file, struct error *err);
-/* Every file below `prefix` (a folder, with or without a slash at its end; empty: all). upstream after REMOTE_HUB_PAGES_MAX pages, each of 16 MiB at most. */
+/* Every file below `prefix` (a folder, with or without a slash at its end; empty: all). upstream after REMOTE_HUB_PAGES_MAX pages, each of 16 MiB at
+ * most. */
 int remote_hub_list(struct remote *remote, struct span bucket, struct span prefix, hub_file_fn *take, void *owner, struct error *err);
 /* One file: 1, or 0 when the server does not know it. */
 int remote_hub_find(struct remote *remote, struct span bucket, struct span key, uint64_t *out_size, struct chunk_id *out_hash, struct error *err);

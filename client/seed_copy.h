@@ -1,5 +1,5 @@
-/* Local files that may hold parts of what is to be downloaded: their chunks are found in the store by questions, and those that the wanted file has too are
- * copied, each proven by its id. */
+/* Local files that may hold parts of what is to be downloaded: their chunks are found in the store by questions, and those that the wanted file has
+ * too are copied, each proven by its id. */
 #ifndef CLIENT_SEED_COPY_H
 #define CLIENT_SEED_COPY_H
 

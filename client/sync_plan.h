@@ -27,8 +27,8 @@ int sync_list_folder(const char *folder, struct sync_list *out, struct error *er
 /* The objects whose keys begin with `prefix` (which ends in '/', or is empty). Keys that end in '/' are folders that some console made, and left
  * out. */
 int sync_list_prefix(struct remote *remote, struct span bucket, struct span prefix, struct sync_list *out, struct error *err);
-/* Adds the hashes that the Hub half's listing has; it leaves out keys that it does not take as paths, and those without a file hash yet. Fails with another
- * kind than upstream and busy where the server or the caller's rights do not allow it. */
+/* Adds the hashes that the Hub half's listing has; it leaves out keys that it does not take as paths, and those without a file hash yet. Fails with
+ * another kind than upstream and busy where the server or the caller's rights do not allow it. */
 int sync_list_add_hashes(struct remote *remote, struct span bucket, struct span prefix, struct sync_list *list, struct error *err);
 
 struct sync_item {

@@ -15,8 +15,8 @@ struct xet_traffic { /* bodies of requests that were answered well, and of their
 };
 
 struct xet_access;
-/* NULL with unsupported where the server has no such half or gives this caller no token: plain requests then do the work, or say what is wrong. `bucket` is
- * copied. */
+/* NULL with unsupported where the server has no such half or gives this caller no token: plain requests then do the work, or say what is wrong.
+ * `bucket` is copied. */
 struct xet_access *xet_access_open(struct remote *remote, struct span bucket, bool is_write, struct error *err);
 void xet_access_close(struct xet_access *access); /* NULL is fine */
 struct xet_traffic *xet_access_traffic(struct xet_access *access);

@@ -1,4 +1,5 @@
-/* Threads take ranges of the files that are open; who finds none opens the next file. The thread that finishes a file's last range proves and renames it. */
+/* Threads take ranges of the files that are open; who finds none opens the next file. The thread that finishes a file's last range proves and
+ * renames it. */
 #include "client/xet_download.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* Files out of a bucket, over the content-addressed half: what lies in local files is copied, what was downloaded before stays, the rest comes in ranges over
- * several connections. A file gets its name when all of it hashes to what the server promised. Resumable: beside PART_PATH lies PART_PATH.chunks. One call
- * at a time per thread that calls. */
+/* Files out of a bucket, over the content-addressed half: what lies in local files is copied, what was downloaded before stays, the rest comes in
+ * ranges over several connections. A file gets its name when all of it hashes to what the server promised. Resumable: beside PART_PATH lies
+ * PART_PATH.chunks. One call at a time per thread that calls. */
 #ifndef CLIENT_XET_DOWNLOAD_H
 #define CLIENT_XET_DOWNLOAD_H
 
@@ -29,8 +29,8 @@ struct xet_download {
 	xet_download_done_fn *done; /* may be NULL */
 	void *owner;
 };
-/* A file that is there already with the right hash is left alone. One whose chunks do not add up to its hash is fetched a second time from the start before
- * the call fails with digest_mismatch. Part files stay behind a failure, for the next call. */
+/* A file that is there already with the right hash is left alone. One whose chunks do not add up to its hash is fetched a second time from the start
+ * before the call fails with digest_mismatch. Part files stay behind a failure, for the next call. */
 int xet_download(const struct xet_download *download, const struct xet_download_file *files, size_t count, struct error *err);
 
 #endif

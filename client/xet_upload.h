@@ -1,6 +1,6 @@
-/* Files into a bucket, over the content-addressed half: chunked and hashed here, named to the server, and of what it lacks the chunks that it lacks, in
- * xorbs over several connections. A file appears whole, with its neighbours of one batch. Interrupted, it may be begun again: xorbs that arrived are not
- * sent twice. One call at a time per thread that calls. */
+/* Files into a bucket, over the content-addressed half: chunked and hashed here, named to the server, and of what it lacks the chunks that it lacks,
+ * in xorbs over several connections. A file appears whole, with its neighbours of one batch. Interrupted, it may be begun again: xorbs that arrived
+ * are not sent twice. One call at a time per thread that calls. */
 #ifndef CLIENT_XET_UPLOAD_H
 #define CLIENT_XET_UPLOAD_H
 

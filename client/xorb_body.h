@@ -1,6 +1,6 @@
-/* A new xorb of an upload as it is sent: its chunks read from their files, each in the codec that makes it smallest. The server proves what it gets against
- * the name of the xorb, so nothing is hashed a second time here; what it refuses is looked into. One thread at a time; each has its own, with up to 65 MiB
- * of memory that serves one xorb after the other. */
+/* A new xorb of an upload as it is sent: its chunks read from their files, each in the codec that makes it smallest. The server proves what it gets
+ * against the name of the xorb, so nothing is hashed a second time here; what it refuses is looked into. One thread at a time; each has its own,
+ * with up to 65 MiB of memory that serves one xorb after the other. */
 #ifndef CLIENT_XORB_BODY_H
 #define CLIENT_XORB_BODY_H
 

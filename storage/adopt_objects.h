@@ -12,8 +12,8 @@ struct adopt_objects {
 	bool is_delta;
 };
 
-/* Objects without a digest get one: their bytes are read. Texts lie in the arena. not_found when there is none; too_large; what an index.json is refused
- * with. Blocking. */
+/* Objects without a digest get one: their bytes are read. Texts lie in the arena. not_found when there is none; too_large; what an index.json is
+ * refused with. Blocking. */
 int adopt_objects_find(struct store *store, int64_t bucket, const struct adoption *adoption, struct arena *arena, struct adopt_objects *out,
 	struct error *err);
 /* A small object, whole, in the arena. too_large over `cap`; no_key. */

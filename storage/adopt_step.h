@@ -1,5 +1,5 @@
-/* Makes a step of a foreign publish: reads or decodes what it brought, computes the digests that its trainer never gave, and publishes. Internal to storage.
- * Blocking: for background work. */
+/* Makes a step of a foreign publish: reads or decodes what it brought, computes the digests that its trainer never gave, and publishes. Internal to
+ * storage. Blocking: for background work. */
 #ifndef STORAGE_ADOPT_STEP_H
 #define STORAGE_ADOPT_STEP_H
 

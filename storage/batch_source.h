@@ -5,9 +5,9 @@
 #include "storage/batch.h"
 #include "storage/version.h"
 
-/* Inside a change: a version that has the file and that the caller may reach, or, without a row (sequence 0), what a registered file or the empty one
- * would be as a version. `bucket`: the batch's. *looks: so many versions may still be looked at, by all lines of the change. Texts in the arena. not_found,
- * also for buckets that are not there. */
+/* Inside a change: a version that has the file and that the caller may reach, or, without a row (sequence 0), what a registered file or the empty
+ * one would be as a version. `bucket`: the batch's. *looks: so many versions may still be looked at, by all lines of the change. Texts in the arena.
+ * not_found, also for buckets that are not there. */
 int batch_source_find(struct db *db, const struct batch_params *params, int64_t bucket, int64_t now_ms, size_t *looks,
 	const struct batch_line *line, struct arena *arena, struct version *out, struct error *err);
 

@@ -82,8 +82,9 @@ struct bucket_rename {
 struct bucket_change *bucket_rename_start(struct store *store, const struct bucket_rename *rename, void (*done)(void *owner), void *owner);
 struct bucket_change *bucket_edit_start(struct store *store, struct span name, const struct bucket_edit *edit, void (*done)(void *owner),
 	void *owner);
-/* create: 0, bucket_owned (the same account has it) or bucket_taken. delete: 0, no_bucket, bucket_not_empty, bucket_has_runs. drop: 0,
- * no_bucket, bucket_has_runs. rename: 0, no_bucket, bucket_owned or bucket_taken (the new name is in use). edit: 0, no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants). */
+/* create: 0, bucket_owned (the same account has it) or bucket_taken. delete: 0, no_bucket, bucket_not_empty, bucket_has_runs. drop: 0, no_bucket,
+ * bucket_has_runs. rename: 0, no_bucket, bucket_owned or bucket_taken (the new name is in use). edit: 0, no_bucket, too_large (a document, or over
+ * BUCKET_GRANTS_MAX grants). */
 int bucket_change_outcome(struct bucket_change *change, struct error *err);
 void bucket_change_free(struct bucket_change *change);
 

@@ -42,7 +42,8 @@ void change_feed_take_back(struct change_feed *feed, uint64_t mark);  /* what wa
 void change_feed_take_back_all(struct change_feed *feed);             /* what has not been shown */
 void change_feed_show(struct change_feed *feed);                      /* all that is noted; wakes who waits for it */
 
-/* What somebody has seen of a bucket: all changes below `number`, and (that is what counts when the ring has gone on, or is another) all up to a moment. */
+/* What somebody has seen of a bucket: all changes below `number`, and (that is what counts when the ring has gone on, or is another) all up to a
+ * moment. */
 struct change_position {
 	uint64_t number;
 	int64_t moment_ms;

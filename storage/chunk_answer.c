@@ -87,8 +87,8 @@ static void print(struct chunk_answer *const answer, const struct pack_xorb *con
 	shard_write_answer(&answer->shard, &facts, &xorb->hash, entries, xorb->count);
 }
 
-/* *out_until_ms: how long the xorb is to be promised; *out_is_promised: nothing is to be done for that, since it is already, and for at least half of the
- * time that is usual, or since the answer promises nothing. */
+/* out_until_ms: how long the xorb is to be promised; *out_is_promised: nothing is to be done for that, since it is already, and for at least half of
+ * the time that is usual, or since the answer promises nothing. */
 static void judge_promise(const struct chunk_answer *const answer, const struct chunk_id *const hash, const int64_t now_ms, int64_t *const out_until_ms,
 	bool *const out_is_promised)
 {

@@ -55,9 +55,9 @@ struct derived_add {
 	int64_t modified_ms;
 };
 int derived_add(struct db *db, const struct derived_add *add, int64_t *out_version, struct error *err);
-/* Inside a change: the plain version gets this recipe in place of its segments. All that it says stays, but that a version without digest gets
- * one. The caller has proven that the recipe gives its bytes. precondition when it cannot be (any more): gone, a marker, inline, derived already, a source of
- * others, or of another size or digest. */
+/* Inside a change: the plain version gets this recipe in place of its segments. All that it says stays, but that a version without digest gets one.
+ * The caller has proven that the recipe gives its bytes. precondition when it cannot be (any more): gone, a marker, inline, derived already, a
+ * source of others, or of another size or digest. */
 int derived_swap(struct db *db, int64_t version, const struct derived_recipe *recipe, const struct digest128 *digest, struct error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* The files of two steps as delta_encode wants them. To its readers a step is a folder, also where its checkpoint is one file. Files without tensors that
- * differ from the base's come whole: a step that is read from an anchor in the store has them by name, size and digest alone, so what is needed of them
- * is fetched. Internal to storage. */
+/* The files of two steps as delta_encode wants them. To its readers a step is a folder, also where its checkpoint is one file. Files without tensors
+ * that differ from the base's come whole: a step that is read from an anchor in the store has them by name, size and digest alone, so what is needed
+ * of them is fetched. Internal to storage. */
 #ifndef STORAGE_FOLD_FILES_H
 #define STORAGE_FOLD_FILES_H
 

@@ -1,5 +1,5 @@
-/* Folds are made by the step worker: both ends are read block by block, and what lies between them is encoded anew as one delta. Two kinds, since somebody
- * waits for direct ones. Internal to storage. */
+/* Folds are made by the step worker: both ends are read block by block, and what lies between them is encoded anew as one delta. Two kinds, since
+ * somebody waits for direct ones. Internal to storage. */
 #ifndef STORAGE_FOLD_JOB_H
 #define STORAGE_FOLD_JOB_H
 

@@ -1,7 +1,7 @@
-/* Space comes back: packs that nothing leads to are deleted, packs of which little lives are written anew without the rest (invariants 4, 5).
- * Sealed packs only. The chunks of a xorb that is promised (storage/xorb.h) count as needed: once that is over, the next look at all packs finds it. One thread
- * of its own, started with the store; it looks around now and then, at packs that lost references alone, and at all packs after each start and
- * once a day. What it does is bounded in bytes a second, and any part of it may be cut off at any moment: the next start finds everything again.
+/* Space comes back: packs that nothing leads to are deleted, packs of which little lives are written anew without the rest (invariants 4, 5). Sealed
+ * packs only. The chunks of a xorb that is promised (storage/xorb.h) count as needed: once that is over, the next look at all packs finds it. One
+ * thread of its own, started with the store; it looks around now and then, at packs that lost references alone, and at all packs after each start
+ * and once a day. What it does is bounded in bytes a second, and any part of it may be cut off at any moment: the next start finds everything again.
  * gc_pack.h tells how one pack goes. Any thread. */
 #ifndef STORAGE_GC_H
 #define STORAGE_GC_H

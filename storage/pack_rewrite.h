@@ -27,9 +27,9 @@ struct pack_patch {
 	const struct pack_entry *entries; /* of each; its offset is that of the record in `bytes` */
 	struct span bytes;
 };
-/* The same with all chunks that the old file has, and with the patch's records. The others are copied as they lie, right or not; what the file has not
- * becomes zeros, which no checksum fits. Fails, and may be tried again, when it has them and cannot be read. corrupt when the pack has other chunks there than the patch, or when not even its index can be read; busy
- * while it grows. */
+/* The same with all chunks that the old file has, and with the patch's records. The others are copied as they lie, right or not; what the file has
+ * not becomes zeros, which no checksum fits. Fails, and may be tried again, when it has them and cannot be read. corrupt when the pack has other
+ * chunks there than the patch, or when not even its index can be read; busy while it grows. */
 struct pack_index *pack_rewrite_patched(struct pack_store *store, const struct pack_id *pack, const struct pack_patch *patch, struct error *err);
 
 #endif

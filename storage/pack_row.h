@@ -11,8 +11,8 @@ int pack_row_record(struct db *db, const struct pack_record *record, struct erro
 int pack_row_find(struct db *db, int64_t number, struct pack_record *out, struct error *err);
 /* Numbers of up to `capacity` packs above `after`, rising. */
 int pack_row_numbers(struct db *db, int64_t after, int64_t *out, size_t capacity, size_t *out_count, struct error *err);
-/* packs.named is the sum of this over all rows of `segments` that lead to the pack: whoever adds or removes such rows keeps it right in the same change.
- * gc finds rows by an index that nobody sums up; when that shows other rows than the column says, it is damaged, and gc keeps off. */
+/* packs.named is the sum of this over all rows of `segments` that lead to the pack: whoever adds or removes such rows keeps it right in the same
+ * change. gc finds rows by an index that nobody sums up; when that shows other rows than the column says, it is damaged, and gc keeps off. */
 static inline int64_t pack_row_names_of(const int64_t first, const int64_t count)
 {
 	return 3 * first + count; /* so that a flipped bit of either shows */

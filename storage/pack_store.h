@@ -29,9 +29,10 @@ struct pack_store *pack_store_open(const struct pack_store_options *options, str
 /* After helpers_stop: jobs of the store may run until then. */
 void pack_store_close(struct pack_store *store);
 
-/* Recovery, once, before anything else: cuts the open packs to their committed length (and seals them), removes pack files that no record
- * names; missing indexes are made anew by helpers. Sealed packs are not opened: names and sizes tell. A named pack that is absent or shorter
- * than committed is corrupt and reported through `log`, and start goes on: its objects answer errors. Fills *out_sealed with packs whose state in the catalog must become PACK_SEALED (free() it). */
+/* Recovery, once, before anything else: cuts the open packs to their committed length (and seals them), removes pack files that no record names;
+ * missing indexes are made anew by helpers. Sealed packs are not opened: names and sizes tell. A named pack that is absent or shorter than committed
+ * is corrupt and reported through `log`, and start goes on: its objects answer errors. Fills *out_sealed with packs whose state in the catalog must
+ * become PACK_SEALED (free() it). */
 int pack_store_recover(struct pack_store *store, const struct pack_record *records, size_t count, struct pack_record **out_sealed,
 	size_t *out_sealed_count, struct error *err);
 

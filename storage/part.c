@@ -1,6 +1,6 @@
-/* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its segments' sums, a set's contents all
- * part rows. The contents of a single PUT's set cover what its segments say, since its number is not known before them. A range reads only the segments it needs: their own sums and the absence of gaps prove them, and a part read whole proves its
- * sum. */
+/* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its segments' sums, a set's contents all part rows.
+ * The contents of a single PUT's set cover what its segments say, since its number is not known before them. A range reads only the segments it
+ * needs: their own sums and the absence of gaps prove them, and a part read whole proves its sum. */
 #include "storage/part_growth.h"
 #include "storage/part_internal.h"
 

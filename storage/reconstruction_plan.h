@@ -1,5 +1,5 @@
-/* What a Xet client must fetch for a range of one or more files: terms (runs of chunks of xorbs, in file order) and, for each xorb, the merged ranges of
- * chunks that hold them. No entry is ever listed twice with the same start, and each term lies whole in one range. A xorb that lies in
+/* What a Xet client must fetch for a range of one or more files: terms (runs of chunks of xorbs, in file order) and, for each xorb, the merged
+ * ranges of chunks that hold them. No entry is ever listed twice with the same start, and each term lies whole in one range. A xorb that lies in
  * several packs may have a range that is pieced together from them. Pure; one thread's. docs/PROTOCOL.md, "Reconstructions". */
 #ifndef STORAGE_RECONSTRUCTION_PLAN_H
 #define STORAGE_RECONSTRUCTION_PLAN_H

@@ -1,8 +1,8 @@
-/* A shard that a client uploads: it registers files by their hash, made of xorbs that are stored here. The whole shard is verified (shard_check.h) before
- * any of it counts; then its files are registered for the bucket and account (xet_file.h), some hundred a change, and the xorbs that it names are
- * promised anew. What it names is held from being found until the last change is through. A file that is known already keeps its row. Large shards are checked
- * four at a time, others wait for their turn. After a crash in
- * between some of the files are registered, which harms nobody: the client sends the shard again. */
+/* A shard that a client uploads: it registers files by their hash, made of xorbs that are stored here. The whole shard is verified (shard_check.h)
+ * before any of it counts; then its files are registered for the bucket and account (xet_file.h), some hundred a change, and the xorbs that it names
+ * are promised anew. What it names is held from being found until the last change is through. A file that is known already keeps its row. Large
+ * shards are checked four at a time, others wait for their turn. After a crash in between some of the files are registered, which harms nobody: the
+ * client sends the shard again. */
 #ifndef STORAGE_SHARD_PUT_H
 #define STORAGE_SHARD_PUT_H
 

@@ -1,6 +1,6 @@
-/* An anchor in the making. Derived: a step's tensors are encoded against those of a step nearby, the delta is stored hidden, and every file of the checkpoint
- * becomes a recipe over that step's files and the delta, read through once to prove it. Nothing is in the catalog before step_anchor_job names it.
- * Blocking. Internal to storage. */
+/* An anchor in the making. Derived: a step's tensors are encoded against those of a step nearby, the delta is stored hidden, and every file of the
+ * checkpoint becomes a recipe over that step's files and the delta, read through once to prove it. Nothing is in the catalog before step_anchor_job
+ * names it. Blocking. Internal to storage. */
 #ifndef STORAGE_STEP_ANCHOR_BUILD_H
 #define STORAGE_STEP_ANCHOR_BUILD_H
 

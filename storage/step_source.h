@@ -12,8 +12,8 @@
 
 struct step_source;
 
-/* `work`: bounds and stops what is read (busy); NULL: nothing does. Errors: those of step_chain_find; what a delta is refused with; no_key when the step was
- * removed meanwhile. */
+/* `work`: bounds and stops what is read (busy); NULL: nothing does. Errors: those of step_chain_find; what a delta is refused with; no_key when the
+ * step was removed meanwhile. */
 struct step_source *step_source_open(struct store *store, struct step_work *work, int64_t run, uint64_t step, enum step_source_via via,
 	struct error *err);
 void step_source_close(struct step_source *source); /* NULL is fine; after all cursors */

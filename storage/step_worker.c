@@ -122,8 +122,8 @@ static bool find_asked(struct step_worker *const worker, struct step_job *const 
 	return is_asked;
 }
 
-/* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. After a job that was asked for it is the catalog's turn, so that readers
- * who ask a lot do not keep proofs waiting. */
+/* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. After a job that was asked for it is the catalog's turn, so that
+ * readers who ask a lot do not keep proofs waiting. */
 static int next_job(struct step_worker *const worker, const bool looks, struct step_job *const out, bool *const out_asked,
 	struct error *const err)
 {

@@ -1,5 +1,5 @@
-/* One slice is one change of some hundred rows of one kind of work, so that clients' changes get their turn between slices. Whether there is work is asked of a
- * reader first: an idle store writes nothing. */
+/* One slice is one change of some hundred rows of one kind of work, so that clients' changes get their turn between slices. Whether there is work is
+ * asked of a reader first: an idle store writes nothing. */
 #include "storage/sweeper.h"
 
 #include <stdlib.h>

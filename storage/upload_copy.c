@@ -1,5 +1,6 @@
-/* start --helper: plan--> [helper: read a slice, again and again] --edges stored--> change queued: place, apply --COMMIT--> done
- * A slice at a time, so that other jobs get their turn; a derived source has no chunks to refer to, so all of the copy is stored anew. The source's packs are held from the plan until the end (invariant 5). */
+/* start --helper: plan--> [helper: read a slice, again and again] --edges stored--> change queued: place, apply --COMMIT--> done A slice at a time,
+ * so that other jobs get their turn; a derived source has no chunks to refer to, so all of the copy is stored anew. The source's packs are held from
+ * the plan until the end (invariant 5). */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

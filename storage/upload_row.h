@@ -53,8 +53,8 @@ void upload_row_read(struct db_statement *scan, struct arena *arena, struct uplo
 int upload_row_find_trimming(struct db *db, int64_t *out_number, int64_t *out_part_set, struct error *err);
 int upload_row_set_trimmed(struct db *db, int64_t number, struct error *err); /* is UPLOAD_COMPLETED now */
 int upload_row_find_expired(struct db *db, int64_t before_ms, int64_t *out_number, struct error *err);
-/* Of a bucket that was deleted with open uploads (recorded by upload_row_orphan), or dropped with all it held (bucket_sweep_mark). *out_number 0: none is left;
- * once its versions are gone too, forget the bucket. */
+/* Of a bucket that was deleted with open uploads (recorded by upload_row_orphan), or dropped with all it held (bucket_sweep_mark). *out_number 0:
+ * none is left; once its versions are gone too, forget the bucket. */
 int upload_row_find_orphan(struct db *db, int64_t *out_bucket, int64_t *out_number, int64_t *out_part_set, struct error *err);
 int upload_row_forget_bucket(struct db *db, int64_t bucket, struct error *err);
 /* A bucket is deleted: its open uploads are the sweeper's. */

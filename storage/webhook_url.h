@@ -1,5 +1,5 @@
-/* URLs of webhooks, and which hosts they may name. A run's writer sets the URL and the server calls it, so the operator says where it may call: otherwise
- * a run's key could reach what only the server can. Pure; any thread. */
+/* URLs of webhooks, and which hosts they may name. A run's writer sets the URL and the server calls it, so the operator says where it may call:
+ * otherwise a run's key could reach what only the server can. Pure; any thread. */
 #ifndef STORAGE_WEBHOOK_URL_H
 #define STORAGE_WEBHOOK_URL_H
 

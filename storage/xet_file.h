@@ -1,7 +1,7 @@
 /* Files that are known by their Xet hash and not, or not yet, by a key: those that a shard has registered, and those that were made of a derived
  * version. Each holds a part set of its own until expires_ms; a version that is made of it shares the set. A grant says who registered a file, and
- * with a token of which bucket: between the shard and the batch that is all that opens it. The tables `xet_files` and `xet_grants`. The calls that write
- * are for changes. Internal to storage. docs/FORMAT.md, "Catalog". */
+ * with a token of which bucket: between the shard and the batch that is all that opens it. The tables `xet_files` and `xet_grants`. The calls that
+ * write are for changes. Internal to storage. docs/FORMAT.md, "Catalog". */
 #ifndef STORAGE_XET_FILE_H
 #define STORAGE_XET_FILE_H
 

@@ -12,8 +12,8 @@ struct xorb_promise;
  * already keeps its place. done comes once, from the committer or before start returns. */
 struct xorb_promise *xorb_promise_start(struct store *store, const struct xorb_place *places, size_t count, int64_t until_ms,
 	void (*done)(void *owner), void *owner);
-/* A xorb that is stored is promised as if it were uploaded now, once a helper has read and verified all of it: a damaged one counts as missing. NULL with
- * not_found when it is not stored. */
+/* A xorb that is stored is promised as if it were uploaded now, once a helper has read and verified all of it: a damaged one counts as missing. NULL
+ * with not_found when it is not stored. */
 struct xorb_promise *xorb_promise_renew(struct store *store, const struct chunk_id *hash, void (*done)(void *owner), void *owner,
 	struct error *err);
 /* After done. 0: all of them are promised. not_found: a pack is going, lacks chunks or (renewed) is damaged, and none is. */

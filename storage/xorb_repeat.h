@@ -20,8 +20,8 @@ struct xorb_repeat *xorb_repeat_open(struct store *store, const struct xorb_repe
 /* invalid: the bytes are no xorb. */
 enum sink_result xorb_repeat_write(struct xorb_repeat *repeat, struct span bytes, struct error *err);
 void xorb_repeat_finish(struct xorb_repeat *repeat);
-/* 0: what is stored is right, *out_mended since just now. invalid: another xorb; busy: it is damaged and must be sent again; corrupt: not even the index
- * of its pack can be read; or what storing gives. */
+/* 0: what is stored is right, *out_mended since just now. invalid: another xorb; busy: it is damaged and must be sent again; corrupt: not even the
+ * index of its pack can be read; or what storing gives. */
 int xorb_repeat_outcome(const struct xorb_repeat *repeat, bool *out_mended, struct error *err);
 /* Before finish: aborts. After finish: only after done. NULL is fine. */
 void xorb_repeat_free(struct xorb_repeat *repeat);

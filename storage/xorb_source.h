@@ -12,8 +12,8 @@ struct xorb_run {
 	uint32_t count;
 	uint64_t length;  /* bytes, as shown */
 };
-/* `runs` (copied) one behind the other are a stream: reads [offset, offset + length) of it, which lie in it. not_found when a pack or chunk is not there
- * any more or a run is not of that length now. Close frees it. One thread at a time. */
+/* `runs` (copied) one behind the other are a stream: reads [offset, offset + length) of it, which lie in it. not_found when a pack or chunk is not
+ * there any more or a run is not of that length now. Close frees it. One thread at a time. */
 struct body_source *xorb_source_open(struct pack_store *packs, const struct xorb_run *runs, size_t count, bool as_stored, uint64_t offset,
 	uint64_t length, struct error *err);
 

@@ -1,5 +1,5 @@
-/* The changes of an ulp-class block as bits, and back: which classes changed how often (the table, part of the block's header), then gaps and steps class by
- * class, the smallest weights first. docs/FORMAT.md, "ulp-class blocks", has the layout. */
+/* The changes of an ulp-class block as bits, and back: which classes changed how often (the table, part of the block's header), then gaps and steps
+ * class by class, the smallest weights first. docs/FORMAT.md, "ulp-class blocks", has the layout. */
 #ifndef WEIGHTS_ULP_STREAM_H
 #define WEIGHTS_ULP_STREAM_H
 

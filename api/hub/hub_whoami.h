@@ -7,7 +7,8 @@
 enum next hub_whoami_begin(struct exchange *exchange);
 /* GET /api/agent-harnesses: there are none. */
 enum next hub_harnesses_begin(struct exchange *exchange);
-/* Models, datasets, spaces, and buckets that are named without their namespace: 404 with X-Error-Code RepoNotFound, which clients take for an answer. */
+/* Models, datasets, spaces, and buckets that are named without their namespace: 404 with X-Error-Code RepoNotFound, which clients take for an
+ * answer. */
 enum next hub_no_repository_begin(struct exchange *exchange);
 /* POST /oauth/device, which `hf auth login` asks without --token: 404 that says what to do. */
 enum next hub_no_login_begin(struct exchange *exchange);

@@ -6,8 +6,8 @@
 #include "base/encode.h"
 #include "base/little_endian.h"
 
-/* u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, then the spans to the end: u8 1 and the pack's id, or 0 for that of the span before; u32 first,
- * count, offset, length. For inline bytes u64 version and u32 length instead. */
+/* u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, then the spans to the end: u8 1 and the pack's id, or 0 for that of the span before; u32
+ * first, count, offset, length. For inline bytes u64 version and u32 length instead. */
 enum { VERSION = 1, FLAG_AS_STORED = 1, FLAG_INLINE = 2, HEAD_BYTES = 22, INLINE_BYTES = HEAD_BYTES + 12, SPAN_NUMBERS = 4 };
 
 /* What is signed begins with this, so that no other token of the server is one of these. */

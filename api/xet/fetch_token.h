@@ -1,5 +1,5 @@
-/* What a fetch URL permits: chunk records of certain packs, at certain offsets of a shown xorb, for an hour. Signed with the server's key; nothing of it
- * is kept anywhere. docs/FORMAT.md, "Fetch tokens". Pure; any thread. */
+/* What a fetch URL permits: chunk records of certain packs, at certain offsets of a shown xorb, for an hour. Signed with the server's key; nothing
+ * of it is kept anywhere. docs/FORMAT.md, "Fetch tokens". Pure; any thread. */
 #ifndef API_XET_FETCH_TOKEN_H
 #define API_XET_FETCH_TOKEN_H
 

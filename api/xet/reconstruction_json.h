@@ -1,4 +1,5 @@
-/* Reconstructions as JSON, in the first form (one URL for each range) and the second (several ranges to a URL), with fetch URLs that are signed here. */
+/* Reconstructions as JSON, in the first form (one URL for each range) and the second (several ranges to a URL), with fetch URLs that are signed
+ * here. */
 #ifndef API_XET_RECONSTRUCTION_JSON_H
 #define API_XET_RECONSTRUCTION_JSON_H
 

@@ -1,6 +1,6 @@
-/* Any bytes as an ulp-class block over a base that is not theirs: a result with the hash they promise or an error, nothing written outside, and
- * the same on every path of the processor. Then the bytes as changes of that base, and as a base and its successor: what is encoded decodes. The first four bytes choose
- * dtype, length and base. */
+/* Any bytes as an ulp-class block over a base that is not theirs: a result with the hash they promise or an error, nothing written outside, and the
+ * same on every path of the processor. Then the bytes as changes of that base, and as a base and its successor: what is encoded decodes. The first
+ * four bytes choose dtype, length and base. */
 #include <stdlib.h>
 #include <string.h>
 

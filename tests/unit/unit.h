@@ -14,8 +14,8 @@ char *unit_scratch_make(void);
 char *unit_scratch_copy(const char *folder);
 void unit_scratch_remove(char *folder); /* frees it too */
 
-/* The step of a loop that a plain build walks one by one. A build with a sanitizer, in which each round costs many times as much, may leap: it looks for
- * wrong accesses, not for wrong results at one round more. */
+/* The step of a loop that a plain build walks one by one. A build with a sanitizer, in which each round costs many times as much, may leap: it looks
+ * for wrong accesses, not for wrong results at one round more. */
 int unit_stride(int leap);
 
 #endif
