@@ -379,7 +379,7 @@ class HubBusy(HubCase):
             thread.start()
             limit = time.monotonic() + 60
             while not self.called('BatchFiles', 429) and time.monotonic() < limit:
-                pass
+                time.sleep(0.05)
             catalog.execute('ROLLBACK')
         thread.join()
         self.assertEqual(outcome, [None])
