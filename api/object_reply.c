@@ -38,6 +38,12 @@ void object_reply_add_identity(struct exchange *const exchange, const struct obj
 		exchange_add_header(exchange, "x-deltabucket-derived", "true");
 }
 
+void object_reply_disarm(struct exchange *const exchange)
+{
+	exchange_add_header(exchange, "X-Content-Type-Options", "nosniff");
+	exchange_add_header(exchange, "Content-Security-Policy", "sandbox");
+}
+
 static void add_version_headers(struct exchange *const exchange, const struct object *const object,
 	const struct object_reply_params *const params)
 {
@@ -47,6 +53,7 @@ static void add_version_headers(struct exchange *const exchange, const struct ob
 	if (params->add_identity != NULL)
 		params->add_identity(exchange, object);
 	exchange_add_header(exchange, "Last-Modified", arena_text(exchange->arena, span_text(modified)));
+	object_reply_disarm(exchange);
 }
 
 /* Stored headers that no override replaces, then the overrides. */

@@ -33,6 +33,10 @@ struct object_reply_params {
 /* ETag, and x-deltabucket-digest: what a step's manifest says of the object, so that a step can be published by hand. */
 void object_reply_add_identity(struct exchange *exchange, const struct object *object);
 
+/* Stored bytes may call themselves a page, and a browser would run its scripts in the origin of this server, where others have their data: these two
+ * headers take its scripts and its origin away. For every reply with bytes of users, 304 too: browsers renew what they have cached with its headers. */
+void object_reply_disarm(struct exchange *exchange);
+
 enum next object_reply(struct exchange *exchange, const struct object_reply_params *params);
 
 #endif

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "api/object_reply.h"
 #include "api/xet/fetch_token.h"
 #include "api/xet/multipart_source.h"
 #include "api/xet/xet_range.h"
@@ -158,6 +159,7 @@ static void add_headers(struct exchange *const exchange, const struct fetch *con
 	const int64_t rest_s = fetch->token.expires_s - now_s;
 	exchange_add_header(exchange, "Cache-Control", arena_format(exchange->arena, "private, max-age=%" PRId64, rest_s / 2));
 	exchange_add_header(exchange, "Accept-Ranges", "bytes");
+	object_reply_disarm(exchange);
 }
 
 static enum next reply_one(struct exchange *const exchange, const struct fetch *const fetch)

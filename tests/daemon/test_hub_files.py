@@ -332,6 +332,13 @@ class Resolves(Case):
         reply = self.resolve('a.gz')
         self.assertEqual((reply.body, reply.headers['Content-Encoding'], reply.headers['Cache-Control']), (b'stored', None, 'no-store'))
 
+    def test_stored_pages_get_neither_scripts_nor_our_origin(self):
+        self.s3.put('page.html', b'<script>alert(1)</script>', content_type='text/html')
+        override = {'response-content-type': 'image/svg+xml'}
+        for reply in (self.resolve('page.html'), self.s3.ask('GET', 'page.html'), self.s3.ask('HEAD', 'page.html', query=override)):
+            self.assertIn(reply.headers['Content-Type'], ('text/html', 'image/svg+xml'))
+            self.assertEqual((reply.headers['X-Content-Type-Options'], reply.headers['Content-Security-Policy']), ('nosniff', 'sandbox'))
+
     def test_facts_in_place_of_bytes(self):
         self.s3.put('a', b'hello')
         reply = self.resolve('a', headers={'Range': 'bytes=0-0', 'Accept': 'application/vnd.xet-fileinfo+json, */*'})

@@ -164,6 +164,7 @@ class Reconstructions(unittest.TestCase):
         self.assertEqual((good.status, good.headers['Content-Range'].split('/')[0]), (206, f'bytes {first}-{last}'))
         self.assertIsNone(good.headers['ETag'])
         self.assertIn('private', good.headers['Cache-Control'])
+        self.assertEqual((good.headers['X-Content-Type-Options'], good.headers['Content-Security-Policy']), ('nosniff', 'sandbox'))
         self.assertEqual(self.cas.fetch(entry['url']).body, good.body)
         for at in (-1, -40, -60, -90):
             url = entry['url'][:at] + ('A' if entry['url'][at] != 'A' else 'B') + (entry['url'][at + 1:] if at < -1 else '')
