@@ -20,6 +20,7 @@
 #include "storage/step_watch.h"
 #include "storage/derive_worker.h"
 #include "storage/file_hash_worker.h"
+#include "storage/shard_put.h"
 #include "storage/step_worker.h"
 #include "storage/xet_make.h"
 
@@ -272,6 +273,7 @@ static void drain(struct daemon *daemon)
 	derive_worker_quiesce(store_derive_worker(daemon->store));
 	file_hash_worker_quiesce(store_file_hash_worker(daemon->store));
 	xet_makes_quiesce(store_xet_makes(daemon->store));
+	shard_put_quiesce(daemon->store);
 	gc_quiesce(store_gc(daemon->store));
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);

@@ -19,16 +19,19 @@ void gate_release(struct gate *const gate)
 void gate_enter(struct gate *const gate, struct gate_visitor *const visitor)
 {
 	lock_enter(&gate->lock);
-	const bool passes = gate->inside < gate->limit;
+	const bool is_closed = gate->is_closed;
+	const bool passes = !is_closed && gate->inside < gate->limit;
 	gate->inside += passes;
 	visitor->next = NULL;
-	if (!passes) {
+	if (!passes && !is_closed) {
 		*(gate->first == NULL ? &gate->first : &gate->last->next) = visitor;
 		gate->last = visitor;
 	}
 	lock_leave(&gate->lock);
 	if (passes)
 		visitor->pass(visitor);
+	else if (is_closed)
+		visitor->turn_away(visitor);
 }
 
 /* Whoever waits takes the place over. */
@@ -43,4 +46,26 @@ void gate_leave(struct gate *const gate)
 	lock_leave(&gate->lock);
 	if (next != NULL)
 		next->pass(next);
+}
+
+void gate_close(struct gate *const gate)
+{
+	lock_enter(&gate->lock);
+	struct gate_visitor *waiting = gate->first;
+	gate->is_closed = true;
+	gate->first = NULL;
+	lock_leave(&gate->lock);
+	while (waiting != NULL) {
+		struct gate_visitor *const visitor = waiting;
+		waiting = visitor->next; /* it may be gone behind the call */
+		visitor->turn_away(visitor);
+	}
+}
+
+bool gate_is_closed(struct gate *const gate)
+{
+	lock_enter(&gate->lock);
+	const bool is_closed = gate->is_closed;
+	lock_leave(&gate->lock);
+	return is_closed;
 }

@@ -17,7 +17,12 @@
 #include "storage/xet_file.h"
 #include "storage/xorb_row.h"
 
-enum { CHANGE_ROWS = 800, FILE_ROWS = 5, PROMISE_SLACK = 64 };
+enum {
+	CHANGE_ROWS = 800,
+	FILE_ROWS = 5,
+	PROMISE_SLACK = 64,
+	ROUNDS_LET_BE = 64 /* slices and changes of a small shard when the store stops: a second's worth */
+};
 
 /* A file of more segments than one change takes. A row under a name that nobody knows holds its set meanwhile; after a crash that goes when its time is
  * over. */
@@ -42,6 +47,7 @@ struct shard_put {
 	struct body_spool *spool; /* until it was checked */
 	struct shard_check *check;
 	bool has_turn; /* at the gate */
+	unsigned rounds; /* slices and changes so far */
 	bool in_doubt;
 	/* the committer's, while changes run */
 	size_t xorb;  /* the next one to promise */
@@ -78,6 +84,19 @@ static void settle_failed(struct shard_put *const put, const struct error *const
 	put->error = *err;
 	scratch_hide_paths(put->store, &put->error);
 	settle(put);
+}
+
+static void settle_stopping(struct shard_put *const put)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_BUSY, "The server is stopping. Please try again.");
+	settle_failed(put, &err);
+}
+
+/* Before each slice and change. */
+static bool gives_up(struct shard_put *const put)
+{
+	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) && gate_is_closed(store_shard_gate(put->store));
 }
 
 static int64_t now_ms(const struct shard_put *const put)
@@ -235,15 +254,22 @@ static void committed(struct change *const change)
 	put->report.new_files = put->next_new_files;
 	if (is_finished(put))
 		settle(put);
+	else if (gives_up(put))
+		settle_stopping(put);
 	else
 		committer_submit(store_committer(put->store), &put->change);
 }
 
 /* The spool goes while there is a thread that may wait for the disk. */
-static void check_ended(struct shard_put *const put, const int result, const struct error *const err)
+static void drop_spool(struct shard_put *const put)
 {
 	body_spool_free(put->spool);
 	put->spool = NULL;
+}
+
+static void check_ended(struct shard_put *const put, const int result, const struct error *const err)
+{
+	drop_spool(put);
 	if (result != 0) {
 		settle_failed(put, err);
 		return;
@@ -259,10 +285,20 @@ static void check_ended(struct shard_put *const put, const int result, const str
 	committer_submit(store_committer(put->store), &put->change);
 }
 
+static void turn_away(struct shard_put *const put)
+{
+	drop_spool(put);
+	settle_stopping(put);
+}
+
 static void run_slice(struct helper_job *const job)
 {
 	struct shard_put *const put = (struct shard_put *)((uint8_t *)job - offsetof(struct shard_put, job));
 	struct error err = {0};
+	if (gives_up(put)) {
+		turn_away(put);
+		return;
+	}
 	const int result = shard_check_step(put->check, &err);
 	if (result == 1)
 		helpers_submit(store_helpers(put->store), &put->lane, &put->job);
@@ -290,10 +326,16 @@ static void pass_gate(struct gate_visitor *const visitor)
 	begin_check(put);
 }
 
+static void turned_away(struct gate_visitor *const visitor)
+{
+	turn_away((struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor)));
+}
+
 static void spooled(void *const owner)
 {
 	struct shard_put *const put = owner;
 	put->visitor.pass = pass_gate;
+	put->visitor.turn_away = turned_away;
 	if (body_spool_is_large(put->spool))
 		gate_enter(store_shard_gate(put->store), &put->visitor);
 	else
@@ -348,4 +390,9 @@ void shard_put_free(struct shard_put *const put)
 	shard_check_free(put->check, put->in_doubt);
 	free((uint8_t *)put->account.data);
 	free(put);
+}
+
+void shard_put_quiesce(struct store *const store)
+{
+	gate_close(store_shard_gate(store));
 }

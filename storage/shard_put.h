@@ -1,7 +1,7 @@
 /* A shard that a client uploads: it registers files by their hash, made of xorbs that are stored here. The whole shard is verified (shard_check.h)
  * before any of it counts; then its files are registered for the bucket and account (xet_file.h), some hundred a change, and the xorbs that it names
  * are promised anew. What it names is held from being found until the last change is through. A file that is known already keeps its row. Large
- * shards are checked four at a time, others wait for their turn. After a crash in between some of the files are registered, which harms nobody: the
+ * shards are checked four at a time, others wait for their turn. A store that stops turns large ones away wherever they are. After that, and after a crash in between some of the files are registered, which harms nobody: the
  * client sends the shard again. */
 #ifndef STORAGE_SHARD_PUT_H
 #define STORAGE_SHARD_PUT_H
@@ -27,9 +27,14 @@ struct shard_report {
 	size_t new_files; /* of these, that were not known before */
 	size_t xorbs;     /* that the shard names */
 };
-/* invalid: the shard is no shard, names what is not stored here, or does not prove what it says; nothing was registered. busy: try again. */
+/* invalid: the shard is no shard, names what is not stored here, or does not prove what it says; nothing was registered. busy: try again; when the store
+ * stops some files may be registered. */
 int shard_put_outcome(const struct shard_put *put, struct shard_report *out, struct error *err);
 /* Before finish: aborts. After finish: only after done. NULL is fine. */
 void shard_put_free(struct shard_put *put);
+
+/* The store is about to stop: large shards that wait for their turn are done at once, as busy, and so are those that come later; those that have it are
+ * at their next slice or change. Small ones go on, but not for long. */
+void shard_put_quiesce(struct store *store);
 
 #endif

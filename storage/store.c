@@ -235,6 +235,7 @@ void store_close(struct store *const store)
 	if (store == NULL)
 		return;
 	xet_makes_quiesce(store->xet_makes);
+	gate_close(&store->shard_gate);
 	file_hash_worker_stop(store->file_hash_worker);
 	webhook_worker_stop(store->webhook_worker);
 	fleet_worker_stop(store->fleet_worker);

@@ -106,7 +106,13 @@ static enum next reply_line(struct exchange *const exchange, const struct error 
 	return exchange_reply_buffer(exchange, 200, "application/x-ndjson", &line);
 }
 
-/* What broke on our side keeps its status: clients try again then as well, and it is logged. */
+static bool is_stopping(const struct exchange *const exchange)
+{
+	const _Atomic bool *const stopping = exchange->context->stopping;
+	return stopping != NULL && *stopping;
+}
+
+/* What broke on our side keeps its status, and so does a server that stops: clients try again then as well, and it is logged. */
 enum next post_shard_v2_resume(struct exchange *const exchange)
 {
 	const struct post_shard *const state = exchange->state;
@@ -114,6 +120,6 @@ enum next post_shard_v2_resume(struct exchange *const exchange)
 	struct shard_report report;
 	if (shard_put_outcome(state->put, &report, &err) == 0)
 		return reply_line(exchange, NULL);
-	const bool is_told = err.kind == ERROR_INVALID || err.kind == ERROR_TOO_LARGE || err.kind == ERROR_BUSY;
+	const bool is_told = err.kind == ERROR_INVALID || err.kind == ERROR_TOO_LARGE || (err.kind == ERROR_BUSY && !is_stopping(exchange));
 	return is_told ? reply_line(exchange, &err) : exchange_fail(exchange, &err);
 }

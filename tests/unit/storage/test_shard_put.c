@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +13,9 @@
 #include "base/little_endian.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/shard.h"
+#include "storage/committer.h"
+#include "storage/gate.h"
+#include "storage/helpers.h"
 #include "storage/pack_store_internal.h"
 #include "storage/part.h"
 #include "storage/store_internal.h"
@@ -103,20 +108,31 @@ static int write_all(struct shard_put *const put, struct sender *const sender, c
 	return 0;
 }
 
+static struct shard_put *open_put(struct sender *const sender, const char *const account)
+{
+	const struct shard_put_params params = {.bucket_id = BUCKET, .account = span_text(account), .room = has_room, .done = is_done,
+		.owner = sender};
+	return shard_put_open(fixture.store, &params);
+}
+
+/* Once finished: waits. */
+static int outcome(struct shard_put *const put, struct sender *const sender, struct shard_report *const out, struct error *const err)
+{
+	pthread_mutex_lock(&sender->mutex);
+	while (!sender->done)
+		pthread_cond_wait(&sender->condition, &sender->mutex);
+	pthread_mutex_unlock(&sender->mutex);
+	return shard_put_outcome(put, out, err);
+}
+
 static int send_as(const char *const account, const struct span bytes, struct shard_report *const out, struct error *const err)
 {
 	struct sender sender = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
-	const struct shard_put_params params = {.bucket_id = BUCKET, .account = span_text(account), .room = has_room, .done = is_done,
-		.owner = &sender};
-	struct shard_put *const put = shard_put_open(fixture.store, &params);
+	struct shard_put *const put = open_put(&sender, account);
 	int result = write_all(put, &sender, bytes, err);
 	if (result == 0) {
 		shard_put_finish(put);
-		pthread_mutex_lock(&sender.mutex);
-		while (!sender.done)
-			pthread_cond_wait(&sender.condition, &sender.mutex);
-		pthread_mutex_unlock(&sender.mutex);
-		result = shard_put_outcome(put, out, err);
+		result = outcome(put, &sender, out, err);
 	}
 	shard_put_free(put);
 	return result;
@@ -524,11 +540,9 @@ START_TEST(an_upload_may_be_given_up)
 {
 	struct error err = {0};
 	struct sender sender = {.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
-	const struct shard_put_params params = {.bucket_id = BUCKET, .account = span_text("main"), .room = has_room, .done = is_done,
-		.owner = &sender};
 	uint8_t *const bytes = fixture_noise(3 * 1024 * 1024, 1);
 	for (int i = 0; i < 4; i++) {
-		struct shard_put *const put = shard_put_open(fixture.store, &params);
+		struct shard_put *const put = open_put(&sender, "main");
 		ck_assert_int_eq(write_all(put, &sender, span_of(bytes, (size_t)i * 1000000 + 10), &err), 0);
 		shard_put_free(put);
 	}
@@ -594,6 +608,204 @@ START_TEST(a_full_disk_registers_nothing)
 }
 END_TEST
 
+/* Somebody whom others stand behind until he is let go. */
+struct blocker {
+	struct change change; /* first */
+	struct helper_job job;
+	struct helper_lane lane;
+	struct gate_visitor visitor;
+	sem_t reached;
+	sem_t may_go;
+	sem_t ended;
+};
+
+static void blocker_init(struct blocker *const blocker)
+{
+	*blocker = (struct blocker){.lane = {0}};
+	sem_init(&blocker->reached, 0, 0);
+	sem_init(&blocker->may_go, 0, 0);
+	sem_init(&blocker->ended, 0, 0);
+}
+
+static void wait_for(sem_t *const semaphore)
+{
+	while (sem_wait(semaphore) != 0)
+		ck_assert_int_eq(errno, EINTR);
+}
+
+static void block_helper(struct helper_job *const job)
+{
+	struct blocker *const blocker = (struct blocker *)((uint8_t *)job - offsetof(struct blocker, job));
+	sem_post(&blocker->reached);
+	wait_for(&blocker->may_go);
+	sem_post(&blocker->ended);
+}
+
+static int block_committer(struct change *const change, struct db *const db, struct error *const err)
+{
+	struct blocker *const blocker = (struct blocker *)change;
+	(void)db, (void)err;
+	sem_post(&blocker->reached);
+	wait_for(&blocker->may_go);
+	return 0;
+}
+
+static void committed(struct change *const change)
+{
+	sem_post(&((struct blocker *)change)->ended);
+}
+
+static void take_place(struct gate_visitor *const visitor)
+{
+	sem_post(&((struct blocker *)((uint8_t *)visitor - offsetof(struct blocker, visitor)))->reached);
+}
+
+static void let_go(struct blocker *const blocker)
+{
+	sem_post(&blocker->may_go);
+	wait_for(&blocker->ended);
+}
+
+enum { PLACES_AT_GATE = 4, HELPERS = 4, LARGE_FILES = 8000 };
+
+/* A large shard behind a full gate. */
+struct queue {
+	struct gate *gate;
+	struct blocker before[PLACES_AT_GATE];
+	struct sender sender;
+	struct shard_put *put;
+};
+
+static struct shard_put *send_large(struct sender *const sender)
+{
+	struct error err = {0};
+	*sender = (struct sender){.mutex = PTHREAD_MUTEX_INITIALIZER, .condition = PTHREAD_COND_INITIALIZER};
+	struct shard_put *const put = open_put(sender, "main");
+	ck_assert_uint_gt(shard.len, 1024 * 1024);
+	ck_assert_int_eq(write_all(put, sender, buffer_span(&shard), &err), 0);
+	shard_put_finish(put);
+	return put;
+}
+
+static bool somebody_waits(struct gate *const gate)
+{
+	lock_enter(&gate->lock);
+	const bool waits = gate->first != NULL;
+	lock_leave(&gate->lock);
+	return waits;
+}
+
+static bool somebody_is_inside(struct gate *const gate)
+{
+	lock_enter(&gate->lock);
+	const bool is_inside = gate->inside > 0;
+	lock_leave(&gate->lock);
+	return is_inside;
+}
+
+static void write_large_shard(void)
+{
+	buffer_reset(&shard);
+	shard_write_header(&shard, 0);
+	for (uint32_t i = 0; i < LARGE_FILES; i++) /* the first few hundred are not alike */
+		add_file(&(const struct run){i % CHUNKS, i % CHUNKS + 1 + i / CHUNKS % (CHUNKS - i % CHUNKS)}, 1);
+	end_shard(true);
+}
+
+static void queue_up(struct queue *const queue)
+{
+	queue->gate = store_shard_gate(fixture.store);
+	ck_assert_uint_eq(queue->gate->limit, PLACES_AT_GATE);
+	for (int i = 0; i < PLACES_AT_GATE; i++) {
+		blocker_init(&queue->before[i]);
+		queue->before[i].visitor.pass = take_place;
+		gate_enter(queue->gate, &queue->before[i].visitor);
+		wait_for(&queue->before[i].reached);
+	}
+	write_large_shard();
+	queue->put = send_large(&queue->sender);
+	while (!somebody_waits(queue->gate))
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static void expect_stopped(struct shard_put *const put, struct sender *const sender)
+{
+	struct error err = {0};
+	struct shard_report report;
+	ck_assert_int_eq(outcome(put, sender, &report, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_BUSY);
+	ck_assert_ptr_nonnull(strstr(err.text, "stopping"));
+	shard_put_free(put);
+}
+
+START_TEST(who_waits_at_the_gate_leaves_when_the_store_stops)
+{
+	struct queue queue;
+	queue_up(&queue);
+	shard_put_quiesce(fixture.store);
+	expect_stopped(queue.put, &queue.sender);
+	queue.put = send_large(&queue.sender); /* as does who comes now */
+	expect_stopped(queue.put, &queue.sender);
+	for (int i = 0; i < PLACES_AT_GATE; i++)
+		gate_leave(queue.gate);
+	queue.put = send_large(&queue.sender);
+	expect_stopped(queue.put, &queue.sender);
+	ck_assert_int_eq(registered(), 0);
+	const struct chunk_id hash = write_shard((const struct run[]){{0, 4}}, 1);
+	struct xet_file file;
+	accept(); /* a small one */
+	ck_assert(find_file(&hash, &file));
+}
+END_TEST
+
+START_TEST(a_check_ends_at_its_next_slice_when_the_store_stops)
+{
+	struct queue queue;
+	struct blocker helpers[HELPERS];
+	queue_up(&queue);
+	for (int i = 0; i < HELPERS; i++) {
+		blocker_init(&helpers[i]);
+		helpers[i].job.run = block_helper;
+		helpers_submit(store_helpers(fixture.store), &helpers[i].lane, &helpers[i].job);
+	}
+	for (int i = 0; i < HELPERS; i++)
+		wait_for(&helpers[i].reached);
+	gate_leave(queue.gate); /* its first slice stands behind the helpers' jobs */
+	ck_assert(!somebody_waits(queue.gate));
+	shard_put_quiesce(fixture.store);
+	for (int i = 0; i < HELPERS; i++)
+		let_go(&helpers[i]);
+	expect_stopped(queue.put, &queue.sender);
+	ck_assert_int_eq(registered(), 0);
+	for (int i = 1; i < PLACES_AT_GATE; i++)
+		gate_leave(queue.gate); /* the shard has left by itself */
+}
+END_TEST
+
+START_TEST(registering_ends_at_the_next_change_when_the_store_stops)
+{
+	struct blocker before;
+	struct sender sender;
+	blocker_init(&before);
+	before.change.apply = block_committer;
+	before.change.done = committed;
+	write_large_shard();
+	committer_submit(store_committer(fixture.store), &before.change);
+	wait_for(&before.reached);
+	struct shard_put *const put = send_large(&sender);
+	while (!somebody_is_inside(store_shard_gate(fixture.store)) || !scratch_is_empty()) /* until the check has ended */
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	shard_put_quiesce(fixture.store);
+	let_go(&before);
+	expect_stopped(put, &sender);
+	ck_assert_int_gt(registered(), 0);
+	const int64_t some = registered();
+	store_fixture_reopen(&fixture);
+	accept(); /* again, to the next one */
+	ck_assert_int_gt(registered(), some);
+}
+END_TEST
+
 START_TEST(registered_files_survive_a_restart)
 {
 	struct xet_file file;
@@ -638,5 +850,12 @@ Suite *test_shard_put_suite(void)
 	tcase_add_test(wrong, a_promised_xorb_is_there_while_gc_works_on_its_pack);
 	tcase_add_test(wrong, a_full_disk_registers_nothing);
 	suite_add_tcase(suite, wrong);
+	TCase *const stopping = tcase_create("stopping");
+	tcase_add_checked_fixture(stopping, set_up, tear_down);
+	tcase_set_timeout(stopping, 60);
+	tcase_add_test(stopping, who_waits_at_the_gate_leaves_when_the_store_stops);
+	tcase_add_test(stopping, a_check_ends_at_its_next_slice_when_the_store_stops);
+	tcase_add_test(stopping, registering_ends_at_the_next_change_when_the_store_stops);
+	suite_add_tcase(suite, stopping);
 	return suite;
 }
