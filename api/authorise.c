@@ -77,7 +77,7 @@ static int object_allows(struct exchange *exchange, const struct question *quest
 	struct version_ref ref = {.kind = VERSION_REF_CURRENT};
 	struct span text;
 	bool honoured = false;
-	if (exchange_query(exchange, "versionId", &text) && !version_ref_parse(text, &ref))
+	if ((question->permission & PERMISSION_VERSIONS) != 0 && exchange_query(exchange, "versionId", &text) && !version_ref_parse(text, &ref))
 		return 0;
 	if (object_find_version(exchange->context->store, question->bucket, question->key, &ref, exchange->arena, &object, &missing) != 0
 		|| !object.is_public)
@@ -196,14 +196,19 @@ static bool may_create(const struct principal *principal, struct span bucket)
 	return principal_allows(principal, bucket, nothing, nothing, PERMISSION_ADMIN);
 }
 
-static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)
+/* S3 alone: other faces serve what is current, whatever a query says, and so that is what is judged. */
+static bool names_versions(struct exchange *exchange)
 {
 	struct span value;
-	const bool names_versions = exchange_query(exchange, "versionId", &value) || exchange_query(exchange, "versions", &value);
+	return exchange->face == &face_s3 && (exchange_query(exchange, "versionId", &value) || exchange_query(exchange, "versions", &value));
+}
+
+static int judge_route(struct exchange *exchange, const struct access_rule *rule, struct error *err)
+{
 	const struct question question = {
 		.bucket = exchange->parameters[0],
 		.key = rule_key(exchange, rule->key),
-		.permission = rule->permission | (names_versions ? (unsigned)PERMISSION_VERSIONS : 0U),
+		.permission = rule->permission | (names_versions(exchange) ? (unsigned)PERMISSION_VERSIONS : 0U),
 		.anywhere = rule->key == KEY_ANY,
 		.shared = rule->shared,
 		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,

@@ -33,7 +33,7 @@ static int choose_version(struct db *const db, const struct batch_params *const 
 	db_bind_i64(statement, 3, (int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES));
 	while (*out_sequence == 0 && (got = db_step(statement, err)) == 1) {
 		--*looks;
-		if (db_column_i64(statement, 2) == VERSION_CURRENT && params->may_read(params->owner, line->source, db_column_blob(statement, 1)))
+		if (db_column_i64(statement, 2) == VERSION_CURRENT && params->may_read(params->owner, line->source, db_column_blob(statement, 1), true))
 			*out_sequence = db_column_i64(statement, 0);
 	}
 	db_reset(statement);
@@ -59,10 +59,10 @@ static int find_copied(struct db *const db, const struct batch_params *const par
 	return sequence == 0 ? not_found(line, err) : load_version(db, line, sequence, arena, out, err);
 }
 
-static bool may_read_here(void *const owner, const struct span key)
+static bool may_read_here(void *const owner, const struct span key, const bool is_current)
 {
 	const struct batch_params *const params = owner;
-	return params->may_read(params->owner, params->bucket, key);
+	return params->may_read(params->owner, params->bucket, key, is_current);
 }
 
 static int find_added(struct db *const db, const struct batch_params *const params, const struct xet_reach *const reach,

@@ -9,7 +9,7 @@ enum { CANDIDATES = 1000 /* versions that are looked at for one whose key the ca
 
 /* The newest first. The length is what the index versions_file asks for. */
 static const char SQL_CONTENT_VERSIONS[] =
-	"SELECT sequence, key, kind FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
+	"SELECT sequence, key, kind, state FROM versions WHERE file_hash = ?1 AND bucket = ?2 AND length(file_hash) > 0 ORDER BY sequence DESC LIMIT ?3";
 
 static int content_not_found(const struct chunk_id *const file, struct error *const err)
 {
@@ -56,7 +56,8 @@ static int choose_version(struct db *const db, const struct xet_reach *const rea
 	db_bind_i64(statement, 3, (int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES));
 	while (!has_own_bytes && (got = db_step(statement, err)) == 1) {
 		--*looks;
-		if (reach->may_read != NULL && !reach->may_read(reach->owner, db_column_blob(statement, 1)))
+		const bool is_current = db_column_i64(statement, 3) == VERSION_CURRENT;
+		if (reach->may_read != NULL && !reach->may_read(reach->owner, db_column_blob(statement, 1), is_current))
 			continue;
 		has_own_bytes = db_column_i64(statement, 2) != VERSION_DERIVED;
 		if (has_own_bytes || *out_sequence == 0)

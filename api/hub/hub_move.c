@@ -55,9 +55,21 @@ static struct span source_name(struct exchange *const exchange, const struct hub
 	return hub_name_bucket(exchange->arena, exchange->context->default_namespace, namespace, from->name);
 }
 
-enum next hub_move_finish(struct exchange *const exchange)
+/* Found first, judged by its name then, and moved only if it has this name still: so what was judged is what is moved. */
+static int find_source(struct exchange *const exchange, const struct span name, struct bucket *const out, struct error *const err)
 {
 	static const struct span whole = {NULL, 0};
+	struct error missing = {0};
+	const int found = bucket_find(exchange->context->store, name, exchange->arena, out, &missing);
+	if (authorise_owned_key(exchange, name, whole, PERMISSION_ADMIN, err) != 0)
+		return -1;
+	if (found != 0)
+		*err = missing;
+	return found;
+}
+
+enum next hub_move_finish(struct exchange *const exchange)
+{
 	struct store *const store = exchange->context->store;
 	struct error err = {0};
 	struct move move;
@@ -66,7 +78,7 @@ enum next hub_move_finish(struct exchange *const exchange)
 	if (read_move(exchange, &move, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct span name = source_name(exchange, &move.from);
-	if (authorise_owned_key(exchange, name, whole, PERMISSION_ADMIN, &err) != 0 || bucket_find(store, name, exchange->arena, &source, &err) != 0
+	if (find_source(exchange, name, &source, &err) != 0
 		|| hub_bucket_claim(exchange, move.to.namespace, move.to.name, &claim, &err) != 0)
 		return exchange_fail(exchange, &err);
 	const struct bucket_rename rename = {.from = name, .to = claim.bucket, .account = claim.account, .bucket_id = source.id};

@@ -2,12 +2,14 @@
 
 #include "api/authorise.h"
 #include "api/keyring.h"
+#include "storage/bucket_grant.h"
 
 enum { QUESTIONS_MAX = 10000 /* to the store, of one batch */ };
 
 struct source {
 	struct span bucket;
 	bool is_open; /* all of it may be read */
+	bool opens_versions; /* and its older versions */
 };
 struct source_access {
 	struct exchange *exchange;
@@ -24,14 +26,20 @@ static const struct source *find(const struct source_access *const access, const
 	return NULL;
 }
 
+static bool opens(const struct source_access *const access, const struct span bucket, const struct span key, const bool is_current)
+{
+	const unsigned permission = is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
+	struct error refused = {0};
+	return authorise_key(access->exchange, bucket, key, permission, &refused) == 0;
+}
+
 static void add(struct source_access *const access, const struct span bucket)
 {
 	static const struct span whole = {NULL, 0};
-	struct error refused = {0};
 	if (bucket.len == 0 || find(access, bucket) != NULL)
 		return;
-	access->sources[access->count++] = (struct source){.bucket = bucket,
-		.is_open = authorise_key(access->exchange, bucket, whole, PERMISSION_READ, &refused) == 0};
+	access->sources[access->count++] = (struct source){.bucket = bucket, .is_open = opens(access, bucket, whole, true),
+		.opens_versions = opens(access, bucket, whole, false)};
 }
 
 struct source_access *source_access_new(struct exchange *const exchange, const struct batch_lines *const lines, struct error *const err)
@@ -49,18 +57,19 @@ struct source_access *source_access_new(struct exchange *const exchange, const s
 	return access;
 }
 
-bool source_access_allows(struct source_access *const access, const struct span bucket, const struct span key)
+bool source_access_allows(struct source_access *const access, const struct span bucket, const struct span key, const bool is_current)
 {
 	static const struct span nobody = {(const uint8_t *)"", 0};
 	const struct source *const source = find(access, bucket);
 	const struct principal *const principal = access->exchange->principal;
-	struct error refused = {0};
-	if (source == NULL || source->is_open)
-		return source != NULL;
+	if (source == NULL)
+		return false;
+	if (is_current ? source->is_open : source->opens_versions)
+		return true;
 	if (principal != NULL && principal->grant_count > 0)
 		return principal_allows(principal, bucket, nobody, key, PERMISSION_READ);
 	if (access->questions == 0)
 		return false;
 	access->questions--;
-	return authorise_key(access->exchange, bucket, key, PERMISSION_READ, &refused) == 0;
+	return opens(access, bucket, key, is_current);
 }

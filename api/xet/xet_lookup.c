@@ -2,18 +2,19 @@
 
 #include "api/authorise.h"
 #include "api/xet_token.h"
-#include "storage/account.h"
+#include "storage/bucket_grant.h"
 
 int xet_lookup_parse(const struct span text, struct chunk_id *const out, struct error *const err)
 {
 	return chunk_id_parse(text, out) ? 0 : error_set(err, ERROR_INVALID, "a hash has 64 hexadecimal digits in lower case");
 }
 
-static bool may_read(void *const owner, const struct span key)
+static bool may_read(void *const owner, const struct span key, const bool is_current)
 {
+	const unsigned permission = is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
 	struct exchange *const exchange = owner;
 	struct error refused = {0};
-	return authorise_key(exchange, exchange->transfer->bucket, key, PERMISSION_READ, &refused) == 0;
+	return authorise_key(exchange, exchange->transfer->bucket, key, permission, &refused) == 0;
 }
 
 int xet_lookup_find(struct exchange *const exchange, struct xet_view *const view, const struct chunk_id *const file, struct xet_content *const out,

@@ -140,6 +140,64 @@ START_TEST(each_request_by_each_caller)
 }
 END_TEST
 
+static void expect(const int status, const char *const token, const enum method method, const char *const target, const char *const body)
+{
+	fixture.token = token;
+	face_fixture_expect(&fixture, status, method, target, HOST, body);
+}
+
+/* in/f of the bucket is a version with these bytes, and then another one. */
+static const char *overwrite(const char *const first, const char *const *const headers)
+{
+	fixture.token = tokens[OWNER];
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/team--b/in/f", headers, first);
+	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_HEAD, WEB "/resolve/in/f", HOST, NULL);
+	const char *const hash = arena_text(fixture.arena, span_text(fake_exchange_reply_header(fake, "X-Xet-Hash")));
+	fake_exchange_free(fake);
+	expect(200, tokens[OWNER], METHOD_PUT, "/team--b?versioning", "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>");
+	expect(200, tokens[OWNER], METHOD_PUT, "/team--b/in/f", "newer");
+	return hash;
+}
+
+/* What is served is the current version, so an older one's ACL says nothing, whatever the query names. */
+START_TEST(the_acl_of_an_older_version_opens_no_newer_one)
+{
+	static const char *const open[] = {"x-amz-acl", "public-read", NULL};
+	restore(PRIVATE);
+	overwrite("older", open);
+	expect(200, NULL, METHOD_GET, "/team--b/in/f?versionId=null", NULL);
+	expect(401, NULL, METHOD_GET, WEB "/resolve/in/f?versionId=null", NULL);
+	expect(401, NULL, METHOD_HEAD, WEB "/resolve/in/f?versionId=null&versions", NULL);
+	expect(404, tokens[STRANGER], METHOD_GET, WEB "/resolve/in/f?versionId=null", NULL);
+	expect(200, tokens[OWNER], METHOD_GET, WEB "/resolve/in/f?versionId=null", NULL);
+}
+END_TEST
+
+static void check_reads(const int status, const char *const bearer, const char *const hash)
+{
+	const char *const target = arena_format(fixture.arena, "/xet/v2/reconstructions/%s", hash);
+	expect(status, face_fixture_xet_token(&fixture, "team--b", bearer, false, 60), METHOD_GET, target, NULL);
+}
+
+/* Older versions of a public bucket are not public with the newest, also for who has seen their hash. */
+START_TEST(older_versions_are_not_public_by_their_hash)
+{
+	restore(PUBLIC);
+	const char *const hash = overwrite("older", NULL);
+	check_reads(200, tokens[OWNER], hash);
+	check_reads(200, tokens[READ_KEY], hash);
+	check_reads(404, tokens[STRANGER], hash);
+	check_reads(404, NULL, hash);
+	expect(204, tokens[OWNER], METHOD_PUT, "/team--b?policy", "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":\"*\","
+		"\"Action\":\"s3:PutObject\",\"Resource\":\"arn:aws:s3:::team--b/*\"}]}");
+	const char *const line = arena_format(fixture.arena, "{\"type\":\"addFile\",\"path\":\"in/g\",\"xetHash\":\"%s\"}\n", hash);
+	expect(422, tokens[STRANGER], METHOD_POST, API "/batch", line);
+	expect(200, tokens[OWNER], METHOD_POST, API "/batch", line);
+	check_reads(200, tokens[STRANGER], hash);
+	expect(200, tokens[STRANGER], METHOD_POST, API "/batch", line);
+}
+END_TEST
+
 Suite *test_hub_access_suite(void);
 Suite *test_hub_access_suite(void)
 {
@@ -148,6 +206,8 @@ Suite *test_hub_access_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_loop_test(tests, each_request_by_each_caller, 0, KINDS);
+	tcase_add_test(tests, the_acl_of_an_older_version_opens_no_newer_one);
+	tcase_add_test(tests, older_versions_are_not_public_by_their_hash);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

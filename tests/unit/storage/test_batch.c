@@ -49,10 +49,11 @@ static struct object put(const char *const bucket, const char *const key, const 
 	return put_headers(bucket, key, bytes, NULL, 0);
 }
 
-static bool may_read(void *const owner, const struct span bucket, const struct span key)
+static bool may_read(void *const owner, const struct span bucket, const struct span key, const bool is_current)
 {
 	(void)owner;
 	(void)bucket;
+	(void)is_current;
 	return unreadable == NULL || !span_equal_text(key, unreadable);
 }
 

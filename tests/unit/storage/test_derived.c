@@ -246,10 +246,11 @@ START_TEST(test_copies)
 }
 END_TEST
 
-static bool may_read_all(void *const owner, const struct span bucket, const struct span key)
+static bool may_read_all(void *const owner, const struct span bucket, const struct span key, const bool is_current)
 {
 	(void)owner;
 	(void)bucket;
+	(void)is_current;
 	(void)key;
 	return true;
 }
