@@ -190,7 +190,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	struct store *const store = memory_new(sizeof(*store));
 	lock_init(&store->lock, LOCK_READERS);
 	gate_init(&store->shard_gate, LARGE_SHARDS_AT_A_TIME);
-	store->reply_budget.limit = REPLY_BUDGET_BYTES;
+	budget_init(&store->reply_budget, REPLY_BUDGET_BYTES);
 	store->folder = memory_copy_text(options->folder);
 	store->files = options->files != NULL ? options->files : file_system();
 	store->catalog_path = path_in(options->folder, "catalog.db");
@@ -263,6 +263,7 @@ void store_close(struct store *const store)
 	pack_touches_free(store->touches);
 	ASSERT(store->readers_out_count == 0);
 	free(store->readers_out);
+	budget_release(&store->reply_budget);
 	gate_release(&store->shard_gate);
 	lock_release(&store->lock);
 	free(store->catalog_path);

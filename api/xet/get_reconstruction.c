@@ -7,7 +7,9 @@
 #include "api/xet/reconstruction_json.h"
 #include "api/xet/xet_lookup.h"
 #include "api/xet/xet_range.h"
+#include "api/xet_token.h"
 #include "base/budget.h"
+#include "base/xxh3.h"
 #include "storage/helpers.h"
 #include "storage/xet_make.h"
 
@@ -43,7 +45,8 @@ struct asking {
 	struct reconstruction plan;
 	int64_t version;        /* not 0: this one is to be made first */
 	struct buffer body;     /* of the reply, once there is a plan */
-	uint64_t held;          /* of the budget for replies */
+	uint64_t owner;         /* who asks, for the budget for replies: all anonymous callers are one */
+	uint64_t held;          /* of it */
 	int result;             /* of both */
 	struct error error;
 	size_t count;
@@ -57,6 +60,7 @@ static void take_headers(struct exchange *const exchange, struct asking *const a
 	struct xet_range ranges[XET_RANGES_MAX];
 	size_t count = 0;
 	asking->base = base_url(exchange);
+	asking->owner = xxh3_64(exchange->transfer->key_id);
 	asking->as_stored = span_equal_text(exchange_header(exchange, "x-deltabucket-codecs"), "all");
 	asking->has_range = header.data != NULL;
 	asking->range_is_sound = xet_range_parse(header, ranges, &count) && count == 1;
@@ -177,8 +181,8 @@ static int hold_body(struct asking *const asking, struct error *const err)
 	const uint64_t bytes = asking->body.capacity;
 	if (bytes <= REPLY_SMALL_BYTES)
 		return 0;
-	if (!budget_take(store_reply_budget(asking->exchange->context->store), bytes))
-		return error_set(err, ERROR_BUSY, "Other clients are still reading large answers. Please try again.");
+	if (!budget_take(store_reply_budget(asking->exchange->context->store), asking->owner, bytes))
+		return error_set(err, ERROR_BUSY, "Large answers are still being read. Please try again.");
 	asking->held = bytes;
 	return 0;
 }
@@ -206,7 +210,7 @@ static void release(struct exchange *const exchange)
 	struct asking *const asking = exchange->state;
 	release_make(asking);
 	buffer_release(&asking->body);
-	budget_give(store_reply_budget(exchange->context->store), asking->held);
+	budget_give(store_reply_budget(exchange->context->store), asking->owner, asking->held);
 }
 
 /* What was made may go again before it is looked at, when much is asked for at once: not for ever. */

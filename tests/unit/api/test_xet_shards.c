@@ -50,14 +50,20 @@ static void teardown(void)
 
 enum { TOKEN_NONE, TOKEN_READ, TOKEN_WRITE };
 
-static struct fake_exchange *begin(const enum method method, const char *const target, const int token)
+/* `bearer`: the key's token; NULL: without one. */
+static struct fake_exchange *begin_as(const char *const bearer, const bool is_write, const enum method method, const char *const target)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, method, target);
-	if (token != TOKEN_NONE)
+	if (bearer != NULL)
 		fake_exchange_add(fake, "authorization", arena_format(fixture.arena, "Bearer %s",
-			face_fixture_xet_token(&fixture, "bkt", face_fixture_root_token, token == TOKEN_WRITE, 60)));
+			face_fixture_xet_token(&fixture, "bkt", bearer, is_write, 60)));
 	fake->piece_bytes = 100;
 	return fake;
+}
+
+static struct fake_exchange *begin(const enum method method, const char *const target, const int token)
+{
+	return begin_as(token != TOKEN_NONE ? face_fixture_root_token : NULL, token == TOKEN_WRITE, method, target);
 }
 
 static void expect(const int status, const enum method method, const char *const target, const int token, const struct span body,
@@ -251,30 +257,58 @@ static struct chunk_id put_scattered_file(void)
 	return file;
 }
 
+enum { OTHERS = 1 };
+
+static void expect_large(const int status, const char *const bearer, const char *const target)
+{
+	struct fake_exchange *const fake = begin_as(bearer, false, METHOD_GET, target);
+	ck_assert_int_eq(fake_exchange_run(fake, span_text("")), status);
+	if (status == 200) {
+		ck_assert_uint_gt(fake->body.len, 64 * 1024);
+		ck_assert_uint_ge(budget_used(store_reply_budget(fixture.store)), fake->body.len);
+	}
+	fake_exchange_free(fake);
+}
+
+static const char *scattered_target(void)
+{
+	const struct chunk_id file = put_scattered_file();
+	char text[CHUNK_ID_TEXT_BYTES];
+	chunk_id_format(&file, text);
+	return arena_format(fixture.arena, "/xet/v1/reconstructions/%s", text);
+}
+
 /* What others are still reading bounds it; small answers are always given. */
 START_TEST(large_answers_take_turns)
 {
 	struct budget *const budget = store_reply_budget(fixture.store);
-	const struct chunk_id file = put_scattered_file();
-	char target[200];
-	char text[CHUNK_ID_TEXT_BYTES];
-	chunk_id_format(&file, text);
-	snprintf(target, sizeof target, "/xet/v1/reconstructions/%s", text);
-	ck_assert(budget_take(budget, budget->limit));
-	struct fake_exchange *const refused = begin(METHOD_GET, target, TOKEN_READ);
-	ck_assert_int_eq(fake_exchange_run(refused, span_text("")), 429);
-	fake_exchange_free(refused);
+	const char *const target = scattered_target();
+	ck_assert(budget_take(budget, OTHERS, budget->limit));
+	expect_large(429, face_fixture_root_token, target);
 	struct fake_exchange *const small = begin(METHOD_GET, target, TOKEN_READ);
 	fake_exchange_add(small, "range", "bytes=0-1");
 	ck_assert_int_eq(fake_exchange_run(small, span_text("")), 200);
 	fake_exchange_free(small);
-	budget_give(budget, budget->limit);
-	struct fake_exchange *const given = begin(METHOD_GET, target, TOKEN_READ);
-	ck_assert_int_eq(fake_exchange_run(given, span_text("")), 200);
-	ck_assert_uint_gt(given->body.len, 64 * 1024);
-	ck_assert_uint_ge(atomic_load(&budget->used), given->body.len);
-	fake_exchange_free(given);
-	ck_assert_uint_eq(atomic_load(&budget->used), 0);
+	budget_give(budget, OTHERS, budget->limit);
+	expect_large(200, face_fixture_root_token, target);
+	ck_assert_uint_eq(budget_used(budget), 0);
+}
+END_TEST
+
+/* There is room for two: the second is another key's. */
+START_TEST(no_key_leaves_others_without_answers)
+{
+	struct budget *const budget = store_reply_budget(fixture.store);
+	const char *const target = scattered_target();
+	const char *const other = face_fixture_key(&fixture, "main", NULL);
+	struct fake_exchange *const slow = begin(METHOD_GET, target, TOKEN_READ);
+	ck_assert_int_eq(fake_exchange_run(slow, span_text("")), 200); /* and is not read yet */
+	const uint64_t held = budget_used(budget);
+	budget->limit = 2 * held + held / 2;
+	expect_large(429, face_fixture_root_token, target);
+	expect_large(200, other, target);
+	fake_exchange_free(slow);
+	expect_large(200, face_fixture_root_token, target);
 }
 END_TEST
 
@@ -293,6 +327,7 @@ Suite *test_xet_shards_suite(void)
 	tcase_add_test(all, old_clients_have_paths_of_their_own);
 	tcase_add_test(all, files_may_be_asked_for_as_a_list);
 	tcase_add_test(all, large_answers_take_turns);
+	tcase_add_test(all, no_key_leaves_others_without_answers);
 	suite_add_tcase(suite, all);
 	return suite;
 }
