@@ -119,9 +119,14 @@ static bool may_read(void *const owner, const struct span bucket, const struct s
 	return source_access_allows(state->access, bucket, key, is_current);
 }
 
+static struct span account_of(const struct exchange *const exchange)
+{
+	return exchange->principal != NULL ? exchange->principal->namespace : (struct span){NULL, 0};
+}
+
 static int prepare(struct exchange *const exchange, struct batch_files *const state, struct error *const err)
 {
-	if (batch_lines_parse(exchange_body(exchange), exchange->context->default_namespace, exchange->arena, &state->body, err) != 0 ||
+	if (batch_lines_parse(exchange_body(exchange), exchange->context->default_namespace, account_of(exchange), exchange->arena, &state->body, err) != 0 ||
 	    authorise_lines(exchange, &state->body, err) != 0)
 		return -1;
 	state->access = source_access_new(exchange, &state->body, err);
@@ -143,7 +148,7 @@ enum next batch_files_finish(struct exchange *const exchange)
 	const struct batch_params params = {
 		.bucket = exchange->parameters[0],
 		.bucket_id = exchange->bucket_id,
-		.account = exchange->principal != NULL ? exchange->principal->namespace : (struct span){NULL, 0},
+		.account = account_of(exchange),
 		.lines = state->body.lines,
 		.count = state->body.count,
 		.may_read = may_read,

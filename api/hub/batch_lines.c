@@ -10,6 +10,7 @@ enum { CONTENT_TYPE_MAX_BYTES = 255, VALUES_MAX = 100 /* of a line */ };
 struct line_parse {
 	const struct json_node *root;
 	const char *default_namespace;
+	struct span own;
 	struct arena *arena;
 	struct batch_line *out;
 	struct error *err;
@@ -99,8 +100,9 @@ static int read_source(const struct line_parse *const parse)
 	const ptrdiff_t slash = span_find(whole, '/');
 	if (slash <= 0)
 		return refuse_source(parse, "A bucket to copy from is named as namespace/name.");
-	parse->out->source = hub_name_bucket(parse->arena, parse->default_namespace, span_slice(whole, 0, (size_t)slash),
-		span_slice(whole, (size_t)slash + 1, whole.len));
+	const struct span named = span_slice(whole, 0, (size_t)slash);
+	const struct span namespace = span_equal_text(named, "me") && parse->own.len > 0 ? parse->own : named;
+	parse->out->source = hub_name_bucket(parse->arena, parse->default_namespace, namespace, span_slice(whole, (size_t)slash + 1, whole.len));
 	return 0;
 }
 
@@ -132,13 +134,13 @@ static int read_line(const struct line_parse *const parse)
 	return error_set(parse->err, ERROR_INVALID, "its type must be addFile, copyFile or deleteFile");
 }
 
-static int parse_line(const struct span text, const size_t number, const char *const default_namespace, struct arena *const arena,
-	struct batch_line *const out, struct error *const err)
+static int parse_line(const struct span text, const size_t number, struct line_parse parse, struct error *const err)
 {
 	struct error inner = {0};
-	struct line_parse parse = {.default_namespace = default_namespace, .arena = arena, .out = out, .err = &inner};
+	struct arena *const arena = parse.arena;
 	struct json_node *const root = json_node_parse_within(text, VALUES_MAX, "it", &inner);
 	parse.root = root;
+	parse.err = &inner;
 	const int result = root == NULL ? -1 : read_line(&parse);
 	json_node_free(root);
 	if (result != 0)
@@ -154,9 +156,10 @@ static bool is_blank(const struct span text)
 	return true;
 }
 
-int batch_lines_parse(const struct span body, const char *const default_namespace, struct arena *const arena, struct batch_lines *const out,
-	struct error *const err)
+int batch_lines_parse(const struct span body, const char *const default_namespace, const struct span own, struct arena *const arena,
+	struct batch_lines *const out, struct error *const err)
 {
+	struct line_parse parse = {.default_namespace = default_namespace, .own = own, .arena = arena};
 	struct span rest = body;
 	struct span text;
 	*out = (struct batch_lines){.lines = arena_take_array(arena, BATCH_LINES_MAX, sizeof(*out->lines))};
@@ -167,7 +170,8 @@ int batch_lines_parse(const struct span body, const char *const default_namespac
 			continue;
 		if (out->count == BATCH_LINES_MAX)
 			return error_set(err, ERROR_INVALID, "The batch has more than %d lines, and nothing was changed.", BATCH_LINES_MAX);
-		if (parse_line(text, number, default_namespace, arena, &out->lines[out->count], err) != 0)
+		parse.out = &out->lines[out->count];
+		if (parse_line(text, number, parse, err) != 0)
 			return -1;
 		out->count++;
 	}

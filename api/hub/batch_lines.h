@@ -10,7 +10,8 @@ struct batch_lines {
 	size_t count;
 };
 /* Blank lines count nothing. invalid, naming the line: not JSON, of no known type, lacking a member or with one of another type, a path that breaks a
- * rule (storage/tree_path.h), more than BATCH_LINES_MAX lines. no_memory. */
-int batch_lines_parse(struct span body, const char *default_namespace, struct arena *arena, struct batch_lines *out, struct error *err);
+ * rule (storage/tree_path.h), more than BATCH_LINES_MAX lines. no_memory. `own`: the caller's namespace, which "me" stands for; empty: he has none. */
+int batch_lines_parse(struct span body, const char *default_namespace, struct span own, struct arena *arena, struct batch_lines *out,
+	struct error *err);
 
 #endif

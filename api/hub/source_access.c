@@ -4,11 +4,12 @@
 #include "api/keyring.h"
 #include "storage/bucket_grant.h"
 
-enum { QUESTIONS_MAX = 10000 /* to the store, of one batch */ };
+enum { QUESTIONS_MAX = 2000 /* to the store, of one batch: other changes wait for them */ };
 
 struct source {
 	struct span bucket;
-	bool is_open; /* all of it may be read */
+	bool is_known;       /* something of it may be done; else nothing of it may be read */
+	bool is_open;        /* all of it may be read */
 	bool opens_versions; /* and its older versions */
 };
 struct source_access {
@@ -38,8 +39,8 @@ static void add(struct source_access *const access, const struct span bucket)
 	static const struct span whole = {NULL, 0};
 	if (bucket.len == 0 || find(access, bucket) != NULL)
 		return;
-	access->sources[access->count++] = (struct source){.bucket = bucket, .is_open = opens(access, bucket, whole, true),
-		.opens_versions = opens(access, bucket, whole, false)};
+	access->sources[access->count++] = (struct source){.bucket = bucket, .is_known = authorise_knows(access->exchange, bucket),
+		.is_open = opens(access, bucket, whole, true), .opens_versions = opens(access, bucket, whole, false)};
 }
 
 struct source_access *source_access_new(struct exchange *const exchange, const struct batch_lines *const lines, struct error *const err)
@@ -62,7 +63,7 @@ bool source_access_allows(struct source_access *const access, const struct span 
 	static const struct span nobody = {(const uint8_t *)"", 0};
 	const struct source *const source = find(access, bucket);
 	const struct principal *const principal = access->exchange->principal;
-	if (source == NULL)
+	if (source == NULL || !source->is_known)
 		return false;
 	if (is_current ? source->is_open : source->opens_versions)
 		return true;

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 	struct arena *const arena = arena_new(ARENA_BYTES);
 	struct batch_lines lines;
 	struct error err = {0};
-	if (batch_lines_parse(span_of(data, size), "main", arena, &lines, &err) == 0) {
+	if (batch_lines_parse(span_of(data, size), "main", span_text("team"), arena, &lines, &err) == 0) {
 		ASSERT(lines.count <= BATCH_LINES_MAX);
 		for (size_t i = 0; i < lines.count; i++) {
 			const struct batch_line *const line = &lines.lines[i];

@@ -23,7 +23,7 @@ static void tear_down(void)
 
 static int parse(const char *const text, struct batch_lines *const out, struct error *const err)
 {
-	return batch_lines_parse(span_text(text), "main", arena, out, err);
+	return batch_lines_parse(span_text(text), "main", span_text("team"), arena, out, err);
 }
 
 START_TEST(lines_of_all_types_are_read)
@@ -33,6 +33,7 @@ START_TEST(lines_of_all_types_are_read)
 		"\r\n"
 		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"main/b\",\"mtime\":null}\r\n"
 		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"ns/b\"}\n"
+		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"me/b\"}\n"
 		"{\"type\":\"deleteFile\",\"path\":\"d/\xc3\xbc\"}"; /* no newline at the end */
 	struct batch_lines out;
 	struct error err = {0};
@@ -40,7 +41,7 @@ START_TEST(lines_of_all_types_are_read)
 	ck_assert_msg(parse(text, &out, &err) == 0, "%s", err.text);
 	for (size_t i = 0; i < CHUNK_ID_BYTES; i++)
 		hash.bytes[i] = (uint8_t)i;
-	ck_assert_uint_eq(out.count, 4);
+	ck_assert_uint_eq(out.count, 5);
 	const struct batch_line *const lines = out.lines;
 	ck_assert_int_eq(lines[0].kind, BATCH_ADD);
 	ck_assert(span_equal_text(lines[0].path, "p"));
@@ -52,8 +53,9 @@ START_TEST(lines_of_all_types_are_read)
 	ck_assert(span_equal_text(lines[1].source, "b"));
 	ck_assert(!lines[1].has_mtime && !lines[1].has_size);
 	ck_assert(span_equal_text(lines[2].source, "ns--b"));
-	ck_assert_int_eq(lines[3].kind, BATCH_DELETE);
-	ck_assert(span_equal_text(lines[3].path, "d/\xc3\xbc"));
+	ck_assert(span_equal_text(lines[3].source, "team--b"));
+	ck_assert_int_eq(lines[4].kind, BATCH_DELETE);
+	ck_assert(span_equal_text(lines[4].path, "d/\xc3\xbc"));
 	for (size_t i = 0; i < out.count; i++)
 		ck_assert(!lines[i].is_refused);
 }
@@ -120,10 +122,10 @@ START_TEST(a_batch_has_up_to_a_thousand_lines)
 	buffer_init(&text, 1024 * 1024);
 	for (int i = 0; i < BATCH_LINES_MAX; i++)
 		buffer_add_text(&text, line);
-	ck_assert_int_eq(batch_lines_parse(buffer_span(&text), "main", arena, &out, &err), 0);
+	ck_assert_int_eq(batch_lines_parse(buffer_span(&text), "main", span_text("team"), arena, &out, &err), 0);
 	ck_assert_uint_eq(out.count, BATCH_LINES_MAX);
 	buffer_add_text(&text, line);
-	ck_assert_int_eq(batch_lines_parse(buffer_span(&text), "main", arena, &out, &err), -1);
+	ck_assert_int_eq(batch_lines_parse(buffer_span(&text), "main", span_text("team"), arena, &out, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_int_eq(parse("", &out, &err), 0);
 	ck_assert_uint_eq(out.count, 0);
