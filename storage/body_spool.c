@@ -119,6 +119,8 @@ static void run_write(struct helper_job *const job)
 	struct body_spool *const spool = (struct body_spool *)((uint8_t *)job - offsetof(struct body_spool, write_job));
 	struct error err = {0};
 	const int result = write_piece(spool, buffer_span(&spool->writing), &err);
+	buffer_release(&spool->writing); /* a slow body does not keep two */
+	buffer_init(&spool->writing, spool->params.bytes_max);
 	lock_enter(&spool->lock);
 	spool->is_writing = false;
 	if (result != 0)

@@ -1,5 +1,6 @@
 #include "storage/pack_damage.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -15,6 +16,11 @@ struct pack_damage {
 		uint32_t chunk;
 	} chunks[PACK_DAMAGE_MAX];
 };
+
+bool pack_damage_is(const struct error *const err)
+{
+	return err->kind == ERROR_CORRUPT || err->os_errno == EIO;
+}
 
 struct pack_damage *pack_damage_new(void)
 {

@@ -3,10 +3,14 @@
 #ifndef STORAGE_PACK_DAMAGE_H
 #define STORAGE_PACK_DAMAGE_H
 
+#include "base/error.h"
 #include "base/lock.h"
 #include "storage/segment.h"
 
 enum { PACK_DAMAGE_MAX = 1024 };
+
+/* Whether a read that failed so tells of damage: wrong bytes, or a disk that cannot give them, as bad sectors and file systems with checksums do. */
+bool pack_damage_is(const struct error *err);
 
 struct pack_damage;
 struct pack_damage *pack_damage_new(void);

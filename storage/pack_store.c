@@ -177,15 +177,20 @@ void pack_store_drop_later(struct pack_store *const store, const struct pack_id 
 	helpers_submit(store->helpers, &store->drop_lane, &drop->job);
 }
 
-int pack_store_read_failed(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk, struct error *const err)
+static int name_chunk(const struct pack_id *const pack, const uint32_t chunk, struct error *const err)
 {
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
-	if (err->kind == ERROR_CORRUPT) {
-		metrics_add(store->metrics, METRIC_RECORDS_CORRUPT, 1);
-		pack_damage_note(store->damage, pack, chunk);
-	}
 	return error_wrap(err, "chunk %u of pack %s", chunk, text);
+}
+
+int pack_store_read_failed(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk, struct error *const err)
+{
+	if (err->kind == ERROR_CORRUPT)
+		metrics_add(store->metrics, METRIC_RECORDS_CORRUPT, 1);
+	if (pack_damage_is(err))
+		pack_damage_note(store->damage, pack, chunk);
+	return name_chunk(pack, chunk, err);
 }
 
 /* No byte leaves without this. */
@@ -327,8 +332,8 @@ int pack_store_chunk_entries(struct pack_store *const store, const struct pack_r
 	*out_count = found;
 	if (found > 0)
 		return 0;
-	no_such_chunk(err);
-	return pack_store_read_failed(store, &run->pack, run->first, err);
+	no_such_chunk(err); /* perhaps it was dead and has gone: no damage */
+	return name_chunk(&run->pack, run->first, err);
 }
 
 int pack_store_chunk_entry(struct pack_store *const store, const struct pack_id *const pack, const uint32_t chunk, struct chunk_entry *const out,

@@ -73,7 +73,7 @@ void pack_store_give_scratch(struct pack_store *store, struct pack_scratch *scra
 /* Invariant 7: whether the payload and the bytes before it are what the entry says. */
 int pack_record_check(const uint8_t header[PACK_RECORD_HEADER_BYTES], const struct pack_entry *entry, const uint8_t *payload, struct error *err);
 
-/* Says which record it was; counts it, and notes it as damaged, when its bytes are to blame. -1. */
+/* Says which record it was; counts it when its bytes are wrong, and notes damage (pack_damage_is). -1. */
 int pack_store_read_failed(struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct error *err);
 
 /* Removes a pack that no record names, with its files. */

@@ -8,6 +8,7 @@
 #include "chunker/merkle.h"
 #include "chunker/shard.h"
 #include "storage/chunk_map.h"
+#include "storage/pack_damage.h"
 #include "storage/pack_format.h"
 #include "storage/store_internal.h"
 
@@ -97,7 +98,7 @@ static int check_damaged(const struct shard_check *const check, const struct xor
 	if (!pack_store_is_damaged(packs, &run) || pack_store_check_records(packs, &run, err) == 0)
 		return 0;
 	chunk_id_format(&xorb->hash, text);
-	return err->kind != ERROR_CORRUPT ? -1
+	return !pack_damage_is(err) ? -1
 		: error_set(err, ERROR_INVALID, "The shard names the xorb %s, of which what is stored here is damaged: send it again.", text);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "storage/committer.h"
+#include "storage/pack_damage.h"
 #include "storage/store_internal.h"
 #include "storage/xorb_row.h"
 
@@ -113,7 +114,7 @@ static int prove(struct xorb_promise *const promise, struct error *const err)
 		return -1;
 	if (pack_store_check_records(store_packs(promise->store), &run, err) == 0)
 		return 0;
-	return err->kind == ERROR_CORRUPT ? error_set(err, ERROR_NOT_FOUND, "What is stored of the xorb is damaged: send it again.") : -1;
+	return pack_damage_is(err) ? error_set(err, ERROR_NOT_FOUND, "What is stored of the xorb is damaged: send it again.") : -1;
 }
 
 static void run_renewal(struct helper_job *const job)

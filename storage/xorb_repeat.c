@@ -8,6 +8,7 @@
 #include "chunker/xorb_parse.h"
 #include "storage/body_spool.h"
 #include "storage/committer.h"
+#include "storage/pack_damage.h"
 #include "storage/pack_rewrite.h"
 #include "storage/pack_row.h"
 #include "storage/scratch.h"
@@ -206,7 +207,7 @@ static void run(struct helper_job *const job)
 	const struct pack_run stored = stored_run(&repeat->params.xorb);
 	if (pack_store_check_records(store_packs(repeat->store), &stored, &damage) != 0) {
 		repeat->error = damage;
-		repeat->failed = damage.kind != ERROR_CORRUPT || mend(repeat, &repeat->error) != 0;
+		repeat->failed = !pack_damage_is(&damage) || mend(repeat, &repeat->error) != 0;
 	}
 	scratch_hide_paths(repeat->store, &repeat->error);
 	settle(repeat);

@@ -320,6 +320,8 @@ END_TEST
 
 START_TEST(chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew)
 {
+	struct metrics *const metrics = fixture.metrics = metrics_new();
+	store_fixture_reopen(&fixture);
 	put_many(MANY, 100);
 	delete_many_but(8);
 	collect();
@@ -329,6 +331,10 @@ START_TEST(chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew)
 	put("anew", SMALL, 100 + 9); /* does not */
 	ck_assert_int_gt(bytes_in_packs(), before + SMALL);
 	ck_assert(holds("again", SMALL, 108) && holds("anew", SMALL, 109));
+	ck_assert_int_eq(metrics_get(metrics, METRIC_RECORDS_CORRUPT), 0); /* that it is gone is no damage */
+	fixture.metrics = NULL;
+	store_fixture_reopen(&fixture);
+	metrics_free(metrics);
 }
 END_TEST
 

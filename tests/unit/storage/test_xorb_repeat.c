@@ -189,6 +189,79 @@ START_TEST(nothing_is_mended_while_its_neighbours_cannot_be_read)
 }
 END_TEST
 
+static int renew(const struct xorb_sample *const sample, struct error *const err)
+{
+	const struct chunk_id hash = xorb_sample_hash(sample);
+	struct settled *const settled = settled_new();
+	struct xorb_promise *const promise = xorb_promise_renew(fixture.store, &hash, settled_done, settled, err);
+	ck_assert_ptr_nonnull(promise);
+	settled_wait(settled);
+	const int result = xorb_promise_outcome(promise, err);
+	xorb_promise_free(promise);
+	return result;
+}
+
+/* Bad sectors, and damage on a file system with checksums of its own: the disk gives an error, for good. */
+START_TEST(what_the_disk_cannot_read_is_mended_too)
+{
+	struct file_ops files = *file_system();
+	struct error err = {0};
+	bool mended;
+	files.preadv = read_but_there;
+	ck_assert(send(&small, &mended) == 0 && send(&other, &mended) == 0);
+	store_close(fixture.store);
+	open_store_on(&files);
+	unreadable = record_offset(&other); /* in the new file it begins elsewhere: no footer lies before it */
+	ck_assert_int_eq(renew(&other, &err), -1);
+	ck_assert_msg(err.kind == ERROR_NOT_FOUND, "%s", err.text);
+	send_until_mended(&other);
+	ck_assert(record_offset(&other) != unreadable);
+	ck_assert(xorb_sample_is_there(fixture.store, &other) && xorb_sample_is_there(fixture.store, &small));
+	ck_assert_int_eq(renew(&other, &err), 0);
+	ck_assert_int_eq(pack_files(), 1);
+	unreadable = 0;
+}
+END_TEST
+
+static int64_t files_of_packs(void)
+{
+	return fixture_pack_files(&fixture, "");
+}
+
+/* Each write, sync and rename fails once: what lies beside it stays right, nothing is left over, and the next time mends. */
+START_TEST(a_mending_that_fails_leaves_all_as_it_was)
+{
+	static const int failures[] = {ENOSPC, EIO};
+	struct file_faults faults;
+	int failed = 0;
+	bool inserted;
+	ck_assert(send(&small, &inserted) == 0 && send(&other, &inserted) == 0);
+	store_close(fixture.store); /* seals their pack */
+	file_faults_init(&faults, 0, 0, 0);
+	open_store_on(&faults.ops);
+	ck_assert(xorb_sample_is_there(fixture.store, &small));
+	const int64_t files = files_of_packs();
+	for (int countdown = 0, before = -1; failed != before; countdown++) {
+		struct error err = {.kind = ERROR_BUSY};
+		before = failed;
+		damage(&small, 1);
+		ck_assert(!xorb_sample_is_there(fixture.store, &small));
+		faults.countdown = countdown;
+		faults.failure = failures[_i];
+		faults.kinds = FILE_FAULT_OPEN | FILE_FAULT_WRITE | FILE_FAULT_SYNC | FILE_FAULT_RENAME;
+		failed += xorb_sample_put(fixture.store, &small, &inserted, &err) != 0;
+		faults.kinds = 0;
+		ck_assert_msg(failed == before || err.kind == ERROR_NO_SPACE || err.kind == ERROR_IO, "%s", err.text);
+		ck_assert(failed == before || !xorb_sample_is_there(fixture.store, &small));
+		ck_assert_int_eq(files_of_packs(), files);
+		if (failed != before)
+			send_until_mended(&small);
+		ck_assert(xorb_sample_is_there(fixture.store, &small) && xorb_sample_is_there(fixture.store, &other));
+	}
+	ck_assert_int_gt(failed, 4);
+}
+END_TEST
+
 START_TEST(a_damaged_xorb_is_mended_when_it_comes_again)
 {
 	bool inserted;
@@ -302,18 +375,6 @@ START_TEST(another_encoding_mends_too)
 	ck_assert(xorb_sample_is_there(fixture.store, &one_form));
 }
 END_TEST
-
-static int renew(const struct xorb_sample *const sample, struct error *const err)
-{
-	const struct chunk_id hash = xorb_sample_hash(sample);
-	struct settled *const settled = settled_new();
-	struct xorb_promise *const promise = xorb_promise_renew(fixture.store, &hash, settled_done, settled, err);
-	ck_assert_ptr_nonnull(promise);
-	settled_wait(settled);
-	const int result = xorb_promise_outcome(promise, err);
-	xorb_promise_free(promise);
-	return result;
-}
 
 /* Also when nobody has read it before. */
 START_TEST(who_asks_whether_it_is_here_is_told_to_send_it)
@@ -501,6 +562,8 @@ Suite *test_xorb_repeat_suite(void)
 	tcase_set_timeout(all, 120);
 	tcase_add_test(all, a_damaged_xorb_is_mended_when_it_comes_again);
 	tcase_add_test(all, nothing_is_mended_while_its_neighbours_cannot_be_read);
+	tcase_add_test(all, what_the_disk_cannot_read_is_mended_too);
+	tcase_add_loop_test(all, a_mending_that_fails_leaves_all_as_it_was, 0, 2);
 	tcase_add_test(all, damage_is_found_by_who_sends_it_again);
 	tcase_add_test(all, objects_that_share_its_chunks_read_right_again);
 	tcase_add_test(all, a_pack_that_is_gone_comes_back);
