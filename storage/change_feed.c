@@ -258,9 +258,10 @@ bool change_feed_read(struct change_feed *const feed, const int64_t bucket, cons
 	return found;
 }
 
-bool change_feed_enter(struct change_feed *const feed)
+bool change_feed_enter(struct change_feed *const feed, const bool is_stranger)
 {
-	if (atomic_fetch_add(&feed->readers, 1) < feed->options.readers_max)
+	const size_t places = is_stranger ? feed->options.readers_max / 2 : feed->options.readers_max;
+	if (atomic_fetch_add(&feed->readers, 1) < places)
 		return true;
 	change_feed_leave(feed);
 	return false;

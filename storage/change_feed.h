@@ -59,8 +59,8 @@ bool change_feed_seek(struct change_feed *feed, int64_t bucket, int64_t since_ms
 bool change_feed_read(struct change_feed *feed, int64_t bucket, int64_t updated_ms, struct change_position *position, size_t limit,
 	struct arena *arena, struct change_seen *out, size_t *out_count, bool *out_more);
 
-/* One more reader: false when there are as many as may be. */
-bool change_feed_enter(struct change_feed *feed);
+/* One more reader: false when there are as many as may be. Strangers, who have shown no key, get none while half of the places are taken. */
+bool change_feed_enter(struct change_feed *feed, bool is_stranger);
 void change_feed_leave(struct change_feed *feed);
 /* As step_watch_generation and step_watch_wait: take the generation before looking, wait for what comes behind it, wait_ms at most. */
 uint64_t change_feed_generation(struct change_feed *feed, int64_t bucket);

@@ -347,7 +347,7 @@ static int open_stream(struct events *const events, struct error *const err)
 	events->bucket_id = bucket.id;
 	if (find_position(events, totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms, err) != 0)
 		return -1;
-	if (change_feed_enter(events->feed))
+	if (change_feed_enter(events->feed, exchange->principal == NULL))
 		return 0;
 	return error_set(err, ERROR_BUSY, "As many streams of events are open as may be. Please try again.");
 }

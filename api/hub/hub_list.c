@@ -10,11 +10,14 @@
 #include "api/hub_name.h"
 #include "api/json_reply.h"
 #include "api/keyring.h"
+#include "base/digest.h"
+#include "base/encode.h"
 #include "base/json_node.h"
+#include "base/seal.h"
 
 /* A page must not hold up its reactor: a name costs one, a question to the catalog about it five. */
 enum { NAME_COST = 1, QUESTION_COST = 5, PAGE_MAX_COST = 2500 };
-enum { PAGE_MAX_BUCKETS = 200, FETCHED = 200, BODY_MAX_BYTES = 4 * 1024 * 1024 };
+enum { CURSOR_MAX_BYTES = 512, PAGE_MAX_BUCKETS = 200, FETCHED = 200, BODY_MAX_BYTES = 4 * 1024 * 1024 };
 
 struct listing {
 	bool is_own;          /* "me" */
@@ -76,15 +79,56 @@ static int read_account(struct exchange *const exchange, struct listing *const o
 	return bucket_bytes_of(exchange->context->store, out->owner, &out->all_bytes, err);
 }
 
+/* A page may end at a bucket that the caller may not know of, so its name is told sealed. */
+static void cursor_key(const struct exchange *const exchange, uint8_t out[SHA256_BYTES])
+{
+	hmac_sha256(span_of(exchange->context->token_key, sizeof(exchange->context->token_key)), span_text("list cursor"), out);
+}
+
+static int add_link(struct exchange *const exchange, const struct span after, struct error *const err)
+{
+	uint8_t key[SHA256_BYTES];
+	struct buffer sealed;
+	struct buffer text;
+	cursor_key(exchange, key);
+	buffer_init(&sealed, CURSOR_MAX_BYTES);
+	buffer_init(&text, 2 * CURSOR_MAX_BYTES);
+	seal(key, after, &sealed);
+	encode_base64_url(buffer_span(&sealed), &text);
+	const int result = buffer_failed(&sealed) ? error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.")
+		: hub_page_link(exchange, buffer_span(&text), err);
+	buffer_release(&sealed);
+	buffer_release(&text);
+	return result;
+}
+
+static int read_cursor(struct exchange *const exchange, struct span *const out_after, struct error *const err)
+{
+	uint8_t key[SHA256_BYTES];
+	uint8_t sealed[CURSOR_MAX_BYTES];
+	size_t len;
+	struct span text;
+	struct buffer name;
+	struct error broken = {0};
+	if (!exchange_query(exchange, "cursor", &text))
+		return 0;
+	cursor_key(exchange, key);
+	buffer_init(&name, CURSOR_MAX_BYTES);
+	const bool good = decode_base64_url(text, sealed, sizeof(sealed), &len) && seal_open(key, span_of(sealed, len), &name, &broken) == 0;
+	if (good)
+		*out_after = arena_copy(exchange->arena, buffer_span(&name));
+	buffer_release(&name);
+	return good ? 0 : error_set(err, ERROR_INVALID, "The parameter cursor is what a Link header said.");
+}
+
 static int read_query(struct exchange *const exchange, struct listing *const out, struct error *const err)
 {
 	struct span search = {NULL, 0};
 	exchange_query(exchange, "search", &search);
-	exchange_query(exchange, "cursor", &out->after);
 	out->search = arena_text(exchange->arena, search);
 	if (out->search == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory of a request ran out.");
-	return hub_page_limit(exchange, PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &out->limit, err);
+	return read_cursor(exchange, &out->after, err) != 0 ? -1 : hub_page_limit(exchange, PAGE_MAX_BUCKETS, PAGE_MAX_BUCKETS, &out->limit, err);
 }
 
 static bool holds_nocase(const struct span text, const char *const part)
@@ -199,7 +243,7 @@ static enum next list(struct exchange *const exchange, int (*const read)(struct 
 	buffer_init(&body, BODY_MAX_BYTES);
 	json_writer_init(&json, &body);
 	json_writer_array(&json, NULL);
-	if (show_all(exchange, &listing, &json, &err) != 0 || (listing.more && hub_page_link(exchange, listing.after, &err) != 0)) {
+	if (show_all(exchange, &listing, &json, &err) != 0 || (listing.more && add_link(exchange, listing.after, &err) != 0)) {
 		buffer_release(&body);
 		return exchange_fail(exchange, &err);
 	}

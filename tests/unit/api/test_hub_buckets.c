@@ -454,6 +454,7 @@ static size_t walk(const char *target, size_t *const out_pages)
 		if (link != NULL) {
 			static const char start[] = "<http://hub.example:9000";
 			ck_assert_msg(strncmp(link, start, sizeof(start) - 1) == 0 && strstr(link, ">; rel=\"next\"") != NULL, "%s", link);
+			ck_assert_msg(strstr(link, "team--b") == NULL, "%s: a page may end at a bucket that is hidden", link);
 			target = arena_text(fixture.arena, span_of(link + sizeof(start) - 1, (size_t)(strchr(link, '>') - link) - sizeof(start) + 1));
 		}
 		fake_exchange_free(fake);
@@ -472,6 +473,9 @@ START_TEST(lists_come_in_pages)
 	ck_assert_uint_eq(pages, 3);
 	ck_assert_uint_eq(walk("/api/buckets/team?limit=7", &pages), 7);
 	ck_assert_uint_eq(pages, 1);
+	static const char *const forged[] = {"", "team--b1", "AAAA", "%00"};
+	for (size_t i = 0; i < sizeof(forged) / sizeof(forged[0]); i++)
+		expect(400, METHOD_GET, arena_format(fixture.arena, "/api/buckets/team?cursor=%s", forged[i]), NULL);
 	char padding[8181];
 	memset(padding, 'x', sizeof(padding) - 1);
 	padding[sizeof(padding) - 1] = '\0';

@@ -351,7 +351,7 @@ START_TEST(streams_are_not_without_number)
 	struct change_feed *const feed = store_change_feed(fixture.store);
 	size_t taken = 0;
 	follow(fixture.token, EVENTS);
-	while (change_feed_enter(feed))
+	while (change_feed_enter(feed, false))
 		taken++;
 	struct fake_exchange *const fake = face_fixture_ask(&fixture, 429, METHOD_GET, EVENTS, NULL, NULL);
 	ck_assert_ptr_nonnull(fake_exchange_reply_header(fake, "Retry-After"));

@@ -260,11 +260,13 @@ END_TEST
 
 START_TEST(readers_are_counted)
 {
-	ck_assert(change_feed_enter(feed));
-	ck_assert(change_feed_enter(feed));
-	ck_assert(!change_feed_enter(feed));
+	ck_assert(change_feed_enter(feed, true));
+	ck_assert(!change_feed_enter(feed, true)); /* the other half is for those who are known */
+	ck_assert(change_feed_enter(feed, false));
+	ck_assert(!change_feed_enter(feed, false));
 	change_feed_leave(feed);
-	ck_assert(change_feed_enter(feed));
+	ck_assert(!change_feed_enter(feed, true));
+	ck_assert(change_feed_enter(feed, false));
 	change_feed_leave(feed);
 	change_feed_leave(feed);
 }
