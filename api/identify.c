@@ -224,3 +224,14 @@ int identify(struct exchange *exchange, struct error *err)
 		name_scheme(exchange, authorization);
 	return outcome;
 }
+
+int identify_again(struct exchange *exchange, struct error *err)
+{
+	struct span secret = {NULL, 0};
+	if (exchange->principal == NULL || exchange->control)
+		return 0;
+	exchange->principal = keyring_find_id(exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
+	if (secret.len > 0)
+		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
+	return exchange->principal != NULL ? 0 : error_set(err, ERROR_UNKNOWN_KEY_ID, "the key of this request was revoked");
+}

@@ -265,13 +265,13 @@ enum next router_begin(struct exchange *exchange)
 	return exchange->route->begin(exchange);
 }
 
-/* A small body is acted upon only now, and may have taken its time: by now the bucket may be gone, and its name another's. What a large body
- * is for was opened when the request began. */
+/* A small body is acted upon only now, and may have taken its time: by now the key may be revoked, or the bucket gone and its name another's. What
+ * a large body is for was opened when the request began. */
 enum next router_finish(struct exchange *exchange)
 {
 	struct error err = {0};
 	ASSERT(exchange->route != NULL && exchange->route->finish != NULL);
-	if (exchange->route->body == BODY_SMALL && authorise(exchange, &err) != 0)
+	if (exchange->route->body == BODY_SMALL && (identify_again(exchange, &err) != 0 || authorise(exchange, &err) != 0))
 		return exchange_fail(exchange, &err);
 	return exchange->route->finish(exchange);
 }

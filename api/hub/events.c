@@ -11,7 +11,7 @@
 
 #include "api/authorise.h"
 #include "api/hub/event_text.h"
-#include "api/keyring.h"
+#include "api/identify.h"
 #include "storage/bucket.h"
 #include "storage/change_feed.h"
 #include "storage/tree_path.h"
@@ -92,18 +92,6 @@ static void close_round(struct exchange *const exchange, struct round *const rou
 	arena_free(round->arena);
 }
 
-/* The caller's key as it is now; false when it was revoked. */
-static bool renew_principal(struct exchange *const exchange)
-{
-	struct span secret = {NULL, 0};
-	if (exchange->principal == NULL || exchange->control)
-		return true;
-	exchange->principal = keyring_find_id(exchange->context->keyring, exchange->principal->key_id, exchange->arena, &secret);
-	if (secret.len > 0)
-		explicit_bzero((void *)(uintptr_t)secret.data, secret.len);
-	return exchange->principal != NULL;
-}
-
 /* Whether the bucket is still there, the same one, and the caller's to know of. */
 static bool may_go_on(struct events *const events, struct round *const round)
 {
@@ -112,7 +100,7 @@ static bool may_go_on(struct events *const events, struct round *const round)
 	struct bucket bucket;
 	struct bucket_totals totals;
 	struct error ignored = {0};
-	if (!renew_principal(exchange) || authorise(exchange, &ignored) != 0
+	if (identify_again(exchange, &ignored) != 0 || authorise(exchange, &ignored) != 0
 		|| bucket_find(store, exchange->parameters[0], exchange->arena, &bucket, &ignored) != 0 || bucket.id != events->bucket_id
 		|| bucket_totals_find(store, &bucket, 1, &totals, &ignored) != 0)
 		return false;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/authorise.h"
+#include "api/keyring.h"
 
 static struct face_fixture fixture;
 
@@ -294,6 +295,13 @@ static const struct { enum method method; const char *target; int status; const 
 	{METHOD_POST, "/v1/runs/slow/r", 403, "{}"},
 };
 
+static void revoke_asker(void)
+{
+	struct error err = {0};
+	const struct principal *const asker = keyring_find_token(fixture.keyring, span_text(fixture.token), fixture.arena);
+	ck_assert_int_eq(keyring_revoke(fixture.keyring, asker->key_id, &err), 0);
+}
+
 static int ask_slowly(const int index, void (*const meanwhile)(void))
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, slow_bodies[index].method, slow_bodies[index].target);
@@ -310,6 +318,30 @@ START_TEST(test_slow_bodies)
 {
 	fixture.token = face_fixture_key(&fixture, "other", NULL);
 	ck_assert_int_eq(ask_slowly(_i, make_bucket), 404);
+}
+END_TEST
+
+/* What is small is done when all of it is there, and then nobody does it whose key is no more. */
+START_TEST(test_revoked_meanwhile)
+{
+	static const struct { enum method method; const char *target, *body; } requests[] = {
+		{METHOD_PUT, "/slow?policy", POLICY("\"*\"", "\"s3:*\"", "\"*\"")},
+		{METHOD_POST, "/api/buckets/-/slow/batch", "{\"type\":\"deleteFile\",\"path\":\"k\"}\n"},
+		{METHOD_POST, "/v1/runs/slow/r", "{}"},
+	};
+	static const int statuses[] = {403, 401, 401};
+	make_bucket();
+	const struct grant grant = {span_text("slow"), {NULL, 0}, PERMISSION_READ | PERMISSION_WRITE | PERMISSION_LIST | PERMISSION_ADMIN};
+	fixture.token = face_fixture_key(&fixture, "other", &grant);
+	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, requests[_i].method, requests[_i].target);
+	fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
+	fake->before_finish = revoke_asker;
+	ck_assert_int_eq(fake_exchange_run(fake, span_text(requests[_i].body)), statuses[_i]);
+	fake_exchange_free(fake);
+	fixture.token = face_fixture_root_token;
+	expect(200, METHOD_GET, "/slow/k");
+	expect(404, METHOD_GET, "/slow?policy");
+	expect(404, METHOD_GET, "/v1/runs/slow/r");
 }
 END_TEST
 
@@ -343,6 +375,7 @@ Suite *test_authorise_suite(void)
 	tcase_add_test(rules, test_handlers_ask_again);
 	tcase_add_test(rules, test_absent_bucket);
 	tcase_add_loop_test(rules, test_slow_bodies, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));
+	tcase_add_loop_test(rules, test_revoked_meanwhile, 0, 3);
 	tcase_add_loop_test(rules, test_squatted_names, 0, sizeof(slow_bodies) / sizeof(slow_bodies[0]));
 	suite_add_tcase(suite, rules);
 	return suite;
