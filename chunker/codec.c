@@ -200,3 +200,8 @@ int codec_decode(struct codec_context *const context, const enum codec codec, co
 		return error_set(err, ERROR_CORRUPT, "a chunk of %zu bytes is over %d", len, (int)CHUNK_MAX_BYTES);
 	return method->decode(context, stored, into, len, err);
 }
+
+bool codec_is_common(const enum codec codec, const struct span stored)
+{
+	return (codec != CODEC_LZ4 && codec != CODEC_BG4_LZ4) || codec_lz4_is_common(stored);
+}

@@ -30,5 +30,7 @@ enum codec codec_choose(struct codec_context *context, struct span content);
 size_t codec_encode(struct codec_context *context, enum codec codec, struct span content, uint8_t *into, size_t capacity);
 /* Exactly `len` bytes must come out; anything else is corrupt, as is an unknown codec. */
 int codec_decode(struct codec_context *context, enum codec codec, struct span stored, uint8_t *into, size_t len, struct error *err);
+/* Of what was just decoded: whether all who know the codec decode it alike. */
+bool codec_is_common(enum codec codec, struct span stored);
 
 #endif

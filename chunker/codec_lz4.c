@@ -92,24 +92,48 @@ static bool block_is_strict(const struct span block)
 	return true;
 }
 
-/* For a frame that liblz4 has decoded: the layout is sound. */
-static int check_matches(const struct span frame, struct error *const err)
+/* The blocks of a frame that liblz4 has decoded: the layout is sound. */
+struct block {
+	struct span bytes;
+	bool is_stored; /* as it is */
+	size_t end;     /* in the frame; of the block before, for block_next. 0: there is none before */
+};
+
+static bool block_next(const struct span frame, struct block *const block)
 {
 	const uint8_t flags = frame.data[FLAGS_AT];
 	const size_t trailer = (flags & FLAG_BLOCK_CHECKSUM) != 0 ? 4 : 0;
-	size_t at = FRAME_MIN_BYTES + ((flags & FLAG_CONTENT_SIZE) != 0 ? 8 : 0);
-	for (;;) {
-		uint32_t word;
-		memcpy(&word, frame.data + at, sizeof word);
-		word = le32toh(word);
-		const size_t size = word & INT32_MAX;
-		at += sizeof word;
-		if (word == 0)
-			return 0;
-		if (word == size && !block_is_strict(span_slice(frame, at, size)))
+	const size_t first = FRAME_MIN_BYTES + ((flags & FLAG_CONTENT_SIZE) != 0 ? 8 : 0);
+	const size_t at = block->end > 0 ? block->end : first;
+	uint32_t word;
+	memcpy(&word, frame.data + at, sizeof word);
+	word = le32toh(word);
+	const size_t size = word & INT32_MAX;
+	*block = (struct block){
+		.bytes = span_slice(frame, at + sizeof word, size),
+		.is_stored = word != size,
+		.end = at + sizeof word + size + trailer,
+	};
+	return word != 0;
+}
+
+static int check_matches(const struct span frame, struct error *const err)
+{
+	struct block block = {0};
+	while (block_next(frame, &block))
+		if (!block.is_stored && !block_is_strict(block.bytes))
 			return error_set(err, ERROR_CORRUPT, "an LZ4 frame of %zu bytes has a match at offset 0", frame.len);
-		at += size + trailer;
-	}
+	return 0;
+}
+
+/* A block that is compressed holds nothing when it is a token alone. */
+bool codec_lz4_is_common(const struct span frame)
+{
+	struct block block = {0};
+	bool is_common = (frame.data[FLAGS_AT] & FLAG_BLOCK_CHECKSUM) == 0;
+	while (is_common && block_next(frame, &block))
+		is_common = block.bytes.len > 1 || (block.is_stored && block.bytes.len == 1);
+	return is_common;
 }
 
 int codec_lz4_decode(struct codec_lz4 *const lz4, const struct span frame, uint8_t *const into, const size_t len, struct error *const err)

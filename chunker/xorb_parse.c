@@ -109,6 +109,11 @@ static int decode(struct xorb_parse *const parse, const struct xorb_record_heade
 		return -1;
 	}
 	record->content = span_of(parse->content, header->size);
+	record->is_recoded = !codec_is_common((enum codec)header->codec, record->payload);
+	if (record->is_recoded) {
+		record->codec = CODEC_RAW;
+		record->payload = record->content;
+	}
 	return 0;
 }
 

@@ -14,6 +14,7 @@ struct xorb_record { /* borrowed for the call */
 	uint8_t codec;
 	struct span payload; /* as stored */
 	struct span content;
+	bool is_recoded;     /* what came is not read alike by all clients (codec_is_common): codec and payload are those of a plain record */
 };
 /* 0 to go on, -1 with the error set to stop the push. */
 typedef int xorb_take_fn(void *taker, const struct xorb_record *record, struct error *err);

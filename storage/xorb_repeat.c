@@ -78,6 +78,8 @@ static int take_entry(void *const taker, const struct xorb_record *const record,
 	struct xorb_repeat *const repeat = taker;
 	if (repeat->count == repeat->params.xorb.count)
 		return error_set(err, ERROR_INVALID, "The xorb has more chunks than what is stored of it.");
+	if (record->is_recoded)
+		return error_set(err, ERROR_INVALID, "The xorb has an LZ4 frame of a rare form, which does not mend what is stored: send it otherwise.");
 	repeat->entries[repeat->count++] = (struct pack_entry){
 		.id = record->id,
 		.checksum = xxh3_64(record->payload),

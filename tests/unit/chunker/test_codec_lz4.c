@@ -80,6 +80,34 @@ START_TEST(valid_frames_decode)
 }
 END_TEST
 
+/* All of them are valid, and come out right here. */
+START_TEST(frames_that_others_read_otherwise_are_known)
+{
+	static const struct {
+		const char *frame;
+		bool is_common;
+	} cases[] = {
+		{published, true},
+		{MAGIC "6440a7" BLOCK END CONTENT_SUM, true},
+		{MAGIC "6840e803000000000000f1" BLOCK END, true},
+		{MAGIC "4070df" TWO_BLOCKS END, true},
+		{MAGIC "7040ad" BLOCK BLOCK_SUM END, false},
+		{MAGIC "604082" "00000080" BLOCK END, false},
+		{MAGIC "604082" BLOCK "00000080" END, false},
+		{MAGIC "604082" "01000000" "00" BLOCK END, false},
+		{MAGIC "604082" BLOCK "01000000" "0f" END, false},
+		{MAGIC "6840e803000000000000f1" BLOCK "00000080" END, false},
+	};
+	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES];
+	struct error err = {0};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const size_t len = from_hex(cases[i].frame, frame);
+		ck_assert_msg(decode(span_of(frame, len), out, sizeof out, &err) == 0, "%zu: %s", i, err.text);
+		ck_assert_msg(codec_lz4_is_common(span_of(frame, len)) == cases[i].is_common, "%zu", i);
+	}
+}
+END_TEST
+
 START_TEST(a_frame_with_a_stored_block_decodes)
 {
 	uint8_t frame[FRAME_MAX_BYTES], out[RUN_BYTES];
@@ -199,6 +227,7 @@ Suite *test_codec_lz4_suite(void)
 	TCase *const tests = tcase_create("frames");
 	tcase_add_test(tests, a_run_is_written_as_the_published_frame);
 	tcase_add_loop_test(tests, valid_frames_decode, 0, sizeof valid / sizeof *valid);
+	tcase_add_test(tests, frames_that_others_read_otherwise_are_known);
 	tcase_add_test(tests, a_frame_with_a_stored_block_decodes);
 	tcase_add_loop_test(tests, anything_else_is_corrupt, 0, sizeof invalid / sizeof *invalid);
 	tcase_add_test(tests, every_cut_and_every_other_length_is_corrupt);

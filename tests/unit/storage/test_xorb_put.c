@@ -111,6 +111,40 @@ START_TEST(a_xorb_is_kept_as_it_lies)
 }
 END_TEST
 
+/* Valid frames of 1000 x 'a': with a block that holds nothing, and with the checksum of a block. */
+START_TEST(what_clients_read_otherwise_is_stored_plain)
+{
+	static const uint8_t head[] = {0, 0x21, 0, 0, CODEC_LZ4, 0xe8, 3, 0, 0x04, 0x22, 0x4d, 0x18};
+	static const uint8_t with_empty[] = {0x60, 0x40, 0x82, 0, 0, 0, 0x80, 14, 0, 0, 0, 0x1f, 0x61, 1, 0, 0xff, 0xff, 0xff, 0xd2, 0x50, 0x61, 0x61, 0x61,
+		0x61, 0x61, 0, 0, 0, 0};
+	static const uint8_t with_sum[] = {0x70, 0x40, 0xad, 14, 0, 0, 0, 0x1f, 0x61, 1, 0, 0xff, 0xff, 0xff, 0xd2, 0x50, 0x61, 0x61, 0x61, 0x61, 0x61, 0x5a,
+		0x0a, 0x6b, 0x03, 0, 0, 0, 0};
+	struct error err = {0};
+	struct buffer body;
+	struct xorb xorb;
+	uint64_t length;
+	size_t len;
+	bool inserted;
+	uint8_t content[1000];
+	uint8_t *const read = memory_new(CHUNK_MAX_BYTES);
+	memset(content, 'a', sizeof content);
+	const struct chunk_id hash = chunk_hash(span_of(content, sizeof content));
+	buffer_init(&body, 100);
+	buffer_add(&body, head, sizeof head);
+	buffer_add(&body, _i == 0 ? with_empty : with_sum, sizeof with_sum);
+	ck_assert_msg(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err) == 0 && inserted, "%s", err.text);
+	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
+	ck_assert_int_eq(xorb_length(fixture.store, &xorb, &length, &err), 0);
+	ck_assert_uint_eq(length, 8 + sizeof content);
+	ck_assert_int_eq(pack_store_read_chunk(store_packs(fixture.store), &xorb.pack, xorb.first, NULL, read, &len, &err), 0);
+	ck_assert_uint_eq(len, sizeof content);
+	ck_assert_mem_eq(read, content, sizeof content);
+	ck_assert(xorb_fixture_put(fixture.store, &hash, buffer_span(&body), false, &inserted, &err) == 0 && !inserted);
+	buffer_release(&body);
+	free(read);
+}
+END_TEST
+
 START_TEST(private_codecs_are_for_who_may)
 {
 	const struct xorb_sample *const sample = &samples[SAMPLES - 1];
@@ -320,6 +354,7 @@ Suite *test_xorb_put_suite(void)
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_set_timeout(all, 120);
 	tcase_add_loop_test(all, a_xorb_is_kept_as_it_lies, 0, SAMPLES);
+	tcase_add_loop_test(all, what_clients_read_otherwise_is_stored_plain, 0, 2);
 	tcase_add_test(all, private_codecs_are_for_who_may);
 	tcase_add_test(all, what_is_not_the_xorb_is_refused_and_not_kept);
 	tcase_add_test(all, an_upload_that_ends_early_leaves_nothing);
