@@ -24,6 +24,7 @@ struct api_context {
 	uint64_t put_max_bytes;        /* 5 GiB */
 	bool sigv2;                    /* accept SigV2 signatures in queries and forms */
 	const _Atomic bool *stopping;  /* true: answer long polls at once */
+	int64_t shard_line_ms;         /* who waits for a large shard hears of it that often; 0: 10 seconds */
 };
 
 #endif

@@ -93,6 +93,11 @@ int shard_reader_open(struct shard_reader *const reader, const struct span bytes
 	return 0;
 }
 
+size_t shard_reader_at(const struct shard_reader *const reader)
+{
+	return reader->at;
+}
+
 int shard_reader_file(struct shard_reader *const reader, struct shard_file *const out, struct error *const err)
 {
 	if (reader->section != IN_FILES)

@@ -39,6 +39,7 @@ struct shard_file {
 	struct span terms;   /* private */
 	struct span ranges;  /* private */
 };
+size_t shard_reader_at(const struct shard_reader *reader); /* so many bytes of the shard were read */
 /* 1: the next file; 0: that was the last one; -1. */
 int shard_reader_file(struct shard_reader *reader, struct shard_file *out, struct error *err);
 /* `index` is below term_count. Nothing is checked: a term may name chunks that no xorb has. */

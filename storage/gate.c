@@ -48,6 +48,24 @@ void gate_leave(struct gate *const gate)
 		next->pass(next);
 }
 
+bool gate_withdraw(struct gate *const gate, struct gate_visitor *const visitor)
+{
+	struct gate_visitor *before = NULL;
+	lock_enter(&gate->lock);
+	struct gate_visitor **link = &gate->first;
+	while (*link != NULL && *link != visitor) {
+		before = *link;
+		link = &before->next;
+	}
+	const bool waited = *link != NULL;
+	if (waited)
+		*link = visitor->next;
+	if (waited && gate->last == visitor)
+		gate->last = before;
+	lock_leave(&gate->lock);
+	return waited;
+}
+
 void gate_close(struct gate *const gate)
 {
 	lock_enter(&gate->lock);

@@ -23,6 +23,8 @@ void gate_release(struct gate *gate); /* nobody is inside or waits */
 /* `pass` or `turn_away` is called once: within this call, or by who leaves or closes. */
 void gate_enter(struct gate *gate, struct gate_visitor *visitor);
 void gate_leave(struct gate *gate);
+/* Who waits still does so no more: true, and neither of the two will be called. */
+bool gate_withdraw(struct gate *gate, struct gate_visitor *visitor);
 /* Turns away who waits, and whoever comes later; who is inside may look whether he wants to stay. Again: nothing. */
 void gate_close(struct gate *gate);
 bool gate_is_closed(struct gate *gate);

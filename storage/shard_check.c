@@ -322,6 +322,11 @@ int shard_check_step(struct shard_check *const check, struct error *const err)
 	return steps[check->phase](check, err);
 }
 
+size_t shard_check_at(const struct shard_check *const check)
+{
+	return check->phase == CHECK_BEGINS ? 0 : shard_reader_at(&check->reader);
+}
+
 const struct shard_check_file *shard_check_files(const struct shard_check *const check, size_t *const out_count)
 {
 	*out_count = check->file_count;

@@ -13,6 +13,9 @@ struct shard_check *shard_check_new(struct store *store, struct span bytes);
 /* One slice. 1: there is more; 0: all of it is true; -1: invalid, or busy when gc works on a xorb just now, or what went wrong here. */
 int shard_check_step(struct shard_check *check, struct error *err);
 
+/* So many bytes of the shard were gone through. */
+size_t shard_check_at(const struct shard_check *check);
+
 /* After the last step, until free. */
 struct shard_check_file {
 	struct chunk_id hash;

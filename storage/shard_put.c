@@ -1,6 +1,7 @@
 /* open --write*--> finish --spooled--> slices of the check on a helper --true--> changes, one behind the other: promises, then files --> done */
 #include "storage/shard_put.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -48,6 +49,10 @@ struct shard_put {
 	struct shard_check *check;
 	bool has_turn; /* at the gate */
 	unsigned rounds; /* slices and changes so far */
+	uint64_t size;   /* in bytes */
+	_Atomic uint64_t verified; /* of it */
+	_Atomic bool is_checked;
+	_Atomic bool is_given_up;
 	bool in_doubt;
 	/* the committer's, while changes run */
 	size_t xorb;  /* the next one to promise */
@@ -74,8 +79,10 @@ static void end_check(struct shard_put *const put)
 
 static void settle(struct shard_put *const put)
 {
+	struct store *const store = put->store;
 	end_check(put);
 	put->done(put->owner); /* `put` may be gone when this returns */
+	store_shard_ended(store);
 }
 
 static void settle_failed(struct shard_put *const put, const struct error *const err)
@@ -96,6 +103,8 @@ static void settle_stopping(struct shard_put *const put)
 /* Before each slice and change. */
 static bool gives_up(struct shard_put *const put)
 {
+	if (put->is_given_up)
+		return true;
 	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) && gate_is_closed(store_shard_gate(put->store));
 }
 
@@ -274,6 +283,7 @@ static void check_ended(struct shard_put *const put, const int result, const str
 		settle_failed(put, err);
 		return;
 	}
+	put->is_checked = true;
 	shard_check_files(put->check, &put->report.files);
 	shard_check_xorbs(put->check, &put->report.xorbs);
 	if (is_finished(put)) { /* nothing but empty files */
@@ -300,6 +310,7 @@ static void run_slice(struct helper_job *const job)
 		return;
 	}
 	const int result = shard_check_step(put->check, &err);
+	put->verified = shard_check_at(put->check);
 	if (result == 1)
 		helpers_submit(store_helpers(put->store), &put->lane, &put->job);
 	else
@@ -365,11 +376,15 @@ struct shard_put *shard_put_open(struct store *const store, const struct shard_p
 
 enum sink_result shard_put_write(struct shard_put *const put, const struct span bytes, struct error *const err)
 {
-	return body_spool_write(put->spool, bytes, err);
+	const enum sink_result result = body_spool_write(put->spool, bytes, err);
+	if (result == SINK_TAKEN)
+		put->size += bytes.len;
+	return result;
 }
 
 void shard_put_finish(struct shard_put *const put)
 {
+	store_shard_began(put->store);
 	body_spool_finish(put->spool, spooled);
 }
 
@@ -380,6 +395,18 @@ int shard_put_outcome(const struct shard_put *const put, struct shard_report *co
 	else
 		*out = put->report;
 	return put->failed ? -1 : 0;
+}
+
+void shard_put_progress(const struct shard_put *const put, struct shard_progress *const out)
+{
+	*out = (struct shard_progress){.is_checked = put->is_checked, .verified = put->verified, .total = put->size};
+}
+
+void shard_put_give_up(struct shard_put *const put)
+{
+	put->is_given_up = true;
+	if (gate_withdraw(store_shard_gate(put->store), &put->visitor))
+		turn_away(put);
 }
 
 void shard_put_free(struct shard_put *const put)

@@ -30,7 +30,17 @@ struct shard_report {
 /* invalid: the shard is no shard, names what is not stored here, or does not prove what it says; nothing was registered. busy: try again; when the store
  * stops some files may be registered. */
 int shard_put_outcome(const struct shard_put *put, struct shard_report *out, struct error *err);
-/* Before finish: aborts. After finish: only after done. NULL is fine. */
+struct shard_progress {
+	bool is_checked;   /* its files are being registered */
+	uint64_t verified; /* of its bytes */
+	uint64_t total;
+};
+/* How far it is. After finish, until free; any thread. */
+void shard_put_progress(const struct shard_put *put, struct shard_progress *out);
+/* Nobody waits for it any more: it is done at the next slice or change, within this call when it waits for its turn; as busy, unless it was through. After
+ * finish, until free. */
+void shard_put_give_up(struct shard_put *put);
+/* Before finish: aborts. After finish: only after done, or in it. NULL is fine. */
 void shard_put_free(struct shard_put *put);
 
 /* The store is about to stop: large shards that wait for their turn are done at once, as busy, and so are those that come later; those that have it are

@@ -2,9 +2,11 @@
  * what recovery sealed is written back before anything else may write. */
 #include "storage/store.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/budget.h"
 #include "base/lock.h"
@@ -69,6 +71,7 @@ struct store {
 	struct webhook_options webhooks;
 	struct xet_options xet;
 	struct gate shard_gate;
+	_Atomic unsigned shards; /* under way */
 	struct budget reply_budget;
 	struct webhook_worker *webhook_worker;
 	struct step_watch *watch;
@@ -230,12 +233,20 @@ struct store *store_open(const struct store_options *const options, struct error
 	return NULL;
 }
 
+/* Their exchanges may be gone; then they were given up, and end at their next slice or change. */
+static void wait_for_shards(struct store *const store)
+{
+	gate_close(&store->shard_gate);
+	while (atomic_load(&store->shards) > 0)
+		nanosleep(&(struct timespec){.tv_nsec = 2 * 1000 * 1000}, NULL);
+}
+
 void store_close(struct store *const store)
 {
 	if (store == NULL)
 		return;
 	xet_makes_quiesce(store->xet_makes);
-	gate_close(&store->shard_gate);
+	wait_for_shards(store);
 	file_hash_worker_stop(store->file_hash_worker);
 	webhook_worker_stop(store->webhook_worker);
 	fleet_worker_stop(store->fleet_worker);
@@ -319,6 +330,16 @@ const struct xet_options *store_xet_options(const struct store *const store)
 struct gate *store_shard_gate(struct store *const store)
 {
 	return &store->shard_gate;
+}
+
+void store_shard_began(struct store *const store)
+{
+	atomic_fetch_add(&store->shards, 1);
+}
+
+void store_shard_ended(struct store *const store)
+{
+	atomic_fetch_sub(&store->shards, 1);
 }
 
 struct budget *store_reply_budget(struct store *const store)

@@ -20,6 +20,9 @@ struct pack_touches *store_pack_touches(struct store *store);
 const struct derive_options *store_derive_options(const struct store *store);
 const struct webhook_options *store_webhook_options(const struct store *store);
 struct gate *store_shard_gate(struct store *store); /* for checks of large shards */
+/* A shard is under way, whoever may wait for it; it is no more. Closing waits for those that are. */
+void store_shard_began(struct store *store);
+void store_shard_ended(struct store *store);
 const struct xet_options *store_xet_options(const struct store *store);
 const char *store_folder(const struct store *store);
 const struct file_ops *store_files(const struct store *store);

@@ -26,7 +26,7 @@ const struct route xet_routes[] = {
 		get_reconstruction_file_begin, NULL, NULL},
 	/* what files are made of, as clients tell it; what they need not send */
 	{METHOD_POST, "/xet/v2/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShardV2",
-		post_shard_begin, post_shard_finish, post_shard_v2_resume},
+		post_shard_begin, post_shard_v2_finish, post_shard_v2_resume},
 	{METHOD_POST, "/xet/v1/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShard",
 		post_shard_begin, post_shard_finish, post_shard_resume},
 	{METHOD_POST, "/xet/shards", NULL, ACCESS_XET_WRITE, BODY_STREAM, &face_xet, "PostShard",

@@ -1,4 +1,7 @@
 /* Shards as Xet clients send them, and what they ask of chunks, through the router. */
+#include <errno.h>
+#include <semaphore.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +12,9 @@
 #include "chunker/chunk_hash.h"
 #include "chunker/shard.h"
 #include "storage/bucket.h"
+#include "storage/committer.h"
+#include "storage/helpers.h"
+#include "storage/step_watch.h"
 #include "storage/xet_file.h"
 #include "tests/unit/api/face_fixture.h"
 
@@ -116,6 +122,191 @@ START_TEST(version_2_answers_with_one_line)
 	ck_assert_str_eq(fake->exchange.reply.content_type, "application/x-ndjson");
 	fake_exchange_free(fake);
 	ck_assert(is_registered());
+}
+END_TEST
+
+/* Somebody whom shards stand behind until he is let go. */
+struct blocker {
+	struct change change; /* first */
+	struct helper_job job;
+	struct helper_lane lane;
+	sem_t reached;
+	sem_t may_go;
+	sem_t ended;
+};
+
+static void wait_for(sem_t *const semaphore)
+{
+	while (sem_wait(semaphore) != 0)
+		ck_assert_int_eq(errno, EINTR);
+}
+
+static void stand(struct blocker *const blocker)
+{
+	sem_post(&blocker->reached);
+	wait_for(&blocker->may_go);
+}
+
+static void stand_at_helper(struct helper_job *const job)
+{
+	struct blocker *const blocker = (struct blocker *)((uint8_t *)job - offsetof(struct blocker, job));
+	stand(blocker);
+	sem_post(&blocker->ended);
+}
+
+static int stand_at_committer(struct change *const change, struct db *const db, struct error *const err)
+{
+	(void)db, (void)err;
+	stand((struct blocker *)change);
+	return 0;
+}
+
+static void committed(struct change *const change)
+{
+	sem_post(&((struct blocker *)change)->ended);
+}
+
+static void blocker_init(struct blocker *const blocker)
+{
+	*blocker = (struct blocker){.change = {.apply = stand_at_committer, .done = committed}, .job.run = stand_at_helper};
+	sem_init(&blocker->reached, 0, 0);
+	sem_init(&blocker->may_go, 0, 0);
+	sem_init(&blocker->ended, 0, 0);
+}
+
+static void block_committer(struct blocker *const blocker)
+{
+	blocker_init(blocker);
+	committer_submit(store_committer(fixture.store), &blocker->change);
+	wait_for(&blocker->reached);
+}
+
+static void let_go(struct blocker *const blocker)
+{
+	sem_post(&blocker->may_go);
+	wait_for(&blocker->ended);
+}
+
+enum { HELPERS = 4 };
+
+static void block_helpers(struct blocker blockers[HELPERS])
+{
+	for (int i = 0; i < HELPERS; i++) {
+		blocker_init(&blockers[i]);
+		helpers_submit(store_helpers(fixture.store), &blockers[i].lane, &blockers[i].job);
+	}
+	for (int i = 0; i < HELPERS; i++)
+		wait_for(&blockers[i].reached);
+}
+
+static unsigned count_lines(const struct fake_exchange *const fake, const char *const line)
+{
+	unsigned count = 0;
+	for (const char *at = buffer_text(&fake->body); (at = strstr(at, line)) != NULL; at += strlen(line))
+		count++;
+	return count;
+}
+
+/* A shard that is not done before lines of progress come. */
+static struct fake_exchange *send_slow(const char *const line)
+{
+	struct fake_exchange *const fake = begin(METHOD_POST, "/xet/v2/shards", TOKEN_WRITE);
+	fixture.context.shard_line_ms = 20;
+	fake->leaves_body = true;
+	ck_assert_int_eq(fake_exchange_run(fake, buffer_span(&shard)), 200);
+	ck_assert_str_eq(fake->exchange.reply.content_type, "application/x-ndjson");
+	ck_assert(fake->exchange.reply.is_endless);
+	while (count_lines(fake, line) < 3)
+		ck_assert(fake_exchange_read(fake));
+	return fake;
+}
+
+#define SYNCING "{\"type\":\"committing\",\"stage\":\"syncing\"}\n"
+
+START_TEST(version_2_tells_of_a_shard_that_takes_long)
+{
+	struct blocker blocker;
+	put_xorb();
+	block_committer(&blocker);
+	struct fake_exchange *const fake = send_slow("}\n");
+	while (count_lines(fake, SYNCING) == 0)
+		ck_assert(fake_exchange_read(fake));
+	let_go(&blocker);
+	while (fake_exchange_read(fake))
+		;
+	const char *const end = buffer_text(&fake->body) + fake->body.len - strlen("{\"type\":\"result\"}\n");
+	ck_assert_str_eq(end, "{\"type\":\"result\"}\n");
+	ck_assert_uint_eq(count_lines(fake, "\"result\""), 1);
+	fake_exchange_free(fake);
+	ck_assert(is_registered());
+}
+END_TEST
+
+START_TEST(a_late_failure_is_the_last_line)
+{
+	struct blocker blockers[HELPERS];
+	char line[100];
+	block_helpers(blockers);
+	snprintf(line, sizeof line, "{\"type\":\"validating\",\"verified\":0,\"total\":%zu}\n", shard.len);
+	struct fake_exchange *const fake = send_slow(line);
+	for (int i = 0; i < HELPERS; i++)
+		let_go(&blockers[i]);
+	while (fake_exchange_read(fake)) /* the xorb was never sent */
+		;
+	const char *const error = strstr(buffer_text(&fake->body), "{\"type\":\"error\"");
+	ck_assert_ptr_nonnull(error);
+	ck_assert_ptr_nonnull(strstr(error, "not stored here"));
+	ck_assert_ptr_nonnull(strstr(error, "\"retryable\":false}"));
+	ck_assert_ptr_eq(strchr(error, '\n'), error + strlen(error) - 1);
+	fake_exchange_free(fake);
+	ck_assert(!is_registered());
+}
+END_TEST
+
+/* Nobody wakes it any more but the end of the shard, which it still tells. */
+START_TEST(a_stopping_server_tells_the_end)
+{
+	struct blocker blocker;
+	put_xorb();
+	block_committer(&blocker);
+	struct fake_exchange *const fake = send_slow("}\n");
+	fixture.stopping = true;
+	step_watch_wake_all(store_step_watch(fixture.store));
+	ck_assert(fake_exchange_read(fake));
+	let_go(&blocker);
+	while (fake_exchange_read(fake))
+		;
+	ck_assert_uint_eq(count_lines(fake, "{\"type\":\"result\"}\n"), 1);
+	fake_exchange_free(fake);
+}
+END_TEST
+
+START_TEST(a_client_may_leave_before_the_end)
+{
+	struct blocker blockers[HELPERS];
+	put_xorb();
+	block_helpers(blockers);
+	struct fake_exchange *const fake = send_slow("}\n");
+	fake_exchange_free(fake); /* the shard is given up */
+	for (int i = 0; i < HELPERS; i++)
+		let_go(&blockers[i]);
+	expect(200, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "{\"result\":1}");
+}
+END_TEST
+
+/* The store closes while it is still at the shard. */
+START_TEST(a_client_may_leave_a_server_that_stops)
+{
+	struct blocker blockers[HELPERS];
+	put_xorb();
+	block_helpers(blockers);
+	struct fake_exchange *const fake = send_slow("}\n");
+	fixture.stopping = true;
+	step_watch_wake_all(store_step_watch(fixture.store));
+	for (int i = 1; i < HELPERS; i++)
+		let_go(&blockers[i]);
+	fake_exchange_free(fake);
+	let_go(&blockers[0]);
 }
 END_TEST
 
@@ -319,6 +510,11 @@ Suite *test_xet_shards_suite(void)
 	tcase_add_checked_fixture(all, setup, teardown);
 	tcase_add_test(all, a_shard_registers_its_file);
 	tcase_add_test(all, version_2_answers_with_one_line);
+	tcase_add_test(all, version_2_tells_of_a_shard_that_takes_long);
+	tcase_add_test(all, a_late_failure_is_the_last_line);
+	tcase_add_test(all, a_stopping_server_tells_the_end);
+	tcase_add_test(all, a_client_may_leave_before_the_end);
+	tcase_add_test(all, a_client_may_leave_a_server_that_stops);
 	tcase_add_test(all, what_is_not_true_is_refused);
 	tcase_add_test(all, tokens_decide);
 	tcase_add_test(all, a_body_that_is_too_long_is_not_asked_for);

@@ -70,12 +70,37 @@ START_TEST(a_closed_gate_turns_away)
 }
 END_TEST
 
+START_TEST(who_waits_may_withdraw)
+{
+	struct gate gate;
+	struct visitor visitors[5];
+	gate_init(&gate, 1);
+	for (size_t i = 0; i < 4; i++) {
+		visitors[i] = (struct visitor){.base = {.pass = pass, .turn_away = turn_away}};
+		gate_enter(&gate, &visitors[i].base);
+	}
+	ck_assert(!gate_withdraw(&gate, &visitors[0].base)); /* is inside */
+	ck_assert(gate_withdraw(&gate, &visitors[2].base));  /* in the middle */
+	ck_assert(gate_withdraw(&gate, &visitors[3].base));  /* the last */
+	ck_assert(!gate_withdraw(&gate, &visitors[3].base));
+	visitors[4] = (struct visitor){.base = {.pass = pass, .turn_away = turn_away}};
+	gate_enter(&gate, &visitors[4].base);
+	gate_leave(&gate);
+	ck_assert(visitors[1].passed && !visitors[4].passed);
+	gate_leave(&gate);
+	ck_assert(visitors[4].passed && !visitors[2].passed && !visitors[3].passed);
+	gate_leave(&gate);
+	gate_release(&gate);
+}
+END_TEST
+
 Suite *test_gate_suite(void)
 {
 	Suite *const suite = suite_create("gate");
 	TCase *const all = tcase_create("all");
 	tcase_add_test(all, the_first_that_came_is_the_next);
 	tcase_add_test(all, a_closed_gate_turns_away);
+	tcase_add_test(all, who_waits_may_withdraw);
 	suite_add_tcase(suite, all);
 	return suite;
 }

@@ -728,14 +728,19 @@ static void queue_up(struct queue *const queue)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static void expect_stopped(struct shard_put *const put, struct sender *const sender)
+static void expect_busy(struct shard_put *const put, struct sender *const sender, const char *const text)
 {
 	struct error err = {0};
 	struct shard_report report;
 	ck_assert_int_eq(outcome(put, sender, &report, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
-	ck_assert_ptr_nonnull(strstr(err.text, "stopping"));
+	ck_assert_ptr_nonnull(strstr(err.text, text));
 	shard_put_free(put);
+}
+
+static void expect_stopped(struct shard_put *const put, struct sender *const sender)
+{
+	expect_busy(put, sender, "stopping");
 }
 
 START_TEST(who_waits_at_the_gate_leaves_when_the_store_stops)
@@ -755,6 +760,24 @@ START_TEST(who_waits_at_the_gate_leaves_when_the_store_stops)
 	struct xet_file file;
 	accept(); /* a small one */
 	ck_assert(find_file(&hash, &file));
+}
+END_TEST
+
+START_TEST(who_waits_at_the_gate_may_be_given_up)
+{
+	struct queue queue;
+	struct shard_progress progress;
+	queue_up(&queue);
+	shard_put_progress(queue.put, &progress);
+	ck_assert_uint_eq(progress.total, shard.len);
+	ck_assert_uint_eq(progress.verified, 0);
+	ck_assert(!progress.is_checked);
+	shard_put_give_up(queue.put);
+	ck_assert(!somebody_waits(queue.gate));
+	expect_busy(queue.put, &queue.sender, "");
+	for (int i = 0; i < PLACES_AT_GATE; i++)
+		gate_leave(queue.gate);
+	accept();
 }
 END_TEST
 
@@ -854,6 +877,7 @@ Suite *test_shard_put_suite(void)
 	tcase_add_checked_fixture(stopping, set_up, tear_down);
 	tcase_set_timeout(stopping, 60);
 	tcase_add_test(stopping, who_waits_at_the_gate_leaves_when_the_store_stops);
+	tcase_add_test(stopping, who_waits_at_the_gate_may_be_given_up);
 	tcase_add_test(stopping, a_check_ends_at_its_next_slice_when_the_store_stops);
 	tcase_add_test(stopping, registering_ends_at_the_next_change_when_the_store_stops);
 	suite_add_tcase(suite, stopping);

@@ -1,0 +1,177 @@
+#include "api/xet/shard_lines.h"
+
+#include <string.h>
+
+#include "base/json_node.h"
+
+enum { LINE_MAX_BYTES = 4096, LINE_MS = 10 * 1000 };
+
+static int64_t now_ms(const struct shard_lines *const lines)
+{
+	const struct clock_source *const clock = lines->exchange->context->clock;
+	return clock->monotonic_ms(clock);
+}
+
+static void set_due(struct shard_lines *const lines)
+{
+	const int64_t given_ms = lines->exchange->context->shard_line_ms;
+	lines->due_ms = now_ms(lines) + (given_ms > 0 ? given_ms : LINE_MS);
+}
+
+/* Until a line is due, or the shard is done. */
+static void wait_on(struct shard_lines *const lines)
+{
+	const int64_t left_ms = lines->due_ms - now_ms(lines);
+	shard_wait_for(lines->wait, left_ms > 0 ? left_ms : 1);
+}
+
+static void begin_line(struct shard_lines *const lines, struct json_writer *const json, const char *const type)
+{
+	lines->sent = 0;
+	buffer_init(&lines->line, LINE_MAX_BYTES);
+	json_writer_init(json, &lines->line);
+	json_writer_object(json, NULL);
+	json_writer_text(json, "type", span_text(type));
+}
+
+static void end_line(struct shard_lines *const lines, struct json_writer *const json)
+{
+	json_writer_end(json, '}');
+	buffer_add_byte(&lines->line, '\n');
+}
+
+/* Clients show how far the first is in percent, of whatever. */
+static void print_progress(struct shard_lines *const lines)
+{
+	struct json_writer json;
+	struct shard_progress progress;
+	shard_put_progress(shard_wait_put(lines->wait), &progress);
+	begin_line(lines, &json, progress.is_checked ? "committing" : "validating");
+	if (progress.is_checked) {
+		json_writer_text(&json, "stage", span_text("syncing"));
+	} else {
+		json_writer_u64(&json, "verified", progress.verified);
+		json_writer_u64(&json, "total", progress.total);
+	}
+	end_line(lines, &json);
+}
+
+static void print_result(struct shard_lines *const lines)
+{
+	struct json_writer json;
+	begin_line(lines, &json, "result");
+	end_line(lines, &json);
+}
+
+/* `retryable`: the client sends the whole shard again. */
+static void print_failure(struct shard_lines *const lines, const struct error *const err)
+{
+	struct json_writer json;
+	const struct error_row *const row = error_map_find(err->kind);
+	begin_line(lines, &json, "error");
+	json_writer_text(&json, "message", span_text(error_map_text(err, row)));
+	json_writer_bool(&json, "retryable", row->json_status >= 500);
+	end_line(lines, &json);
+}
+
+static bool is_stopping(const struct exchange *const exchange)
+{
+	const _Atomic bool *const stopping = exchange->context->stopping;
+	return stopping != NULL && *stopping;
+}
+
+/* What broke on our side keeps its status, and so does a server that stops: clients try again then as well, and it is logged. */
+static enum next reply_at_once(struct shard_lines *const lines)
+{
+	struct exchange *const exchange = lines->exchange;
+	struct shard_report report;
+	struct error err = {0};
+	const int result = shard_put_outcome(shard_wait_put(lines->wait), &report, &err);
+	const bool is_told = err.kind == ERROR_INVALID || err.kind == ERROR_TOO_LARGE || (err.kind == ERROR_BUSY && !is_stopping(exchange));
+	if (result != 0 && !is_told)
+		return exchange_fail(exchange, &err);
+	if (result == 0)
+		print_result(lines);
+	else
+		print_failure(lines, &err);
+	exchange_add_header(exchange, "Cache-Control", "no-cache");
+	return exchange_reply_buffer(exchange, 200, "application/x-ndjson", &lines->line);
+}
+
+/* The status is out: what it would have said goes into the last line. */
+static void print_end(struct shard_lines *const lines)
+{
+	const struct exchange *const exchange = lines->exchange;
+	struct shard_report report;
+	struct error err = {0};
+	lines->is_over = true;
+	if (shard_put_outcome(shard_wait_put(lines->wait), &report, &err) == 0) {
+		print_result(lines);
+		return;
+	}
+	if (error_map_find(err.kind)->json_status >= 500 && exchange->context->log != NULL)
+		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "request_failed", &err);
+	print_failure(lines, &err);
+}
+
+static ptrdiff_t give(struct shard_lines *const lines, uint8_t *const into, const size_t capacity)
+{
+	const size_t left = lines->line.len - lines->sent;
+	const size_t len = left < capacity ? left : capacity;
+	memcpy(into, lines->line.data + lines->sent, len);
+	lines->sent += len;
+	if (lines->sent == lines->line.len)
+		buffer_release(&lines->line);
+	return (ptrdiff_t)len;
+}
+
+static ptrdiff_t read_lines(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+{
+	struct shard_lines *const lines = (struct shard_lines *)source;
+	if (lines->line.len == 0) {
+		if (lines->is_over)
+			return 0;
+		if (shard_wait_is_done(lines->wait)) {
+			print_end(lines);
+		} else if (now_ms(lines) >= lines->due_ms) {
+			print_progress(lines);
+			set_due(lines);
+		} else {
+			wait_on(lines);
+			return SOURCE_WAIT;
+		}
+	}
+	return buffer_failed(&lines->line) ? error_set(err, ERROR_NO_MEMORY, "A line does not fit its memory.") : give(lines, into, capacity);
+}
+
+static void close_lines(struct body_source *const source)
+{
+	buffer_release(&((struct shard_lines *)source)->line);
+}
+
+static enum next begin_stream(struct shard_lines *const lines)
+{
+	struct exchange *const exchange = lines->exchange;
+	lines->source = (struct body_source){.read = read_lines, .close = close_lines};
+	exchange_add_header(exchange, "Cache-Control", "no-cache");
+	exchange_add_header(exchange, "X-Accel-Buffering", "no");
+	return exchange_reply_stream(exchange, 200, "application/x-ndjson", &lines->source);
+}
+
+enum next shard_lines_begin(struct shard_lines *const lines)
+{
+	set_due(lines);
+	wait_on(lines);
+	return NEXT_WAIT;
+}
+
+/* A server that stops says so with a status, as long as it can. */
+enum next shard_lines_resume(struct shard_lines *const lines)
+{
+	if (shard_wait_is_done(lines->wait))
+		return reply_at_once(lines);
+	if (now_ms(lines) >= lines->due_ms && !is_stopping(lines->exchange))
+		return begin_stream(lines);
+	wait_on(lines);
+	return NEXT_WAIT;
+}
