@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 
-enum { FLAGS_AT = 4, FLAG_DICTIONARY = 1, FLAG_CONTENT_SIZE = 8, FLAG_BLOCK_CHECKSUM = 16, FRAME_MIN_BYTES = 7 };
+enum { FLAGS_AT = 4, CONTENT_SIZE_AT = 6, FLAG_DICTIONARY = 1, FLAG_CONTENT_SIZE = 8, FLAG_BLOCK_CHECKSUM = 16, FRAME_MIN_BYTES = 7 };
 
 /* liblz4 takes the smallest block size that holds the content, up to this one: a chunk is always one or, raw, one stored block. */
 static const LZ4F_preferences_t preferences = {
@@ -126,11 +126,18 @@ static int check_matches(const struct span frame, struct error *const err)
 	return 0;
 }
 
+/* A chunk is never empty; liblz4 takes a content size of 0 for none. */
+static bool says_that_it_is_empty(const struct span frame)
+{
+	static const uint8_t zero[8];
+	return (frame.data[FLAGS_AT] & FLAG_CONTENT_SIZE) != 0 && memcmp(frame.data + CONTENT_SIZE_AT, zero, sizeof zero) == 0;
+}
+
 /* A block that is compressed holds nothing when it is a token alone. */
 bool codec_lz4_is_common(const struct span frame)
 {
 	struct block block = {0};
-	bool is_common = (frame.data[FLAGS_AT] & FLAG_BLOCK_CHECKSUM) == 0;
+	bool is_common = (frame.data[FLAGS_AT] & FLAG_BLOCK_CHECKSUM) == 0 && !says_that_it_is_empty(frame);
 	while (is_common && block_next(frame, &block))
 		is_common = block.bytes.len > 1 || (block.is_stored && block.bytes.len == 1);
 	return is_common;

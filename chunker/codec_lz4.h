@@ -17,8 +17,8 @@ size_t codec_lz4_encode(struct span content, uint8_t *into, size_t capacity);
 /* Exactly `len` bytes must come out of exactly one frame; anything else is corrupt, a match at offset 0 included (liblz4 takes it).
  * The context holds at most two of the frame's blocks, 4 MiB each. */
 int codec_lz4_decode(struct codec_lz4 *lz4, struct span frame, uint8_t *into, size_t len, struct error *err);
-/* Of a frame that was just decoded: whether all Xet clients read it alike. One takes an empty block for the end, another the checksum of a block for
- * its content. */
+/* Of a frame that was just decoded: whether all Xet clients read it alike. One takes an empty block for the end and a content size of 0 at its word,
+ * another the checksum of a block for its content. */
 bool codec_lz4_is_common(struct span frame);
 
 #endif
