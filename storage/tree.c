@@ -1,6 +1,8 @@
 /* Keys are walked in their byte order, in which a directory's files ("a/x") come behind names that begin as it does ("a-b", "a.txt"), while its path
- * comes before theirs. So before a name is listed, the directories that it begins with are: each costs a look at an index, and only those count
- * whose name goes on with a byte below '/'. What has been listed is all that is not behind the last entry, so the walk can begin anywhere. */
+ * comes before theirs. So before a name is listed, the directories that it begins with are; only those count whose name goes on with a byte below '/'.
+ * They are looked for from the longest on: the shorter a directory, the later its files, so one look at an index answers for all up to the key that it
+ * found, and a page costs as many looks as it has keys, whatever they are called. What has been listed is all that is not behind the last entry, so
+ * the walk can begin anywhere. */
 #include "storage/tree.h"
 
 #include <string.h>
@@ -97,15 +99,58 @@ static int add_directory(struct walk *const walk, const struct span path, struct
 	return 0;
 }
 
-/* The directories whose names `path` goes on with a byte below '/'. */
+/* The first key that is not before the files of some directory. */
+struct next_key {
+	bool is_known;
+	size_t common;   /* with the path under way */
+	uint8_t byte;    /* behind that; 0xff when there is no key */
+};
+
+static int find_next(struct walk *const walk, const struct span path, const size_t len, struct next_key *const out, struct error *const err)
+{
+	uint8_t from[OBJECT_KEY_MAX_BYTES + 1];
+	uint8_t key[OBJECT_KEY_MAX_BYTES];
+	size_t key_len;
+	ASSERT(len <= OBJECT_KEY_MAX_BYTES);
+	memcpy(from, path.data, len);
+	from[len] = '/';
+	const int got = tree_entry_next(walk->db, walk->bucket, span_of(from, len + 1), key, &key_len, err);
+	*out = (struct next_key){.is_known = true, .byte = 0xff};
+	while (got == 1 && out->common < key_len && out->common < path.len && key[out->common] == path.data[out->common])
+		out->common++;
+	if (got == 1 && out->common < key_len)
+		out->byte = key[out->common];
+	return got < 0 ? -1 : 0;
+}
+
+/* Whether the key comes before the files of the directory that is the path's first `len` bytes, which go on with a byte below '/'. */
+static bool is_before(const struct next_key *const key, const size_t len)
+{
+	return key->common > len || (key->common == len && key->byte < '/');
+}
+
+/* Marks the lengths of those directories, whose names `path` goes on with a byte below '/', that have files. */
+static int find_earlier(struct walk *const walk, const struct span path, bool marks[OBJECT_KEY_MAX_BYTES + 1], struct error *const err)
+{
+	struct next_key next = {0};
+	for (size_t len = path.len; len-- > walk->base.len + 1 && follows(walk, span_slice(path, walk->base.len, len), true);) {
+		if (path.data[len] >= '/')
+			continue;
+		if ((!next.is_known || is_before(&next, len)) && find_next(walk, path, len, &next, err) != 0)
+			return -1;
+		marks[len] = next.common == len && next.byte == '/';
+	}
+	return 0;
+}
+
 static int add_earlier(struct walk *const walk, const struct span path, struct error *const err)
 {
-	for (size_t i = walk->base.len + 1; i < path.len && !walk->ended; i++) {
-		const struct span earlier = span_slice(path, 0, i);
-		const struct span name = span_slice(earlier, walk->base.len, i);
-		if (path.data[i] < '/' && follows(walk, name, true) && tree_path_is_shown(name) && add_directory(walk, earlier, err) != 0)
+	bool marks[OBJECT_KEY_MAX_BYTES + 1] = {false};
+	if (find_earlier(walk, path, marks, err) != 0)
+		return -1;
+	for (size_t len = walk->base.len + 1; len < path.len && !walk->ended; len++)
+		if (marks[len] && tree_path_is_shown(span_slice(path, walk->base.len, len)) && add_directory(walk, span_slice(path, 0, len), err) != 0)
 			return -1;
-	}
 	return 0;
 }
 

@@ -8,6 +8,8 @@
 #define ENTRY_ROWS "SELECT sequence, key, size, file_hash, modified_ms, headers FROM versions WHERE bucket = ?1 AND state = 1 AND is_marker = 0"
 
 static const char SQL_TREE_SCAN[] = ENTRY_ROWS " AND key >= ?2 ORDER BY key";
+static const char SQL_TREE_NEXT[] =
+	"SELECT key FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1 AND is_marker = 0 ORDER BY key LIMIT 1";
 static const char SQL_TREE_SEEK[] = ENTRY_ROWS " AND key = ?2";
 /* Answered from versions_listed alone; the test of tree checks the plan. */
 static const char SQL_TREE_BELOW[] =
@@ -35,6 +37,19 @@ struct db_statement *tree_entry_scan(struct db *const db, const int64_t bucket, 
 struct db_statement *tree_entry_seek(struct db *const db, const int64_t bucket, const struct span key, struct error *const err)
 {
 	return prepare(db, SQL_TREE_SEEK, bucket, key, err);
+}
+
+int tree_entry_next(struct db *const db, const int64_t bucket, const struct span from, uint8_t out[OBJECT_KEY_MAX_BYTES], size_t *const out_len,
+	struct error *const err)
+{
+	struct db_statement *const statement = prepare(db, SQL_TREE_NEXT, bucket, from, err);
+	const int got = statement == NULL ? -1 : db_step(statement, err);
+	const struct span key = got == 1 ? db_column_blob(statement, 0) : (struct span){NULL, 0};
+	*out_len = key.len < OBJECT_KEY_MAX_BYTES ? key.len : OBJECT_KEY_MAX_BYTES;
+	if (*out_len > 0)
+		memcpy(out, key.data, *out_len);
+	db_reset(statement);
+	return got;
 }
 
 struct span tree_entry_key(struct db_statement *const scan)

@@ -8,6 +8,8 @@
 /* Current versions of a bucket from key `from` (inclusive) in byte order of keys, or the one of key `from` alone. Step, read, reset. */
 struct db_statement *tree_entry_scan(struct db *db, int64_t bucket, struct span from, struct error *err);
 struct db_statement *tree_entry_seek(struct db *db, int64_t bucket, struct span key, struct error *err);
+/* The first current key from `from` (inclusive) on: 1, 0 when there is none, -1. */
+int tree_entry_next(struct db *db, int64_t bucket, struct span from, uint8_t out[OBJECT_KEY_MAX_BYTES], size_t *out_len, struct error *err);
 struct span tree_entry_key(struct db_statement *scan); /* until the next step */
 /* The row as the next entry of `out`, whose arrays have room; texts in the arena, which may overflow. */
 void tree_entry_add(struct db_statement *scan, struct span path, struct arena *arena, struct tree *out);

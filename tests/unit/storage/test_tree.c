@@ -170,6 +170,27 @@ START_TEST(listings_of_random_names_are_the_models)
 }
 END_TEST
 
+/* The longest key there is, directories that it goes on from, and a key between their files that is none of them. */
+START_TEST(a_long_name_goes_on_from_directories)
+{
+	enum { HALF = OBJECT_KEY_MAX_BYTES / 2 };
+	char name[OBJECT_KEY_MAX_BYTES + 1];
+	struct buffer out;
+	memset(name, '!', sizeof(name) - 1);
+	name[OBJECT_KEY_MAX_BYTES] = '\0';
+	const char *const half = name + HALF;
+	put(name);
+	put("!/x");
+	put("!!/x");
+	put(arena_format(fixture.arena, "%s/y", half));
+	put(arena_format(fixture.arena, "%s!0", half));
+	buffer_init(&out, 64 * 1024);
+	list_all("", false, 1, &out);
+	ck_assert_str_eq(buffer_text(&out), arena_format(fixture.arena, "!/ !!/ %s/ %s %s!0 ", half, name, half));
+	buffer_release(&out);
+}
+END_TEST
+
 static struct tree_entry find_one(const char *const path)
 {
 	struct error err = {0};
@@ -355,6 +376,7 @@ Suite *test_tree_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_prefix_is_a_file_or_a_directory_and_paths_come_in_their_order, 0, sizeof(listings) / sizeof(listings[0]));
 	tcase_add_loop_test(tests, listings_of_random_names_are_the_models, 0, 6);
+	tcase_add_test(tests, a_long_name_goes_on_from_directories);
 	tcase_add_test(tests, entries_say_hash_size_times_and_type);
 	tcase_add_test(tests, a_directory_is_as_new_as_its_newest_file);
 	tcase_add_test(tests, a_very_large_directory_is_as_new_as_the_bucket);
