@@ -330,6 +330,14 @@ void exchange_error_number(struct exchange *exchange, const char *name, uint64_t
 	exchange_error_field(exchange, name, span_text(arena_format(exchange->arena, "%llu", (unsigned long long)value)));
 }
 
+void exchange_release(struct exchange *exchange)
+{
+	if (exchange->shared.release != NULL)
+		exchange->shared.release(exchange);
+	if (exchange->release != NULL)
+		exchange->release(exchange);
+}
+
 void exchange_wake(struct exchange *exchange)
 {
 	exchange->ops->wake(exchange);

@@ -111,6 +111,13 @@ struct exchange {
 	/* Frees what `state` holds outside the arena; called once at the end, replied or not. Every wait has been woken by then, but
 	 * `resume` need not have run: the client may be gone. */
 	void (*release)(struct exchange *exchange);
+	/* The same three of what handlers share and what waits as well (object_reply.c). While `resume` is set here, it is called in place of the
+	 * route's. */
+	struct {
+		void *state;
+		enum next (*resume)(struct exchange *exchange);
+		void (*release)(struct exchange *exchange);
+	} shared;
 };
 
 /* Decoded value of a query parameter (first of its name), which lives as long as the exchange; false when absent. */
@@ -149,6 +156,9 @@ enum next exchange_fail_body(struct exchange *exchange, const struct error *err)
 void exchange_error_field(struct exchange *exchange, const char *name, struct span value);
 void exchange_error_bytes(struct exchange *exchange, const char *name, struct span value); /* in hex, separated by spaces */
 void exchange_error_number(struct exchange *exchange, const char *name, uint64_t value);
+
+/* For transports, at the end: calls both releases. */
+void exchange_release(struct exchange *exchange);
 
 /* From any thread, exactly once per NEXT_WAIT or SOURCE_WAIT (before or after the step returned it). */
 void exchange_wake(struct exchange *exchange);

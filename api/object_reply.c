@@ -2,8 +2,10 @@
 #include "api/object_reply.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/conditional.h"
+#include "storage/object_opening.h"
 
 enum {
 	SMALL_BYTES = 32 * 1024,
@@ -191,35 +193,6 @@ static bool choose(struct exchange *const exchange, const struct object_reply_pa
 	return false;
 }
 
-/* Finds the version and opens its bytes; false when the reply is set. */
-static bool look(struct exchange *const exchange, struct object_view *const view, const struct object_reply_params *const params,
-	struct serving *const serving, enum next *const out_next)
-{
-	struct error err = {0};
-	for (int try = 0; try < FIND_TRIES; try++) {
-		*serving = (struct serving){.source = NULL};
-		if (params->find(exchange, view, &serving->object, &err) != 0) {
-			*out_next = params->fail != NULL ? params->fail(exchange, &err) : exchange_fail(exchange, &err);
-			return false;
-		}
-		if (!choose(exchange, params, serving, out_next))
-			return false;
-		if (exchange->method == METHOD_HEAD || serving->range.length == 0)
-			return true;
-		if (serving->object.sequence == 0 && params->make != NULL) {
-			*out_next = params->make(exchange);
-			return false;
-		}
-		serving->source = object_view_open(view, &serving->object, serving->range.first, serving->range.length, &err);
-		if (serving->source != NULL)
-			return true;
-		if (err.kind != ERROR_NO_KEY || object_view_renew(view, &err) != 0)
-			break;
-	}
-	*out_next = exchange_fail(exchange, &err);
-	return false;
-}
-
 /* Few bytes lie in memory before the head goes out, so that both take one send, and a damaged record gets an answer instead of a broken
  * connection. */
 static int take_small(struct exchange *const exchange, struct serving *const serving, struct span *const out, struct error *const err)
@@ -250,6 +223,101 @@ static enum next send(struct exchange *const exchange, const struct object_reply
 	if (exchange->method == METHOD_HEAD)
 		return reply_head(exchange, status, type, range->length);
 	return exchange_reply_body(exchange, status, type, small);
+}
+
+/* The exchange's shared state, while a helper opens bytes. */
+struct awaited {
+	struct object_reply_params params;
+	struct serving serving;
+	struct object_opening *opening;
+	int tries; /* before this one */
+};
+
+static void release(struct exchange *const exchange)
+{
+	struct awaited *const awaited = exchange->shared.state;
+	object_opening_free(awaited->opening);
+	awaited->opening = NULL;
+}
+
+static enum next resume(struct exchange *const exchange)
+{
+	struct awaited *const awaited = exchange->shared.state;
+	struct error err = {0};
+	awaited->serving.source = object_opening_take(awaited->opening, &err);
+	release(exchange);
+	exchange->shared.resume = NULL;
+	if (awaited->serving.source != NULL)
+		return send(exchange, &awaited->params, &awaited->serving);
+	if (err.kind == ERROR_NO_KEY && ++awaited->tries < FIND_TRIES)
+		return object_reply(exchange, &awaited->params);
+	return exchange_fail(exchange, &err);
+}
+
+static struct awaited *awaited_new(struct exchange *const exchange, const struct object_reply_params *const params)
+{
+	const size_t count = params->override_count;
+	struct awaited *const awaited = arena_take(exchange->arena, sizeof(*awaited));
+	struct object_reply_override *const overrides = arena_take_array(exchange->arena, count + 1, sizeof(*overrides));
+	if (awaited == NULL || overrides == NULL)
+		return NULL;
+	awaited->params = *params;
+	if (count > 0)
+		memcpy(overrides, params->overrides, count * sizeof(*overrides));
+	awaited->params.overrides = overrides;
+	exchange->shared.state = awaited;
+	exchange->shared.release = release;
+	return awaited;
+}
+
+/* Bytes that lie in many places would hold up everyone else of this reactor. */
+static enum next open_on_helper(struct exchange *const exchange, const struct object_reply_params *const params,
+	const struct serving *const serving)
+{
+	struct error err = {0};
+	struct awaited *const awaited = exchange->shared.state != NULL ? exchange->shared.state : awaited_new(exchange, params);
+	if (awaited == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "The request's memory ran out.");
+		return exchange_fail(exchange, &err);
+	}
+	awaited->serving = *serving;
+	exchange->shared.resume = resume;
+	awaited->opening = object_opening_start(exchange->context->store, &awaited->serving.object, serving->range.first, serving->range.length,
+		exchange_wake_owner, exchange);
+	return NEXT_WAIT;
+}
+
+/* Finds the version and opens its bytes; false when the reply is set. */
+static bool look(struct exchange *const exchange, struct object_view *const view, const struct object_reply_params *const params,
+	struct serving *const serving, enum next *const out_next)
+{
+	struct error err = {0};
+	for (int try = 0; try < FIND_TRIES; try++) {
+		*serving = (struct serving){.source = NULL};
+		if (params->find(exchange, view, &serving->object, &err) != 0) {
+			*out_next = params->fail != NULL ? params->fail(exchange, &err) : exchange_fail(exchange, &err);
+			return false;
+		}
+		if (!choose(exchange, params, serving, out_next))
+			return false;
+		if (exchange->method == METHOD_HEAD || serving->range.length == 0)
+			return true;
+		if (serving->object.sequence == 0 && params->make != NULL) {
+			*out_next = params->make(exchange);
+			return false;
+		}
+		serving->source = object_view_open_soon(view, &serving->object, serving->range.first, serving->range.length, &err);
+		if (serving->source != NULL)
+			return true;
+		if (err.kind == ERROR_NOT_READY) {
+			*out_next = open_on_helper(exchange, params, serving);
+			return false;
+		}
+		if (err.kind != ERROR_NO_KEY || object_view_renew(view, &err) != 0)
+			break;
+	}
+	*out_next = exchange_fail(exchange, &err);
+	return false;
 }
 
 enum next object_reply(struct exchange *const exchange, const struct object_reply_params *const params)

@@ -37,6 +37,7 @@ void object_reply_add_identity(struct exchange *exchange, const struct object *o
  * headers take its scripts and its origin away. For every reply with bytes of users, 304 too: browsers renew what they have cached with its headers. */
 void object_reply_disarm(struct exchange *exchange);
 
+/* Waits, too, while a helper opens bytes that lie in very many places; that calls none of the route's steps. `params` are copied then. */
 enum next object_reply(struct exchange *exchange, const struct object_reply_params *params);
 
 #endif

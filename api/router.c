@@ -278,6 +278,8 @@ enum next router_finish(struct exchange *exchange)
 
 enum next router_resume(struct exchange *exchange)
 {
+	if (exchange->shared.resume != NULL)
+		return exchange->shared.resume(exchange);
 	ASSERT(exchange->route != NULL && exchange->route->resume != NULL);
 	return exchange->route->resume(exchange);
 }

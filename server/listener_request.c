@@ -411,8 +411,7 @@ void request_end(struct request *request, bool whole)
 	drop_sink(request);
 	if (exchange->reply.source != NULL)
 		exchange->reply.source->close(exchange->reply.source);
-	if (exchange->release != NULL)
-		exchange->release(exchange);
+	exchange_release(exchange);
 	count_request(request);
 	log_request(request, whole);
 	buffer_release(&exchange->reply.bytes);

@@ -163,9 +163,9 @@ static int open_sides(struct encoder *const encoder, struct error *const err)
 	struct db *const db = store_snapshot_take(params->store, err);
 	if (db == NULL)
 		return -1;
-	encoder->base = derived_input_open(params->store, db, &params->base.source, 0, params->base.source.size, DERIVED_DEPTH_MAX - 1, err);
+	encoder->base = derived_input_open(params->store, db, &params->base.source, 0, params->base.source.size, DERIVED_DEPTH_MAX - 1, 0, err);
 	if (encoder->base != NULL)
-		encoder->next = derived_input_open(params->store, db, &params->next.source, 0, params->next.source.size, DERIVED_DEPTH_MAX, err);
+		encoder->next = derived_input_open(params->store, db, &params->next.source, 0, params->next.source.size, DERIVED_DEPTH_MAX, 0, err);
 	store_snapshot_give(params->store, db);
 	return encoder->next == NULL ? -1 : 0;
 }

@@ -66,7 +66,7 @@ static int open_inputs(struct derived_body *const body, const struct derived_bod
 		if (needed[i].to == 0)
 			continue;
 		body->inputs[i] = derived_input_open(params->store, params->db, &recipe->sources[i], needed[i].from, needed[i].to, params->levels - 1,
-			err);
+			params->most, err);
 		result = body->inputs[i] == NULL ? -1 : 0;
 	}
 	free(needed);

@@ -16,6 +16,7 @@ struct derived_body_params {
 	uint64_t from;
 	uint64_t to;
 	unsigned levels;    /* how many derivations there may be, this one included */
+	size_t most;        /* segments of each source: not_ready when one has more; 0: any number */
 };
 struct derived_body *derived_body_open(const struct derived_body_params *params, struct error *err);
 /* Exactly `len` bytes from `offset` on. corrupt when a source is damaged or a block is not what its hash says. */

@@ -59,9 +59,10 @@ static int open_inline(struct derived_input *const input, struct db *const db, c
 	return part.len == input->to - input->from ? 0 : error_set(err, ERROR_CORRUPT, "A source of a derived object is too short.");
 }
 
-static int open_segments(struct derived_input *const input, struct db *const db, const struct version *const version, struct error *const err)
+static int open_segments(struct derived_input *const input, struct db *const db, const struct version *const version, const size_t most,
+	struct error *const err)
 {
-	input->range = (struct part_range){.offset = input->from, .length = input->to - input->from};
+	input->range = (struct part_range){.offset = input->from, .length = input->to - input->from, .most = most};
 	if (part_set_load(db, version->part_set, version->size, version->contents, &input->range, err) != 0)
 		return -1;
 	input->turns = memory_new(input->range.segment_count + 1);
@@ -72,7 +73,7 @@ static int open_segments(struct derived_input *const input, struct db *const db,
 }
 
 static int open_derived(struct derived_input *const input, struct db *const db, const struct version *const version, const unsigned levels,
-	struct error *const err)
+	const size_t most, struct error *const err)
 {
 	if (levels == 0)
 		return error_set(err, ERROR_CORRUPT, "Version %lld is derived more than %d times over.", (long long)version->sequence,
@@ -84,13 +85,14 @@ static int open_derived(struct derived_input *const input, struct db *const db, 
 		.from = input->from,
 		.to = input->to,
 		.levels = levels,
+		.most = most,
 	};
 	input->body = params.recipe == NULL ? NULL : derived_body_open(&params, err);
 	return input->body == NULL ? -1 : 0;
 }
 
 static int open_version(struct derived_input *const input, struct db *const db, const struct derived_source *const source,
-	const unsigned levels, struct error *const err)
+	const unsigned levels, const size_t most, struct error *const err)
 {
 	struct version version;
 	const int found = version_find_sequence(db, source->version, NULL, &version, err);
@@ -102,17 +104,18 @@ static int open_version(struct derived_input *const input, struct db *const db, 
 		return error_set(err, ERROR_CORRUPT, "Version %lld is not what an object was derived from.", (long long)source->version);
 	if (version.kind == VERSION_INLINE)
 		return open_inline(input, db, &version, err);
-	return version.kind == VERSION_DERIVED ? open_derived(input, db, &version, levels, err) : open_segments(input, db, &version, err);
+	return version.kind == VERSION_DERIVED ? open_derived(input, db, &version, levels, most, err)
+		: open_segments(input, db, &version, most, err);
 }
 
 struct derived_input *derived_input_open(struct store *const store, struct db *const db, const struct derived_source *const source,
-	const uint64_t from, const uint64_t to, const unsigned levels, struct error *const err)
+	const uint64_t from, const uint64_t to, const unsigned levels, const size_t most, struct error *const err)
 {
 	struct derived_input *const input = memory_new(sizeof(*input));
 	input->store = store;
 	input->from = from;
 	input->to = to;
-	if (open_version(input, db, source, levels, err) == 0)
+	if (open_version(input, db, source, levels, most, err) == 0)
 		return input;
 	derived_input_close(input);
 	return NULL;

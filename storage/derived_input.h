@@ -8,9 +8,9 @@
 
 struct derived_input;
 /* Bytes [from, to) of `source` will be asked for. `levels`: how many derivations there may be below this one. corrupt when the source is not what the
- * recipe says, or is derived and no level is left. */
+ * recipe says, or is derived and no level is left; not_ready when it has more than `most` segments (0: any number). */
 struct derived_input *derived_input_open(struct store *store, struct db *db, const struct derived_source *source, uint64_t from, uint64_t to,
-	unsigned levels, struct error *err);
+	unsigned levels, size_t most, struct error *err);
 /* Exactly `len` bytes from `offset` on. */
 int derived_input_read(struct derived_input *input, uint64_t offset, uint8_t *into, size_t len, struct error *err);
 /* The same for the base of a block: blocks that are read whole are not proven, since that block proves its result. */

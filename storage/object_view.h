@@ -16,5 +16,8 @@ int object_view_find(struct object_view *view, struct span bucket, struct span k
 	struct object *out, struct error *err);
 struct body_source *object_view_open(struct object_view *view, const struct object *object, uint64_t offset, uint64_t length,
 	struct error *err);
+/* The same for a thread that must not be held up: not_ready when the bytes lie in very many places (object_opening.h). */
+struct body_source *object_view_open_soon(struct object_view *view, const struct object *object, uint64_t offset, uint64_t length,
+	struct error *err);
 
 #endif

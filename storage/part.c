@@ -388,6 +388,10 @@ static int load_segments(struct db *const db, const int64_t set, const struct pa
 	int got;
 	while (fault == NULL && (got = db_step(statement, err)) == 1) {
 		uint64_t sum = 0;
+		if (range->most > 0 && range->segment_count == range->most) {
+			got = error_set(err, ERROR_NOT_READY, "The range lies in more than %zu segments.", range->most);
+			break;
+		}
 		if (read_segment(statement, &row, &sum) != 0)
 			fault = "the checksum of a segment does not match";
 		else if (first ? row.start > from : row.start != at)

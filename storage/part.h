@@ -34,10 +34,11 @@ int part_set_sweep(struct db *db, bool *out_more, struct error *err);
 int part_set_has_dead(struct db *db, bool *out_has, struct error *err);
 
 /* The segments that hold bytes [offset, offset + length) of the set of `size` bytes, verified against `contents`; free() them. `skip` is where
- * the range begins in the first. corrupt when a row is damaged or missing. */
+ * the range begins in the first. corrupt when a row is damaged or missing; not_ready when there are more than `most`. */
 struct part_range {
 	uint64_t offset;
 	uint64_t length;
+	size_t most; /* 0: any number */
 	struct segment *segments;
 	size_t segment_count;
 	size_t capacity;

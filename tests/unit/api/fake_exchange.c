@@ -101,8 +101,7 @@ void fake_exchange_free(struct fake_exchange *fake)
 		exchange->sink->abort(exchange->sink);
 	if (exchange->reply.source != NULL)
 		exchange->reply.source->close(exchange->reply.source);
-	if (exchange->release != NULL)
-		exchange->release(exchange);
+	exchange_release(exchange);
 	buffer_release(&exchange->reply.bytes);
 	arena_free(exchange->arena);
 	buffer_release(&fake->body);
@@ -216,7 +215,7 @@ static int drive(struct fake_exchange *fake, const struct route *route, enum nex
 		next = take_body(fake, route, body);
 	while (next == NEXT_WAIT) {
 		wait_for_wake(fake);
-		next = route->resume(exchange);
+		next = router_resume(exchange);
 	}
 	ASSERT(next == NEXT_REPLY);
 	read_reply(fake);

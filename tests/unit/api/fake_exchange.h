@@ -17,7 +17,7 @@ struct fake_exchange {
 	size_t piece_bytes;  /* the body comes in pieces of this size; 0: at once */
 	void (*before_finish)(void); /* what happens while the body comes; NULL: nothing */
 	bool leaves_body;    /* a run does not read an endless reply: fake_exchange_read does, piece by piece */
-	bool is_waiting;     /* the endless reply came to a wait */
+	bool is_waiting;     /* the endless reply came to a wait, or a test began a request that waits */
 	bool is_routed;      /* fake_exchange_run */
 	int waits;           /* how often a handler waited (NEXT_WAIT and SINK_WAIT) */
 	struct lock lock;    /* guards woken */

@@ -14,6 +14,7 @@ Suite *test_payload_suite(void);
 Suite *test_signing_key_suite(void);
 Suite *test_byte_range_suite(void);
 Suite *test_conditional_suite(void);
+Suite *test_object_reply_suite(void);
 Suite *test_checksum_headers_suite(void);
 Suite *test_s3_xml_writer_suite(void);
 Suite *test_s3_xml_reader_suite(void);
@@ -63,6 +64,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_signing_key_suite,
 	test_byte_range_suite,
 	test_conditional_suite,
+	test_object_reply_suite,
 	test_checksum_headers_suite,
 	test_s3_xml_writer_suite,
 	test_s3_xml_reader_suite,

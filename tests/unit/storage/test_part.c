@@ -89,6 +89,22 @@ START_TEST(a_range_loads_only_the_segments_it_needs)
 }
 END_TEST
 
+START_TEST(a_range_may_be_refused_for_its_many_segments)
+{
+	struct error err = {0};
+	const int64_t set = add(1, 100);
+	const uint64_t contents = part_single_contents(segments, 100);
+	struct part_range range = {.length = 10 * SEGMENT_BYTES, .most = 10};
+	ck_assert_msg(part_set_load(db, set, 100 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(range.segment_count, 10);
+	free(range.segments);
+	range = (struct part_range){.length = 10 * SEGMENT_BYTES + 1, .most = 10};
+	ck_assert_int_eq(part_set_load(db, set, 100 * SEGMENT_BYTES, contents, &range, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_READY);
+	ck_assert_ptr_null(range.segments);
+}
+END_TEST
+
 START_TEST(an_unrecorded_pack_is_refused)
 {
 	struct error err = {0};
@@ -297,6 +313,7 @@ Suite *test_part_suite(void)
 	TCase *const tests = tcase_create("part");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_range_loads_only_the_segments_it_needs, 0, sizeof(ranges) / sizeof(ranges[0]));
+	tcase_add_test(tests, a_range_may_be_refused_for_its_many_segments);
 	tcase_add_test(tests, an_unrecorded_pack_is_refused);
 	tcase_add_test(tests, sets_of_the_first_form_are_read_and_dropped);
 	tcase_add_loop_test(tests, damage_of_the_first_form_is_seen, 0, sizeof(listed_damages) / sizeof(listed_damages[0]));
