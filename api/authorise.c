@@ -255,3 +255,14 @@ bool authorise_is_refusal(const enum error_kind kind)
 {
 	return kind == ERROR_DENIED || kind == ERROR_NO_CREDENTIALS || kind == ERROR_NO_BUCKET;
 }
+
+int authorise_asks(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err)
+{
+	struct error problem = {0};
+	if (authorise_key(exchange, bucket, key, permission, &problem) == 0)
+		return 1;
+	if (authorise_is_refusal(problem.kind))
+		return 0;
+	*err = problem;
+	return -1;
+}

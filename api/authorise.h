@@ -15,6 +15,9 @@ int authorise_key(struct exchange *exchange, struct span bucket, struct span key
 /* The same without what the bucket grants: for what is a matter of its owner and of keys that were given for it. */
 int authorise_owned_key(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err);
 
+/* As authorise_key, for who passes over what is refused: 1, 0 when the caller may not, -1 when it cannot be told. */
+int authorise_asks(struct exchange *exchange, struct span bucket, struct span key, unsigned permission, struct error *err);
+
 /* Whether the caller may not; else it could not be told. */
 bool authorise_is_refusal(enum error_kind kind);
 

@@ -24,16 +24,19 @@ static int choose_version(struct db *const db, const struct batch_params *const 
 	const int64_t bucket, size_t *const looks, int64_t *const out_sequence, struct error *const err)
 {
 	struct db_statement *const statement = db_prepare(db, SQL_SOURCE_VERSIONS, err);
-	int got = -1;
+	int got = 0;
 	*out_sequence = 0;
 	if (statement == NULL)
 		return -1;
 	db_bind_blob(statement, 1, span_of(line->file.bytes, CHUNK_ID_BYTES));
 	db_bind_i64(statement, 2, bucket);
 	db_bind_i64(statement, 3, (int64_t)(*looks < CANDIDATES ? *looks : CANDIDATES));
-	while (*out_sequence == 0 && (got = db_step(statement, err)) == 1) {
+	while (*out_sequence == 0 && got >= 0 && (got = db_step(statement, err)) == 1) {
 		--*looks;
-		if (db_column_i64(statement, 2) == VERSION_CURRENT && params->may_read(params->owner, line->source, db_column_blob(statement, 1), true))
+		if (db_column_i64(statement, 2) != VERSION_CURRENT)
+			continue;
+		got = params->may_read(params->owner, line->source, db_column_blob(statement, 1), true, err);
+		if (got == 1)
 			*out_sequence = db_column_i64(statement, 0);
 	}
 	db_reset(statement);
@@ -59,10 +62,10 @@ static int find_copied(struct db *const db, const struct batch_params *const par
 	return sequence == 0 ? not_found(line, err) : load_version(db, line, sequence, arena, out, err);
 }
 
-static bool may_read_here(void *const owner, const struct span key, const bool is_current)
+static int may_read_here(void *const owner, const struct span key, const bool is_current, struct error *const err)
 {
 	const struct batch_params *const params = owner;
-	return params->may_read(params->owner, params->bucket, key, is_current);
+	return params->may_read(params->owner, params->bucket, key, is_current, err);
 }
 
 static int find_added(struct db *const db, const struct batch_params *const params, const struct xet_reach *const reach,

@@ -57,7 +57,12 @@ static int choose_version(struct db *const db, const struct xet_reach *const rea
 	while (!has_own_bytes && (got = db_step(statement, err)) == 1) {
 		--*looks;
 		const bool is_current = db_column_i64(statement, 3) == VERSION_CURRENT;
-		if (reach->may_read != NULL && !reach->may_read(reach->owner, db_column_blob(statement, 1), is_current))
+		const int may = reach->may_read == NULL ? 1 : reach->may_read(reach->owner, db_column_blob(statement, 1), is_current, err);
+		if (may < 0) {
+			got = -1;
+			break;
+		}
+		if (may == 0)
 			continue;
 		has_own_bytes = db_column_i64(statement, 2) != VERSION_DERIVED;
 		if (has_own_bytes || *out_sequence == 0)

@@ -10,7 +10,8 @@ struct xet_reach {
 	int64_t bucket;
 	struct span account;      /* empty: anonymous, who has registered nothing */
 	int64_t now_ms;
-	bool (*may_read)(void *owner, struct span key, bool is_current); /* a key of the bucket, or its older versions; NULL: all of them */
+	/* Whether a key of the bucket may be read, or its older versions: 1, 0, -1 when it cannot be told. NULL: all of them. */
+	int (*may_read)(void *owner, struct span key, bool is_current, struct error *err);
 	void *owner;
 	size_t *looks;            /* so many versions are still looked at, over several searches: for changes. NULL: up to 1,000 for each */
 };

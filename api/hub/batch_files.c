@@ -112,11 +112,11 @@ static enum next reply(struct exchange *const exchange, const struct batch_lines
 	return json_reply(exchange, failed == 0 ? 200 : UNPROCESSABLE, &body);
 }
 
-static bool may_read(void *const owner, const struct span bucket, const struct span key, const bool is_current)
+static int may_read(void *const owner, const struct span bucket, const struct span key, const bool is_current, struct error *const err)
 {
 	struct exchange *const exchange = owner;
 	const struct batch_files *const state = exchange->state;
-	return source_access_allows(state->access, bucket, key, is_current);
+	return source_access_allows(state->access, bucket, key, is_current, err);
 }
 
 static struct span account_of(const struct exchange *const exchange)

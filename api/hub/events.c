@@ -119,10 +119,8 @@ static bool is_among(const struct event_change *const changes, const size_t coun
 /* 1, 0, -1 when it cannot be told. An empty path: all of them. */
 static int may_list(struct exchange *const exchange, const struct span path)
 {
-	struct error err = {0};
-	if (authorise_key(exchange, exchange->parameters[0], path, PERMISSION_LIST, &err) == 0)
-		return 1;
-	return authorise_is_refusal(err.kind) ? 0 : -1;
+	struct error ignored = {0};
+	return authorise_asks(exchange, exchange->parameters[0], path, PERMISSION_LIST, &ignored);
 }
 
 /* Each path once, with what it was before the first change; what the caller may not list, or a listing leaves out, is left out. */

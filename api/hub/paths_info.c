@@ -39,19 +39,22 @@ static void release(struct exchange *const exchange)
 static int choose(struct exchange *const exchange, const struct json_node *const array, struct tree_find_params *const out,
 	struct error *const err)
 {
-	struct error refused = {0};
 	const struct span bucket = exchange->parameters[0];
 	const size_t count = json_node_count(array);
 	struct span *const paths = arena_take_array(exchange->arena, count + 1, sizeof(*paths));
-	const bool reads_all = authorise_key(exchange, bucket, (struct span){NULL, 0}, PERMISSION_READ, &refused) == 0;
+	const int reads_all = authorise_asks(exchange, bucket, (struct span){NULL, 0}, PERMISSION_READ, err);
 	out->paths = paths;
-	for (size_t i = 0; paths != NULL && i < count; i++) {
+	int reads = reads_all;
+	for (size_t i = 0; paths != NULL && reads >= 0 && i < count; i++) {
 		struct span path;
 		if (!json_node_text(json_node_at(array, i), &path))
 			return error_set(err, ERROR_INVALID, "paths must be a list of texts.");
-		if (path.len > 0 && (reads_all || authorise_key(exchange, bucket, path, PERMISSION_READ, &refused) == 0))
+		reads = reads_all == 1 ? 1 : authorise_asks(exchange, bucket, path, PERMISSION_READ, err);
+		if (path.len > 0 && reads == 1)
 			paths[out->count++] = arena_copy(exchange->arena, path);
 	}
+	if (reads < 0)
+		return -1;
 	return arena_overflowed(exchange->arena) ? error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.") : 0;
 }
 

@@ -27,20 +27,23 @@ static const struct source *find(const struct source_access *const access, const
 	return NULL;
 }
 
-static bool opens(const struct source_access *const access, const struct span bucket, const struct span key, const bool is_current)
+static int opens(const struct source_access *const access, const struct span bucket, const struct span key, const bool is_current,
+	struct error *const err)
 {
 	const unsigned permission = is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
-	struct error refused = {0};
-	return authorise_key(access->exchange, bucket, key, permission, &refused) == 0;
+	return authorise_asks(access->exchange, bucket, key, permission, err);
 }
 
-static void add(struct source_access *const access, const struct span bucket)
+static int add(struct source_access *const access, const struct span bucket, struct error *const err)
 {
 	static const struct span whole = {NULL, 0};
 	if (bucket.len == 0 || find(access, bucket) != NULL)
-		return;
-	access->sources[access->count++] = (struct source){.bucket = bucket, .is_known = authorise_knows(access->exchange, bucket),
-		.is_open = opens(access, bucket, whole, true), .opens_versions = opens(access, bucket, whole, false)};
+		return 0;
+	const int open = opens(access, bucket, whole, true, err);
+	const int versions = open < 0 ? -1 : opens(access, bucket, whole, false, err);
+	access->sources[access->count++] = (struct source){.bucket = bucket, .is_known = open == 1 || authorise_knows(access->exchange, bucket),
+		.is_open = open == 1, .opens_versions = versions == 1};
+	return versions < 0 ? -1 : 0;
 }
 
 struct source_access *source_access_new(struct exchange *const exchange, const struct batch_lines *const lines, struct error *const err)
@@ -52,25 +55,26 @@ struct source_access *source_access_new(struct exchange *const exchange, const s
 		return NULL;
 	}
 	*access = (struct source_access){.exchange = exchange, .sources = sources, .questions = QUESTIONS_MAX};
-	add(access, exchange->parameters[0]);
-	for (size_t i = 0; i < lines->count; i++)
-		add(access, lines->lines[i].source);
-	return access;
+	int result = add(access, exchange->parameters[0], err);
+	for (size_t i = 0; result == 0 && i < lines->count; i++)
+		result = add(access, lines->lines[i].source, err);
+	return result == 0 ? access : NULL;
 }
 
-bool source_access_allows(struct source_access *const access, const struct span bucket, const struct span key, const bool is_current)
+int source_access_allows(struct source_access *const access, const struct span bucket, const struct span key, const bool is_current,
+	struct error *const err)
 {
 	static const struct span nobody = {(const uint8_t *)"", 0};
 	const struct source *const source = find(access, bucket);
 	const struct principal *const principal = access->exchange->principal;
 	if (source == NULL || !source->is_known)
-		return false;
+		return 0;
 	if (is_current ? source->is_open : source->opens_versions)
-		return true;
+		return 1;
 	if (principal != NULL && principal->grant_count > 0)
 		return principal_allows(principal, bucket, nobody, key, PERMISSION_READ);
 	if (access->questions == 0)
-		return false;
+		return 0;
 	access->questions--;
-	return opens(access, bucket, key, is_current);
+	return opens(access, bucket, key, is_current, err);
 }

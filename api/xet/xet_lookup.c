@@ -9,12 +9,11 @@ int xet_lookup_parse(const struct span text, struct chunk_id *const out, struct 
 	return chunk_id_parse(text, out) ? 0 : error_set(err, ERROR_INVALID, "a hash has 64 hexadecimal digits in lower case");
 }
 
-static bool may_read(void *const owner, const struct span key, const bool is_current)
+static int may_read(void *const owner, const struct span key, const bool is_current, struct error *const err)
 {
 	const unsigned permission = is_current ? PERMISSION_READ : PERMISSION_READ | PERMISSION_VERSIONS;
 	struct exchange *const exchange = owner;
-	struct error refused = {0};
-	return authorise_key(exchange, exchange->transfer->bucket, key, permission, &refused) == 0;
+	return authorise_asks(exchange, exchange->transfer->bucket, key, permission, err);
 }
 
 int xet_lookup_find(struct exchange *const exchange, struct xet_view *const view, const struct chunk_id *const file, struct xet_content *const out,

@@ -49,8 +49,9 @@ static struct object put(const char *const bucket, const char *const key, const 
 	return put_headers(bucket, key, bytes, NULL, 0);
 }
 
-static bool may_read(void *const owner, const struct span bucket, const struct span key, const bool is_current)
+static int may_read(void *const owner, const struct span bucket, const struct span key, const bool is_current, struct error *const err)
 {
+	(void)err;
 	(void)owner;
 	(void)bucket;
 	(void)is_current;

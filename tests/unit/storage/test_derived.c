@@ -246,8 +246,9 @@ START_TEST(test_copies)
 }
 END_TEST
 
-static bool may_read_all(void *const owner, const struct span bucket, const struct span key, const bool is_current)
+static int may_read_all(void *const owner, const struct span bucket, const struct span key, const bool is_current, struct error *const err)
 {
+	(void)err;
 	(void)owner;
 	(void)bucket;
 	(void)is_current;

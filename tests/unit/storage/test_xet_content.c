@@ -150,10 +150,12 @@ START_TEST(a_grant_of_a_made_file_opens_nothing)
 }
 END_TEST
 
-static bool reads_open_keys(void *const owner, const struct span key, const bool is_current)
+static int reads_open_keys(void *const owner, const struct span key, const bool is_current, struct error *const err)
 {
 	(void)owner;
 	(void)is_current;
+	if (span_equal_text(key, "open/unsure"))
+		return error_set(err, ERROR_BUSY, "who knows");
 	return span_starts(key, span_text("open/"));
 }
 
@@ -174,6 +176,10 @@ START_TEST(versions_of_other_keys_are_passed_over_and_counted)
 	ck_assert_uint_eq(looks, 0);
 	ck_assert_int_ne(xet_content_find(db, &reach, &hash, &content, &err), 0);
 	ck_assert_uint_eq(looks, 0);
+	looks = 4;
+	add_version("open/unsure", VERSION_SINGLE); /* that it cannot be told is no answer */
+	ck_assert_int_ne(xet_content_find(db, &reach, &hash, &content, &err), 0);
+	ck_assert_int_eq(err.kind, ERROR_BUSY);
 }
 END_TEST
 
