@@ -36,6 +36,9 @@ CREATE TABLE xet_grants (
 ) WITHOUT ROWID;
 CREATE INDEX xet_grants_expiring ON xet_grants (expires_ms);
 
+-- An account's own buckets in the order of their names.
+CREATE INDEX buckets_owner ON buckets (account, name);
+
 CREATE INDEX versions_file ON versions (file_hash, bucket) WHERE length(file_hash) > 0;
 CREATE INDEX versions_unhashed ON versions (sequence) WHERE state = 1 AND is_marker = 0 AND length(file_hash) = 0;
 

@@ -1,5 +1,7 @@
 #include "storage/bucket_row.h"
 
+#include <string.h>
+
 static const char SQL_BUCKET_ID[] = "SELECT id FROM buckets WHERE name = ?1";
 static const char SQL_BUCKET_NAME[] = "SELECT name FROM buckets WHERE id = ?1";
 static const char SQL_BUCKET_SETTINGS[] = "SELECT id, versioning, etag_policy FROM buckets WHERE name = ?1";
@@ -7,7 +9,11 @@ static const char SQL_BUCKET_READ[] =
 	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
 static const char SQL_BUCKET_LIST[] =
 	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account"
-	" WHERE b.name > ?1 AND b.name >= ?2 AND (?3 = 1 OR a.namespace = ?4) ORDER BY b.name LIMIT ?5";
+	" WHERE b.name >= ?1 ORDER BY b.name LIMIT ?2";
+/* Down the index buckets_owner: what others have costs nothing. */
+static const char SQL_BUCKET_LIST_OWN[] =
+	"SELECT id, name, ?3, created_ms, versioning, etag_policy FROM buckets"
+	" WHERE account = (SELECT id FROM accounts WHERE namespace = ?3) AND name >= ?1 ORDER BY name LIMIT ?2";
 static const char SQL_BUCKET_ADD[] = "INSERT INTO buckets (name, account, created_ms) VALUES (?1, ?2, ?3)";
 static const char SQL_BUCKET_VERSIONING[] = "SELECT versioning FROM buckets WHERE id = ?1";
 static const char SQL_BUCKET_SET_VERSIONING[] = "UPDATE buckets SET versioning = ?2 WHERE id = ?1";
@@ -103,18 +109,29 @@ int bucket_row_read(struct db *const db, const struct span name, struct arena *c
 	return got == 1 ? 0 : -1;
 }
 
+/* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the last name. */
+static struct span first_name(const struct bucket_row_scan *const scan, struct arena *const arena)
+{
+	if (span_compare(scan->after, scan->prefix) < 0 || scan->after.len == 0)
+		return scan->prefix;
+	uint8_t *const name = arena_take(arena, scan->after.len + 1); /* zeros */
+	if (name == NULL)
+		return scan->after; /* the arena says so */
+	memcpy(name, scan->after.data, scan->after.len);
+	return span_of(name, scan->after.len + 1);
+}
+
 int bucket_row_list(struct db *const db, const struct bucket_row_scan *const scan, struct arena *const arena, struct bucket **const out,
 	size_t *const out_count, struct error *const err)
 {
 	struct bucket *const rows = arena_take_array(arena, scan->limit + 1, sizeof(*rows));
-	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_LIST, err);
+	struct db_statement *const statement = db_prepare(db, scan->owner.len == 0 ? SQL_BUCKET_LIST : SQL_BUCKET_LIST_OWN, err);
 	if (statement == NULL)
 		return -1;
-	db_bind_blob(statement, 1, scan->after);
-	db_bind_blob(statement, 2, scan->prefix);
-	db_bind_i64(statement, 3, scan->owner.len == 0);
-	db_bind_blob(statement, 4, scan->owner);
-	db_bind_i64(statement, 5, (int64_t)scan->limit);
+	db_bind_blob(statement, 1, first_name(scan, arena));
+	db_bind_i64(statement, 2, (int64_t)scan->limit);
+	if (scan->owner.len > 0)
+		db_bind_blob(statement, 3, scan->owner);
 	size_t count = 0;
 	int got = 0;
 	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {

@@ -291,6 +291,17 @@ START_TEST(listing_filters_and_pages)
 		&err), 0);
 	ck_assert_uint_eq(count, 1);
 	ck_assert(span_equal_text(buckets[0].name, "model-3"));
+	ck_assert_int_eq(bucket_list(fixture.store, span_text("main"), span_text(""), span_text("model-"), 2, fixture.arena, &buckets, &count,
+		&err), 0);
+	ck_assert_uint_eq(count, 2);
+	ck_assert(span_equal_text(buckets[0].name, "model-1") && span_equal_text(buckets[0].owner, "main"));
+	ck_assert_int_eq(bucket_list(fixture.store, span_text("nobody"), span_text(""), span_text(""), 2, fixture.arena, &buckets, &count, &err), 0);
+	ck_assert_uint_eq(count, 0);
+	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text("model-"), span_text("aaa"), 1, fixture.arena, &buckets, &count, &err), 0);
+	ck_assert_uint_eq(count, 1);
+	ck_assert(span_equal_text(buckets[0].name, "model-0"));
+	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text("model-"), span_text("zzz"), 1, fixture.arena, &buckets, &count, &err), 0);
+	ck_assert_uint_eq(count, 0);
 	ck_assert_int_eq(bucket_list(fixture.store, span_text(""), span_text(""), span_text(""), 100, fixture.arena, &buckets, &count, &err),
 		0);
 	ck_assert_uint_eq(count, 6);
