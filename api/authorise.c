@@ -105,12 +105,30 @@ static int bucket_allows(struct exchange *exchange, const struct question *quest
 	return *out_allows || !question->object_acl ? 0 : object_allows(exchange, question, bucket->id, out_allows, err);
 }
 
-static int refuse_known(const struct principal *principal, struct span bucket, struct error *err)
+/* What was lacking, in the words of grants. */
+static const char *verb_of(const unsigned permission)
 {
+	static const struct { unsigned permission; const char *verb; } verbs[] = {{PERMISSION_ADMIN, "administer"}, {PERMISSION_DELETE, "delete"},
+		{PERMISSION_WRITE, "write"}, {PERMISSION_READ, "read"}, {PERMISSION_LIST, "list"}};
+	size_t at = 0;
+	while (at < sizeof verbs / sizeof verbs[0] && (permission & verbs[at].permission) == 0)
+		at++;
+	return at < sizeof verbs / sizeof verbs[0] ? verbs[at].verb : "use";
+}
+
+static int refuse_known(const struct principal *principal, const struct question *question, struct error *err)
+{
+	const struct span bucket = question->bucket;
+	const struct span key = question->key;
 	if (principal == NULL)
 		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
-	return error_set(err, ERROR_DENIED, "the key %.*s may not do this in bucket %.*s", (int)principal->key_id.len,
-		(const char *)principal->key_id.data, (int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+	const char *const verb = verb_of(question->anywhere ? 0 : question->permission);
+	if (key.len == 0)
+		return error_set(err, ERROR_DENIED, "the key %.*s may not %s all of bucket %.*s", (int)principal->key_id.len,
+			(const char *)principal->key_id.data, verb, (int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+	return error_set(err, ERROR_DENIED, "the key %.*s may not %s %.*s in bucket %.*s", (int)principal->key_id.len,
+		(const char *)principal->key_id.data, verb, (int)(key.len < 200 ? key.len : 200), (const char *)key.data,
+		(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
 }
 
 static int judge(struct exchange *exchange, const struct question *question, int64_t *out_bucket, struct error *err);
@@ -131,7 +149,7 @@ static int refuse(struct exchange *exchange, const struct question *question, st
 	if (exchange->face->hides && exchange->principal != NULL && !may_know(exchange, question))
 		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)(bucket.len < 128 ? bucket.len : 128),
 			(const char *)bucket.data);
-	return refuse_known(exchange->principal, bucket, err);
+	return refuse_known(exchange->principal, question, err);
 }
 
 /* *out_bucket: its id; 0 when nobody looked for it. */

@@ -16,12 +16,19 @@ static bool is_host(const struct span host)
 	return true;
 }
 
+/* A proxy that ends TLS says so; plain HTTP comes from there or from this machine. */
+static bool is_secure(struct exchange *const exchange)
+{
+	return exchange->secure || span_equal_text(span_trim(exchange_header(exchange, "x-forwarded-proto")), "https");
+}
+
 const char *base_url(struct exchange *const exchange)
 {
 	if (exchange->context->public_url != NULL)
 		return exchange->context->public_url;
 	const struct span host = span_trim(exchange_header(exchange, "host"));
-	const char *const scheme = exchange->secure ? "https" : "http";
+	const bool secure = is_secure(exchange);
+	const char *const scheme = secure ? "https" : "http";
 	const char *const url = is_host(host) ? arena_format(exchange->arena, "%s://%.*s", scheme, (int)host.len, (const char *)host.data) : NULL;
-	return url != NULL ? url : exchange->secure ? "https://localhost" : "http://localhost";
+	return url != NULL ? url : secure ? "https://localhost" : "http://localhost";
 }

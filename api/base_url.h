@@ -4,7 +4,8 @@
 
 #include "api/exchange.h"
 
-/* The setting public_url, else as this request came: its scheme and its Host, which is checked to be one. Arena or static text. */
+/* The setting public_url, else as this request came: its scheme (https also where a proxy says `X-Forwarded-Proto: https`) and its Host, which is
+ * checked to be one. Arena or static text. */
 const char *base_url(struct exchange *exchange);
 
 #endif

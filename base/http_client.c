@@ -260,6 +260,19 @@ static void set_body(struct http_client *const client, struct http_transfer *con
 	curl_easy_setopt(client->easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
+/* What mostly is behind it, where libcurl's own words do not lead there. */
+static const char *hint_of(const struct http_client *const client, const CURLcode code)
+{
+	const bool is_plain = span_starts(span_text(client->endpoint), span_text("http://"));
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return client->ca_file != NULL ? " (is this the CA of that server?)" : " (no CA was given: a server with a CA of its own wants its tls/ca.pem)";
+	if (code == CURLE_GOT_NOTHING && is_plain)
+		return " (does the server speak HTTPS?)";
+	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain)
+		return " (does the server speak plain HTTP?)";
+	return "";
+}
+
 static int perform(struct http_client *const client, struct http_transfer *const transfer, struct error *const err)
 {
 	char reason[CURL_ERROR_SIZE] = "";
@@ -280,8 +293,8 @@ static int perform(struct http_client *const client, struct http_transfer *const
 		return 0;
 	if (atomic_load(&client->cancelled))
 		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method, client->endpoint, request->target);
-	return error_set(err, ERROR_UPSTREAM, "%s %s%s failed: %s", request->method, client->endpoint, request->target,
-		reason[0] != '\0' ? reason : curl_easy_strerror(code));
+	return error_set(err, ERROR_UPSTREAM, "%s %s%s failed: %s%s", request->method, client->endpoint, request->target,
+		reason[0] != '\0' ? reason : curl_easy_strerror(code), hint_of(client, code));
 }
 
 static void response_init(struct http_response *const response)

@@ -205,12 +205,21 @@ static bool take_special(const char *argument, enum configuration_request *out_r
 	return false;
 }
 
+/* Switches stand alone, so that what follows one is no value of it. */
+static int refuse_word(struct loading *loading, const char *before, const char *argument)
+{
+	const size_t at = strncmp(before, "--", 2) == 0 ? find_setting(span_text(before + 2)) : SETTING_COUNT;
+	if (at < SETTING_COUNT && settings[at].type == SETTING_FLAG)
+		return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; write %s=yes or %s=no", argument, before, before);
+	return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; see deltabucketd --help", argument);
+}
+
 /* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and passed over here. */
 static int take_flag(struct loading *loading, int count, char *const *arguments, int *at)
 {
 	const char *const argument = arguments[*at];
 	if (strncmp(argument, "--", 2) != 0)
-		return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; see deltabucketd --help", argument);
+		return refuse_word(loading, *at > 0 ? arguments[*at - 1] : "", argument);
 	const char *const equals = strchr(argument, '=');
 	const struct span name = span_of(argument + 2, equals != NULL ? (size_t)(equals - argument - 2) : strlen(argument) - 2);
 	const bool is_config = span_equal_text(name, "config");
@@ -356,13 +365,16 @@ void configuration_print_help(struct buffer *out)
 {
 	buffer_add_text(out, "deltabucketd: a bucket server for model weights\n\n"
 		"  deltabucketd --data DIR [--listen 127.0.0.1:9000] [--http | --tls-cert F --tls-key F] [--config FILE]\n"
-		"  deltabucketd keys add|list|revoke --data DIR ...      (see deltabucketd keys --help)\n\n"
+		"  deltabucketd keys add|list|revoke --data DIR ...      (see deltabucketd keys --help)\n"
+		"  deltabucketd gc --data DIR [--dry-run]                (see deltabucketd gc --help)\n\n"
 		"Settings, as flag, as key in the INI file, or as environment variable DELTABUCKET_NAME;\n"
-		"flags win over the environment, that over the file:\n");
+		"flags win over the environment, that over the file. Switches are turned off with =no:\n");
 	for (size_t i = 0; i < SETTING_COUNT; i++) {
 		buffer_add_text(out, "\n  ");
 		print_flag(&settings[i], out);
-		if (settings[i].type != SETTING_FLAG)
+		if (settings[i].type == SETTING_FLAG)
+			buffer_add_text(out, "[=no]");
+		else
 			buffer_format(out, " %s", value_name(&settings[i]));
 		buffer_format(out, "\n      %s", settings[i].help);
 		if (settings[i].type == SETTING_NUMBER) {

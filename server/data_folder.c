@@ -22,6 +22,23 @@ char *data_folder_path(const char *folder, const char *name)
 	return path;
 }
 
+/* For whoever comes second; that it could not be written changes nothing. */
+static void sign_lock(const int lock_fd)
+{
+	if (ftruncate(lock_fd, 0) == 0)
+		dprintf(lock_fd, "%ld\n", (long)getpid());
+}
+
+static int refuse_lock(const int lock_fd, const char *const path, struct error *const err)
+{
+	char text[24] = "";
+	const ssize_t length = pread(lock_fd, text, sizeof text - 1, 0);
+	const long process = length > 0 ? strtol(text, NULL, 10) : 0;
+	if (process <= 0)
+		return error_set(err, ERROR_BUSY, "%s is held: a server or command is using this data folder", path);
+	return error_set(err, ERROR_BUSY, "%s is held: process %ld, a server or command, is using this data folder", path, process);
+}
+
 static int take_lock(struct data_folder *folder, struct error *err)
 {
 	char *const path = data_folder_path(folder->path, "lock");
@@ -30,8 +47,9 @@ static int take_lock(struct data_folder *folder, struct error *err)
 	if (folder->lock_fd < 0)
 		outcome = error_set_errno(err, "cannot open %s", path);
 	else if (flock(folder->lock_fd, LOCK_EX | LOCK_NB) != 0)
-		outcome = errno == EWOULDBLOCK ? error_set(err, ERROR_BUSY, "%s is held: a server or command is using this data folder", path)
-			: error_set_errno(err, "cannot lock %s", path);
+		outcome = errno == EWOULDBLOCK ? refuse_lock(folder->lock_fd, path, err) : error_set_errno(err, "cannot lock %s", path);
+	else
+		sign_lock(folder->lock_fd);
 	free(path);
 	return outcome;
 }

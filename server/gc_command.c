@@ -81,6 +81,11 @@ static void print_answer(const struct gc_options_given *options, const struct bu
 		number_of(root, "packs_deleted"), would, number_of(root, "packs_compacted"), would, number_of(root, "bytes_freed"), would);
 	if (number_of(root, "packs_waiting") > 0)
 		printf("%llu packs are in use and are left for later\n", number_of(root, "packs_waiting"));
+	if (number_of(root, "bytes_registered") > 0)
+		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long\n", number_of(root, "bytes_registered"));
+	if (number_of(root, "bytes_promised") > 0)
+		printf("about %llu bytes that no file needs are kept for the clients that sent them: see the setting xet_promise\n",
+			number_of(root, "bytes_promised"));
 	if (number_of(root, "rows_damaged") > 0)
 		printf("%llu damaged rows of the catalog were set aside: see the log\n", number_of(root, "rows_damaged"));
 	if (number_of(root, "sweeps_failed") > 0)

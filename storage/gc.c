@@ -11,6 +11,7 @@
 #include "storage/pack_row.h"
 #include "storage/store_internal.h"
 #include "storage/sweeper.h"
+#include "storage/xet_file.h"
 
 enum {
 	GC_GROUP = 64,
@@ -295,6 +296,16 @@ static int sweep(struct gc *const gc, struct gc_report *const report, struct err
 	return 0;
 }
 
+static int find_registered(struct gc *const gc, struct gc_report *const report, struct error *const err)
+{
+	struct db *const db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	const int result = xet_file_unused_bytes(db, &report->bytes_registered, err);
+	store_reader_give(gc->store, db);
+	return result;
+}
+
 static void answer(struct gc *const gc, struct gc_request *const request)
 {
 	struct gc_work work = work_of(gc, &request->report);
@@ -305,6 +316,8 @@ static void answer(struct gc *const gc, struct gc_request *const request)
 	int result = work.dry_run ? 0 : sweep(gc, &request->report, &request->error);
 	if (result == 0)
 		result = round_of(gc, &work, next_of_all, &request->error);
+	if (result == 0)
+		result = find_registered(gc, &request->report, &request->error);
 	request->failed = result != 0;
 	if (!request->dry_run)
 		log_round(gc, &request->report);

@@ -30,6 +30,8 @@ struct gc_report {
 	uint64_t bytes;           /* of the packs looked at, before */
 	uint64_t bytes_freed;
 	uint64_t rows_damaged;    /* of the catalog, found on the way and set aside; asked rounds alone */
+	uint64_t bytes_registered; /* of files that Hub clients have sent and no bucket holds (any more): kept for a day (xet_file.h). Asked rounds alone */
+	uint64_t bytes_promised;  /* about: nothing needs them, but they are promised to Hub clients (xorb.h). Asked rounds alone */
 	uint64_t sweeps_failed;   /* kinds of leftovers that could not be swept, as the log says, so that their packs may live on; likewise */
 };
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "storage/committer.h"
 #include "storage/pack_row.h"
+#include "storage/pack_table.h"
 #include "storage/store_internal.h"
 #include "storage/xorb_row.h"
 
@@ -59,10 +60,12 @@ static int apply_remove(struct gc_change *const change, struct db *const db, str
 }
 
 int gc_change_mark(const struct gc_work *const work, const struct gc_pack *const pack, struct db *const db, uint8_t *const live,
-	size_t *const out_rows, struct error *const err)
+	uint32_t *const out_needed, size_t *const out_rows, struct error *const err)
 {
 	if (pack_row_mark(db, pack->number, pack->record.chunks, live, out_rows, err) != 0)
 		return -1;
+	if (out_needed != NULL)
+		*out_needed = pack_table_count(live, pack->record.chunks);
 	return xorb_row_mark_promised(db, pack->number, pack->record.chunks, gc_now_ms(work), live, out_rows, err);
 }
 
@@ -72,7 +75,7 @@ static int find_more(struct gc_change *const change, struct db *const db, struct
 	const struct gc_pack *const pack = change->pack;
 	size_t rows = 0;
 	uint8_t *const live = memory_new(pack->record.chunks / 8 + 1);
-	const int result = gc_change_mark(change->work, pack, db, live, &rows, err);
+	const int result = gc_change_mark(change->work, pack, db, live, NULL, &rows, err);
 	for (uint32_t i = 0; result == 0 && i <= pack->record.chunks / 8; i++)
 		change->is_named |= (live[i] & ~pack->live[i]) != 0;
 	free(live);

@@ -6,8 +6,10 @@
 #include "storage/db.h"
 #include "storage/gc_pack.h"
 
-/* Sets in `live`, of zeros, the bits of the chunks that must stay: rows lead to them, or they belong to xorbs that are promised. With readers too. */
-int gc_change_mark(const struct gc_work *work, const struct gc_pack *pack, struct db *db, uint8_t *live, size_t *out_rows, struct error *err);
+/* Sets in `live`, of zeros, the bits of the chunks that must stay: rows lead to them (*out_needed of them; it may be NULL), or they belong to xorbs
+ * that are promised. With readers too. */
+int gc_change_mark(const struct gc_work *work, const struct gc_pack *pack, struct db *db, uint8_t *live, uint32_t *out_needed, size_t *out_rows,
+	struct error *err);
 
 /* GC_REMOVE takes the rows of the pack's xorbs along. GC_SEAL is for the open shared pack. */
 enum gc_act { GC_CONDEMN, GC_SPARE, GC_REMOVE, GC_MOVE, GC_SEAL };

@@ -28,14 +28,6 @@ static void complain(const struct gc_work *const work, const struct gc_pack *con
 	log_failure(store_log(work->store), err->kind == ERROR_BUSY ? LOG_DEBUG : LOG_WARNING, NULL, "gc_pack", err);
 }
 
-static uint32_t count_bits(const uint8_t *const bits, const uint32_t count)
-{
-	uint32_t set = 0;
-	for (uint32_t i = 0; i < count; i++)
-		set += pack_table_lives(bits, i);
-	return set;
-}
-
 static int read_rows(const struct gc_work *const work, struct gc_pack *const pack, struct db *const db, size_t *const out_rows,
 	struct error *const err)
 {
@@ -44,7 +36,7 @@ static int read_rows(const struct gc_work *const work, struct gc_pack *const pac
 		return found;
 	free(pack->live);
 	pack->live = memory_new(pack->record.chunks / 8 + 1);
-	return gc_change_mark(work, pack, db, pack->live, out_rows, err) == 0 ? 1 : -1;
+	return gc_change_mark(work, pack, db, pack->live, &pack->needed_count, out_rows, err) == 0 ? 1 : -1;
 }
 
 /* The pack's record and which chunks live, by the rows of one snapshot: an open pack grows meanwhile. 1: it is there. */
@@ -58,7 +50,7 @@ static int take_view(const struct gc_work *const work, struct gc_pack *const pac
 	store_snapshot_give(work->store, db);
 	if (found != 1)
 		return found;
-	pack->live_count = count_bits(pack->live, pack->record.chunks);
+	pack->live_count = pack_table_count(pack->live, pack->record.chunks);
 	if (!work->pace.spend(work->pace.owner, rows * GC_ROW_BYTES))
 		return error_set(err, ERROR_BUSY, "the store is closing");
 	return 1;
@@ -124,6 +116,13 @@ static bool is_left_alone(const struct gc_work *const work, const struct gc_pack
 	return work->promise_ms > 0 && pack->record.created_ms + work->promise_ms > gc_now_ms(work);
 }
 
+/* An estimate, as if all its chunks were of one size. */
+static uint64_t promised_bytes(const struct gc_pack *const pack)
+{
+	const uint64_t alone = pack->live_count - pack->needed_count;
+	return pack->record.chunks == 0 ? 0 : (uint64_t)((double)pack->record.length * (double)alone / pack->record.chunks);
+}
+
 static int look(const struct gc_work *const work, struct gc_pack *const pack, struct error *const err)
 {
 	struct pack_touches *const touches = store_pack_touches(work->store);
@@ -138,6 +137,7 @@ static int look(const struct gc_work *const work, struct gc_pack *const pack, st
 		return result;
 	work->report->packs++;
 	work->report->bytes += pack->record.length;
+	work->report->bytes_promised += promised_bytes(pack);
 	if (!work->dry_run) /* else nothing comes of it, and what was lost is still to be seen to */
 		pack_touches_looked(touches, pack->number, pack->live_count);
 	if (is_left_alone(work, pack))

@@ -41,6 +41,7 @@ struct gc_pack {
 	bool is_condemned;       /* in the catalog */
 	uint8_t *live;           /* pack_table.h */
 	uint32_t live_count;
+	uint32_t needed_count;   /* of these, by rows and not by promises alone */
 	uint64_t readers_mark;
 };
 

@@ -31,4 +31,12 @@ static inline bool pack_table_lives(const uint8_t *live, uint32_t chunk)
 	return (live[chunk / 8] >> (chunk % 8) & 1) != 0;
 }
 
+static inline uint32_t pack_table_count(const uint8_t *live, uint32_t chunks)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < chunks; i++)
+		count += pack_table_lives(live, i);
+	return count;
+}
+
 #endif

@@ -19,6 +19,8 @@ static const char SQL_FILE_TOUCH[] =
 	" expires_ms = CASE WHEN expires_ms < ?3 THEN ?3 ELSE expires_ms END WHERE hash = ?1";
 static const char SQL_FILE_REMOVE[] = "DELETE FROM xet_files WHERE hash = ?1";
 static const char SQL_FILE_EXPIRED[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT 1";
+static const char SQL_FILE_UNUSED_BYTES[] =
+	"SELECT COALESCE(SUM(x.size), 0) FROM xet_files x JOIN part_sets p ON p.id = x.part_set WHERE x.is_made = 0 AND p.holders = 1";
 static const char SQL_FILE_MADE_BYTES[] = "SELECT sum(size) FROM xet_files WHERE is_made = 1";
 static const char SQL_FILE_MADE_OLDEST[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE is_made = 1 ORDER BY expires_ms LIMIT 1";
 static const char SQL_GRANT_PUT[] =
@@ -106,15 +108,25 @@ int xet_file_row_touch(struct db *const db, const struct chunk_id *const hash, c
 	return db_execute(statement, err);
 }
 
-int xet_file_made_bytes(struct db *const db, uint64_t *const out_bytes, struct error *const err)
+static int read_total(struct db *const db, const char *const sql, uint64_t *const out_bytes, struct error *const err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_FILE_MADE_BYTES, err);
+	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
 		return -1;
 	const int got = db_step(statement, err);
 	*out_bytes = got == 1 ? (uint64_t)db_column_i64(statement, 0) : 0;
 	db_reset(statement);
 	return got < 0 ? -1 : 0;
+}
+
+int xet_file_made_bytes(struct db *const db, uint64_t *const out_bytes, struct error *const err)
+{
+	return read_total(db, SQL_FILE_MADE_BYTES, out_bytes, err);
+}
+
+int xet_file_unused_bytes(struct db *const db, uint64_t *const out_bytes, struct error *const err)
+{
+	return read_total(db, SQL_FILE_UNUSED_BYTES, out_bytes, err);
 }
 
 static int forget(struct db *const db, const struct span hash, struct error *const err)

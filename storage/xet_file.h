@@ -28,6 +28,9 @@ int xet_file_row_touch(struct db *db, const struct chunk_id *hash, bool is_made,
 /* Bytes of all files that were made. */
 int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
 
+/* Bytes of all files that a shard has registered and that no version is made of, or not any more: their sets stay until their time is over. */
+int xet_file_unused_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
+
 /* Rows that were found damaged where they stood first: each was removed, so that it is in nobody's way. What it held is let go when its set proves to
  * be the one that the row means; else that stays, and costs its space. Begin with zeros. */
 struct xet_file_damage {

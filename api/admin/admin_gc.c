@@ -75,7 +75,8 @@ void admin_gc_print(const struct gc_request *request, struct buffer *out)
 	const struct { const char *name; uint64_t value; } members[] = {
 		{"packs", report->packs}, {"bytes", report->bytes}, {"packs_deleted", report->packs_deleted},
 		{"packs_compacted", report->packs_compacted}, {"bytes_freed", report->bytes_freed}, {"packs_waiting", report->packs_waiting},
-		{"rows_damaged", report->rows_damaged}, {"sweeps_failed", report->sweeps_failed}};
+		{"rows_damaged", report->rows_damaged}, {"sweeps_failed", report->sweeps_failed},
+		{"bytes_registered", report->bytes_registered}, {"bytes_promised", report->bytes_promised}};
 	struct json_writer json;
 	json_writer_init(&json, out);
 	json_writer_object(&json, NULL);

@@ -15,7 +15,7 @@ from tests.support.daemon import SERVER, Daemon
 OPERATIONS = 100_000 if os.environ.get('DELTABUCKET_TORTURE') else 5_000
 WRITERS = 8
 NOTHING = {'packs': 0, 'bytes': 0, 'packs_deleted': 0, 'packs_compacted': 0, 'bytes_freed': 0, 'packs_waiting': 0, 'rows_damaged': 0,
-           'sweeps_failed': 0}
+           'sweeps_failed': 0, 'bytes_registered': 0, 'bytes_promised': 0}
 
 
 def disk_bytes(folder):

@@ -102,9 +102,11 @@ START_TEST(tokens_open_only_the_face_they_are_for)
 }
 END_TEST
 
-static const struct { const char *host; const char *url; } hosts[] = {
-	{"models.example.org:9000", "http://models.example.org:9000"}, {"[::1]:9000", "http://[::1]:9000"},
-	{"evil\"; rel=\"x", "http://localhost"}, {"a/b", "http://localhost"}, {"", "http://localhost"},
+static const struct { const char *host; const char *proto; const char *url; } hosts[] = {
+	{"models.example.org:9000", "", "http://models.example.org:9000"}, {"[::1]:9000", "", "http://[::1]:9000"},
+	{"evil\"; rel=\"x", "", "http://localhost"}, {"a/b", "", "http://localhost"}, {"", "", "http://localhost"},
+	{"models.example.org", "https", "https://models.example.org"}, {"a/b", "https", "https://localhost"},
+	{"models.example.org", "http", "http://models.example.org"}, {"models.example.org", "ftp", "http://models.example.org"},
 };
 
 START_TEST(the_base_of_urls_is_what_the_client_called)
@@ -112,6 +114,8 @@ START_TEST(the_base_of_urls_is_what_the_client_called)
 	struct api_context context = {.clock = clock_system()};
 	struct fake_exchange *fake = fake_exchange_new(&context, METHOD_GET, "/");
 	fake_exchange_add(fake, "Host", hosts[_i].host);
+	if (hosts[_i].proto[0] != '\0')
+		fake_exchange_add(fake, "X-Forwarded-Proto", hosts[_i].proto);
 	ck_assert_str_eq(base_url(&fake->exchange), hosts[_i].url);
 	context.public_url = "https://bucket.example.org";
 	ck_assert_str_eq(base_url(&fake->exchange), "https://bucket.example.org");

@@ -98,6 +98,7 @@ static const struct { const char *arguments[6]; const char *environment[3]; cons
 	{{"--data", NULL}, {NULL}, "needs a value"},
 	{{"--data", "/x", "--nonsense", "1", NULL}, {NULL}, "--nonsense"},
 	{{"--data", "/x", "stray", NULL}, {NULL}, "'stray'"},
+	{{"--data", "/x", "--sigv2", "no", NULL}, {NULL}, "--sigv2=no"},
 	{{"--data", "/x", "--reactors", "many", NULL}, {NULL}, "reactors"},
 	{{"--data", "/x", "--reactors", "257", NULL}, {NULL}, "from 0 to 256"},
 	{{"--data", "/x", "--reactors", "-1", NULL}, {NULL}, "reactors"},

@@ -1,8 +1,10 @@
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "server/data_folder.h"
@@ -67,6 +69,9 @@ START_TEST(one_holder_at_a_time)
 	ck_assert_int_eq(data_folder_open(&first, path, NULL, true, &err), 0);
 	ck_assert_int_eq(data_folder_open(&second, path, NULL, true, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
+	char process[32];
+	snprintf(process, sizeof process, "process %ld,", (long)getpid());
+	ck_assert_msg(strstr(err.text, process) != NULL, "%s", err.text);
 	data_folder_close(&first);
 	ck_assert_int_eq(data_folder_open(&second, path, NULL, true, &err), 0);
 	data_folder_close(&second);

@@ -698,7 +698,7 @@ START_TEST(catalog_and_chunk_index_shrink_too)
 	collect();
 	const int64_t after = shell_number("stat -c %s catalog.db catalog.db-wal chunks.db chunks.db-wal | awk '{s+=$1} END {print s}'");
 	ck_assert_int_gt(before, 2000000);
-	ck_assert_int_lt(after, 450000);
+	ck_assert_int_lt(after, 700000);
 	ck_assert(holds("k0", 600, 0));
 }
 END_TEST

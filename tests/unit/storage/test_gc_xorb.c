@@ -102,13 +102,17 @@ START_TEST(an_unused_xorb_goes_when_its_promise_is_over)
 {
 	ck_assert(send(&large));
 	fixture.clock.now_ms += HOUR_MS - 1;
-	ck_assert_uint_eq(collect().packs_deleted, 0);
+	const struct gc_report kept = collect();
+	ck_assert_uint_eq(kept.packs_deleted, 0);
+	ck_assert_uint_ge(kept.bytes_promised, large.chunks * large.chunk_bytes);
 	ck_assert(xorb_sample_is_there(fixture.store, &large));
 	ck_assert(!send(&large)); /* once more from now on */
 	fixture.clock.now_ms += HOUR_MS - 1;
 	ck_assert_uint_eq(collect().packs_deleted, 0);
 	fixture.clock.now_ms += 1;
-	ck_assert_uint_eq(collect().packs_deleted, 1);
+	const struct gc_report freed = collect();
+	ck_assert_uint_eq(freed.packs_deleted, 1);
+	ck_assert_uint_eq(freed.bytes_promised, 0);
 	ck_assert(!xorb_sample_is_there(fixture.store, &large));
 	ck_assert_int_eq(xorb_rows(), 0);
 	ck_assert(send(&large));
