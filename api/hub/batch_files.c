@@ -9,7 +9,7 @@
 #include "api/keyring.h"
 #include "base/json_node.h"
 
-enum { REQUEST_MAX_BYTES = 8 * 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024, UNPROCESSABLE = 422 };
+enum { REQUEST_MAX_BYTES = 8 * 1024 * 1024, STRANGER_MAX_BYTES = 64 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024, UNPROCESSABLE = 422 };
 
 struct batch_files { /* the exchange's state */
 	struct batch_lines body;
@@ -23,9 +23,10 @@ static void release(struct exchange *const exchange)
 	batch_free(state->batch);
 }
 
+/* Who shows no key fills no memory: there is no end to such callers. */
 enum next batch_files_begin(struct exchange *const exchange)
 {
-	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
+	return exchange_accept_small(exchange, exchange->principal != NULL ? REQUEST_MAX_BYTES : STRANGER_MAX_BYTES);
 }
 
 /* -1: the store failed, or the caller may write none of the lines. */

@@ -4,7 +4,7 @@
 #include "api/hub/tree_call.h"
 #include "api/json_reply.h"
 
-enum { PATHS_MAX = 1000, VALUES_MAX = 4 * PATHS_MAX, REQUEST_MAX_BYTES = 8 * 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024 };
+enum { PATHS_MAX = 1000, VALUES_MAX = 4 * PATHS_MAX, REQUEST_MAX_BYTES = 8 * 1024 * 1024, STRANGER_MAX_BYTES = 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024 };
 
 struct paths_info { /* the exchange's state */
 	struct tree_call call; /* first */
@@ -77,7 +77,7 @@ static int read_request(struct exchange *const exchange, struct tree_find_params
 
 enum next paths_info_begin(struct exchange *const exchange)
 {
-	return exchange_accept_small(exchange, REQUEST_MAX_BYTES);
+	return exchange_accept_small(exchange, exchange->principal != NULL ? REQUEST_MAX_BYTES : STRANGER_MAX_BYTES);
 }
 
 enum next paths_info_finish(struct exchange *const exchange)

@@ -2,9 +2,11 @@
  * to it. */
 #include "tests/unit/api/face_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/keyring.h"
+#include "base/memory.h"
 
 enum caller { OWNER, ROOT, STRANGER, NOBODY, PREFIX_KEY, READ_KEY, REVOKED, GARBAGE, CALLERS };
 enum kind { PUBLIC, PRIVATE, MISSING, KINDS };
@@ -198,6 +200,22 @@ START_TEST(older_versions_are_not_public_by_their_hash)
 }
 END_TEST
 
+/* Callers without a key are without number, so none of them gets much memory for a body. */
+START_TEST(strangers_send_no_large_bodies)
+{
+	static const char *const targets[] = {API "/batch", API "/paths-info"};
+	static const char *const texts[] = {DROP("out/none"), PATHS};
+	const size_t length = _i == 0 ? 70 * 1024 : 1100 * 1024;
+	restore(PUBLIC);
+	char *const body = memory_new_array(length + 1, 1);
+	memset(body, ' ', length);
+	memcpy(body + length - strlen(texts[_i]), texts[_i], strlen(texts[_i]));
+	expect(400, NULL, METHOD_POST, targets[_i], body);
+	expect(200, tokens[OWNER], METHOD_POST, targets[_i], body);
+	free(body);
+}
+END_TEST
+
 Suite *test_hub_access_suite(void);
 Suite *test_hub_access_suite(void)
 {
@@ -206,6 +224,7 @@ Suite *test_hub_access_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_loop_test(tests, each_request_by_each_caller, 0, KINDS);
+	tcase_add_loop_test(tests, strangers_send_no_large_bodies, 0, 2);
 	tcase_add_test(tests, the_acl_of_an_older_version_opens_no_newer_one);
 	tcase_add_test(tests, older_versions_are_not_public_by_their_hash);
 	suite_add_tcase(suite, tests);
