@@ -14,6 +14,14 @@ char *unit_scratch_make(void);
 char *unit_scratch_copy(const char *folder);
 void unit_scratch_remove(char *folder); /* frees it too */
 
+/* Puts a file of that name into `folder`: a copy of one that `make` made at its first use in this run of the program. */
+struct error;
+typedef int unit_make_fn(const char *path, struct error *err);
+void unit_scratch_seed(const char *folder, const char *name, unit_make_fn *make);
+/* Before the first test and after the last: the folder of what is made once, whose path tests find in the environment. */
+char *unit_seeds_make(void);
+void unit_seeds_remove(char *folder);
+
 /* The step of a loop that a plain build walks one by one. A build with a sanitizer, in which each round costs many times as much, may leap: it looks
  * for wrong accesses, not for wrong results at one round more. */
 int unit_stride(int leap);

@@ -29,7 +29,9 @@ int main(const int argc, char *const *const argv)
 	for (unsigned long i = 0; unit_suites[i] != NULL; i++)
 		if (i % of == first - 1)
 			srunner_add_suite(runner, unit_suites[i]());
+	char *const seeds = unit_seeds_make();
 	srunner_run_all(runner, CK_ENV);
+	unit_seeds_remove(seeds);
 	const int failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

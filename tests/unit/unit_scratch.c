@@ -7,6 +7,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 
+static const char seeds_variable[] = "DELTABUCKET_UNIT_SEEDS";
+
 int unit_stride(const int leap)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -16,13 +18,53 @@ int unit_stride(const int leap)
 #endif
 }
 
-char *unit_scratch_make(void)
+/* Its path; whether it is there is for the caller to see. */
+static char *make_folder(void)
 {
 	const char *const parent = getenv("TMPDIR");
 	char *const folder = memory_new(4096);
 	snprintf(folder, 4096, "%s/deltabucket-unit-XXXXXX", parent != NULL ? parent : "/tmp");
-	ck_assert_ptr_nonnull(mkdtemp(folder));
+	if (mkdtemp(folder) == NULL)
+		perror(folder);
 	return folder;
+}
+
+char *unit_scratch_make(void)
+{
+	char *const folder = make_folder();
+	ck_assert(file_exists(folder));
+	return folder;
+}
+
+char *unit_seeds_make(void)
+{
+	char *const folder = make_folder();
+	setenv(seeds_variable, folder, 1);
+	return folder;
+}
+
+void unit_seeds_remove(char *const folder)
+{
+	struct error err = {0};
+	if (file_remove_tree(folder, &err) != 0)
+		fprintf(stderr, "%s\n", err.text);
+	free(folder);
+}
+
+void unit_scratch_seed(const char *const folder, const char *const name, unit_make_fn *const make)
+{
+	struct error err = {0};
+	char seed[4200];
+	char begun[sizeof(seed) + 8];
+	char wanted[4200];
+	snprintf(seed, sizeof(seed), "%s/%s", getenv(seeds_variable), name);
+	snprintf(begun, sizeof(begun), "%s.begun", seed);
+	snprintf(wanted, sizeof(wanted), "%s/%s", folder, name);
+	if (!file_exists(seed)) {
+		ck_assert_msg(make(begun, &err) == 0, "%s", err.text);
+		ck_assert_int_eq(rename(begun, seed), 0);
+	}
+	ck_assert_msg(file_clone(seed, wanted, &err) == 0, "%s", err.text);
 }
 
 char *unit_scratch_copy(const char *const folder)

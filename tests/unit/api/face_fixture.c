@@ -6,6 +6,7 @@
 #include "api/xet_token.h"
 #include "storage/bucket.h"
 #include "storage/step_watch.h"
+#include "tests/unit/catalog_seed.h"
 
 const char face_fixture_root_token[] = "root-token-of-the-tests";
 
@@ -31,6 +32,7 @@ void face_fixture_open(struct face_fixture *const fixture)
 {
 	*fixture = (struct face_fixture){0};
 	fixture->folder = unit_scratch_make();
+	catalog_seed(fixture->folder);
 	fixture->arena = arena_new(1024 * 1024);
 	open_store(fixture);
 	fixture->context = (struct api_context){.store = fixture->store, .keyring = fixture->keyring, .clock = clock_system(),

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "server/data_folder.h"
 #include "storage/step_watch.h"
+#include "tests/unit/catalog_seed.h"
 
 const char server_fixture_token[] = "root-token-of-the-tests";
 
@@ -15,6 +16,7 @@ void server_fixture_open(struct server_fixture *fixture)
 	static const uint8_t master_key[32] = {5};
 	struct error err = {0};
 	*fixture = (struct server_fixture){.folder = unit_scratch_make(), .metrics = metrics_new()};
+	catalog_seed(fixture->folder);
 	const struct store_options options = {.folder = fixture->folder, .metrics = fixture->metrics};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);

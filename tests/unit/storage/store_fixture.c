@@ -10,6 +10,7 @@
 #include "storage/committer.h"
 #include "storage/db.h"
 #include "storage/sweeper.h"
+#include "tests/unit/catalog_seed.h"
 #include "tests/unit/unit.h"
 
 struct settled {
@@ -69,6 +70,7 @@ static void open_store(struct store_fixture *const fixture)
 void store_fixture_open(struct store_fixture *const fixture)
 {
 	fixture->folder = unit_scratch_make();
+	catalog_seed(fixture->folder);
 	fixture->arena = arena_new(64 * 1024 * 1024);
 	clock_fake_init(&fixture->clock, 1700000000000);
 	open_store(fixture);
