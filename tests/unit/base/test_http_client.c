@@ -353,8 +353,10 @@ START_TEST(sources_are_streamed_with_their_length)
 	ck_assert_ptr_nonnull(strstr(server.head, "\r\nContent-Length: 3000000\r\n"));
 	ck_assert_ptr_null(strstr(server.head, "Expect"));
 	ck_assert_ptr_null(strstr(server.head, "Transfer-Encoding"));
+	size_t others = 0;
 	for (size_t i = 0; i < server.body.len; i++)
-		ck_assert_uint_eq(server.body.data[i], 'z');
+		others += server.body.data[i] != 'z';
+	ck_assert_uint_eq(others, 0);
 	struct test_source nothing = {.len = 0};
 	ck_assert_msg(send_source(&nothing, 0) == 0, "%s", err.text);
 	ck_assert_uint_eq(server.body.len, 0);
