@@ -24,7 +24,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(os.path.dirname(HERE)))
 
-from tests.golden import deltas, history  # noqa: E402
+from tests.golden import deltas, history, hub  # noqa: E402
 from tests.golden.models import model, prose, weights  # noqa: E402
 from tests.support.checkpoints import sha256, write_safetensors  # noqa: E402
 from tests.support.daemon import ROOT_ID, ROOT_SECRET, ROOT_TOKEN, Daemon  # noqa: E402
@@ -122,6 +122,7 @@ def make_store(folder):
         assert daemon.request('PUT', f'/{BUCKET}').status == 200
         expected = {'bucket': BUCKET, 'root': {'key_id': ROOT_ID, 'secret': ROOT_SECRET, 'token': ROOT_TOKEN}, 'objects': make_objects(daemon)}
         expected['history'] = history.make(daemon, SCRATCH)
+        expected['hub'] = hub.make(daemon, SCRATCH)
         daemon.stop()  # the next start seals the pack and writes its index; what follows goes to a pack that stays open
         daemon.start()
         expected['runs'] = {'followed': make_followed_run(daemon), 'pinned': make_pinned_run(daemon)}

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.golden import history
+from tests.golden import history, hub
 from tests.support import xet
 from tests.support.checkpoints import sha256
 from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon
@@ -164,6 +164,10 @@ class Store(Golden):
     def test_versions_and_uploads(self):
         if 'history' in self.expected:
             history.check(self, self.daemon, self.expected['history'])
+
+    def test_hub_files(self):
+        if 'hub' in self.expected:
+            hub.check(self, self.daemon, self.expected['hub'])
 
     def test_rebuilt_chunk_index_finds_old_chunks(self):
         known = self.expected['objects']['large text']
