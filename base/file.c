@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/encode.h"
@@ -58,6 +59,16 @@ static int system_unlink(const struct file_ops *const ops, const char *const pat
 	return unlink(path);
 }
 
+static int system_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+{
+	struct statvfs facts;
+	(void)ops;
+	if (statvfs(path, &facts) != 0)
+		return -1;
+	*out = (struct file_space){.free = (uint64_t)facts.f_bavail * facts.f_frsize, .all = (uint64_t)facts.f_blocks * facts.f_frsize};
+	return 0;
+}
+
 const struct file_ops *file_system(void)
 {
 	static const struct file_ops ops = {
@@ -68,6 +79,7 @@ const struct file_ops *file_system(void)
 		.ftruncate = system_ftruncate,
 		.rename = system_rename,
 		.unlink = system_unlink,
+		.space = system_space,
 	};
 	return &ops;
 }

@@ -9,6 +9,11 @@
 
 #include "base/buffer.h"
 
+struct file_space { /* of a file system, in bytes */
+	uint64_t free; /* for this process */
+	uint64_t all;
+};
+
 struct file_ops {
 	/* As the system calls of the same names: -1 and errno on failure. `state` is for wrappers. */
 	int (*open)(const struct file_ops *ops, const char *path, int flags, mode_t mode);
@@ -18,6 +23,8 @@ struct file_ops {
 	int (*ftruncate)(const struct file_ops *ops, int fd, off_t length);
 	int (*rename)(const struct file_ops *ops, const char *from, const char *to);
 	int (*unlink)(const struct file_ops *ops, const char *path);
+	/* statvfs of what `path` lies on. */
+	int (*space)(const struct file_ops *ops, const char *path, struct file_space *out);
 	void *state;
 };
 

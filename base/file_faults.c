@@ -61,6 +61,13 @@ static int faulty_unlink(const struct file_ops *const ops, const char *const pat
 	return trip(ops, FILE_FAULT_UNLINK) ? -1 : real->unlink(real, path);
 }
 
+static int faultless_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+{
+	const struct file_ops *const real = file_system();
+	(void)ops;
+	return real->space(real, path, out);
+}
+
 void file_faults_init(struct file_faults *const faults, const int kinds, const int countdown, const int failure)
 {
 	*faults = (struct file_faults){
@@ -72,6 +79,7 @@ void file_faults_init(struct file_faults *const faults, const int kinds, const i
 			.ftruncate = faulty_ftruncate,
 			.rename = faulty_rename,
 			.unlink = faulty_unlink,
+			.space = faultless_space,
 			.state = faults,
 		},
 		.kinds = kinds,

@@ -121,6 +121,7 @@ static int open_store(struct daemon *daemon, struct error *err)
 		return -1;
 	struct store_options options = {
 		.folder = daemon->folder.path, .metrics = daemon->metrics, .log = daemon->log,
+		.disk_reserve = daemon->configuration->disk_reserve << 20,
 		.helper_threads = (unsigned)daemon->configuration->helpers, .fast_etags = fast_etags,
 		.lifecycle_day_ms = (int64_t)daemon->configuration->lifecycle_day * 1000,
 		.lifecycle_interval_ms = (int64_t)daemon->configuration->lifecycle_interval * 1000,

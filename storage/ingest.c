@@ -10,7 +10,8 @@
 
 struct ingest *ingest_open(const struct ingest_options *const options, struct error *const err)
 {
-	(void)err;
+	if (disk_floor_check(options->packs->floor, err) != 0)
+		return NULL;
 	struct ingest *const ingest = memory_new(sizeof *ingest);
 	ingest->options = *options;
 	ingest->store = options->packs;

@@ -42,6 +42,7 @@ struct ingest_options {
 	void (*done)(void *owner);
 	void *owner;
 };
+/* no_space when what is left of the disk is kept for other things. */
 struct ingest *ingest_open(const struct ingest_options *options, struct error *err);
 /* SINK_WAIT: nothing was taken, `room` comes. */
 enum sink_result ingest_write(struct ingest *ingest, struct span bytes, struct error *err);

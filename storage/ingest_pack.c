@@ -44,6 +44,8 @@ static void pack_settle_run(struct helper_job *const job)
 static int drain_write(const struct ingest_drain *const drain, struct error *const err)
 {
 	struct ingest_pack *const pack = drain->pack;
+	if (disk_floor_check(drain->ingest->store->floor, err) != 0)
+		return -1;
 	if (pack->writer == NULL)
 		pack->writer = pack_writer_open(drain->ingest->store->backend, &pack->id, err);
 	return pack->writer == NULL ? -1 : pack_writer_append(pack->writer, buffer_span(&drain->bytes), err);

@@ -24,6 +24,7 @@ struct pack_store *pack_store_open(const struct pack_store_options *const option
 	store->spares = ingest_spares_new();
 	store->metrics = options->metrics;
 	store->log = options->log;
+	store->floor = options->floor;
 	store->clock = options->clock != NULL ? options->clock : clock_system();
 	store->pack_max_bytes = options->pack_max_bytes != 0 ? options->pack_max_bytes : STORE_PACK_BYTES;
 	const struct pack_cache_limits limits = {

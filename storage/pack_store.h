@@ -10,6 +10,7 @@
 #include "chunker/codec.h"
 #include "storage/backend.h"
 #include "storage/chunk_index.h"
+#include "storage/disk_floor.h"
 #include "storage/helpers.h"
 #include "storage/segment.h"
 
@@ -21,6 +22,7 @@ struct pack_store_options {
 	struct helpers *helpers;          /* borrowed */
 	struct metrics *metrics;          /* borrowed, may be NULL */
 	struct log *log;                  /* borrowed, may be NULL; only for events without a caller to answer */
+	const struct disk_floor *floor;   /* borrowed; NULL: none. New content keeps off it */
 	uint64_t pack_max_bytes;          /* 0: 64 MiB; at most 1 GiB */
 	size_t index_cache_bytes;         /* 0: 16 MiB */
 	const struct clock_source *clock; /* borrowed; NULL: the system's */

@@ -55,6 +55,7 @@ struct pack_store {
 	struct ingest_spares *spares;
 	struct metrics *metrics;
 	struct log *log;
+	const struct disk_floor *floor;
 	const struct clock_source *clock;
 	uint64_t pack_max_bytes;
 	struct pack_cache *cache;

@@ -32,6 +32,8 @@ struct scratch *scratch_open(struct store *const store, struct error *const err)
 {
 	uint8_t random[NAME_BYTES];
 	char name[2 * NAME_BYTES + 1];
+	if (disk_floor_check(store_disk_floor(store), err) != 0)
+		return NULL;
 	random_bytes(random, sizeof(random));
 	encode_hex(span_of(random, sizeof(random)), name);
 	char *const all = join(store_folder(store), "scratch");

@@ -10,7 +10,7 @@
 #include "storage/object.h"
 
 struct scratch;
-/* A new, empty folder of its own. */
+/* A new, empty folder of its own. no_space: disk_floor.h. */
 struct scratch *scratch_open(struct store *store, struct error *err);
 const char *scratch_path(const struct scratch *scratch);
 /* Takes the paths of scratch folders out of the text, all but what lies in them: for texts that clients get to see. */

@@ -42,6 +42,7 @@ struct reader_out { /* a connection that somebody has */
 
 struct store {
 	char *folder;
+	struct disk_floor floor; /* of that folder's disk */
 	char *catalog_path;
 	const struct file_ops *files;
 	const struct clock_source *clock;
@@ -165,6 +166,7 @@ static int open_packs(struct store *const store, const struct store_options *con
 		.helpers = store->helpers,
 		.metrics = store->metrics,
 		.log = store->log,
+		.floor = &store->floor,
 		.pack_max_bytes = options->pack_max_bytes,
 		.clock = store->clock,
 	};
@@ -196,6 +198,7 @@ struct store *store_open(const struct store_options *const options, struct error
 	budget_init(&store->reply_budget, REPLY_BUDGET_BYTES);
 	store->folder = memory_copy_text(options->folder);
 	store->files = options->files != NULL ? options->files : file_system();
+	store->floor = (struct disk_floor){.files = store->files, .folder = store->folder, .bytes = options->disk_reserve};
 	store->catalog_path = path_in(options->folder, "catalog.db");
 	store->touches = pack_touches_new();
 	store->clock = options->clock != NULL ? options->clock : clock_system();
@@ -385,6 +388,11 @@ struct chunk_index *store_chunk_index(struct store *const store)
 struct pack_touches *store_pack_touches(struct store *const store)
 {
 	return store->touches;
+}
+
+const struct disk_floor *store_disk_floor(const struct store *const store)
+{
+	return &store->floor;
 }
 
 const char *store_folder(const struct store *const store)

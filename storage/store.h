@@ -20,6 +20,7 @@ struct store_options {
 	struct metrics *metrics;             /* borrowed, may be NULL */
 	struct log *log;                     /* borrowed, may be NULL */
 	unsigned helper_threads;             /* 0: 4 */
+	uint64_t disk_reserve;               /* bytes of the disk that content leaves free (storage/disk_floor.h); 0: none */
 	uint64_t pack_max_bytes;             /* 0: 64 MiB */
 	bool fast_etags;                     /* policy of buckets that have none of their own (bucket.h) */
 	bool memory_packs;                   /* tests: packs in memory */

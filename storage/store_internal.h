@@ -3,6 +3,7 @@
 #define STORAGE_STORE_INTERNAL_H
 
 #include "storage/chunk_index.h"
+#include "storage/disk_floor.h"
 #include "storage/helpers.h"
 #include "storage/pack_touches.h"
 #include "storage/store.h"
@@ -24,6 +25,7 @@ struct gate *store_shard_gate(struct store *store); /* for checks of large shard
 void store_shard_began(struct store *store);
 void store_shard_ended(struct store *store);
 const struct xet_options *store_xet_options(const struct store *store);
+const struct disk_floor *store_disk_floor(const struct store *store);
 const char *store_folder(const struct store *store);
 const struct file_ops *store_files(const struct store *store);
 const char *store_catalog_path(const struct store *store);

@@ -239,10 +239,13 @@ class Damage(unittest.TestCase):
                 self.assertEqual(status, 507, reply.body)
                 self.assertNotIn(disk.encode(), reply.body)
                 self.assertEqual(daemon.request('GET', '/full/first').body, b'1' * 5000)
+                self.assertEqual(daemon.request('DELETE', '/full/0').status, 204)
                 daemon.kill()
-                subprocess.run(['mount', '-o', 'remount,size=64m', disk], check=True)
                 daemon.start()
                 self.assertEqual(daemon.request('GET', '/full/first').body, b'1' * 5000)
+                for i in range(1, 6):
+                    self.assertEqual(daemon.request('DELETE', f'/full/{i}').status, 204)
+                daemon.admin('gc')
                 self.assertEqual(daemon.request('PUT', '/full/after', os.urandom(1_000_000)).status, 200)
         finally:
             subprocess.run(['umount', '-l', disk], check=True)

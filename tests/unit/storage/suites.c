@@ -60,6 +60,7 @@ Suite *test_shard_put_suite(void);
 Suite *test_chunk_answer_suite(void);
 Suite *test_xorb_put_suite(void);
 Suite *test_xorb_repeat_suite(void);
+Suite *test_disk_floor_suite(void);
 Suite *test_gc_xorb_suite(void);
 Suite *test_xorb_kill_suite(void);
 Suite *test_xet_make_kill_suite(void);
@@ -150,6 +151,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_chunk_answer_suite,
 	test_xorb_put_suite,
 	test_xorb_repeat_suite,
+	test_disk_floor_suite,
 	test_gc_xorb_suite,
 	test_xorb_kill_suite,
 	test_xet_make_kill_suite,
