@@ -86,12 +86,21 @@ enum next admin_keys_add_finish(struct exchange *exchange)
 	return start_work(exchange, &new_key, work_add);
 }
 
+/* The line of the request says who did it; by its id they belong together. */
+static void log_key(const struct exchange *exchange, const char *event, struct span key_id)
+{
+	const struct log_field field = log_span("key_id", key_id);
+	if (exchange->context->log != NULL)
+		log_event(exchange->context->log, LOG_INFO, exchange->request_id, event, &field, 1);
+}
+
 enum next admin_keys_add_resume(struct exchange *exchange)
 {
 	const struct admin_keys *const keys = exchange->state;
 	struct buffer body;
 	if (keys->failed)
 		return exchange_fail(exchange, &keys->err);
+	log_key(exchange, "key_made", span_text(keys->made.id));
 	buffer_init(&body, REPLY_MAX_BYTES);
 	admin_keys_print_made(&keys->made, &body);
 	return exchange_reply_buffer(exchange, 201, "application/json", &body);
@@ -107,6 +116,7 @@ enum next admin_keys_revoke_resume(struct exchange *exchange)
 	const struct admin_keys *const keys = exchange->state;
 	if (keys->failed)
 		return exchange_fail(exchange, &keys->err);
+	log_key(exchange, "key_revoked", exchange->parameters[0]);
 	return exchange_reply_empty(exchange, 204);
 }
 

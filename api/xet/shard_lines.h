@@ -1,6 +1,6 @@
-/* The reply to a shard of version 2. A shard that is soon done gets its status, or one line, in one send. Clients give up a reply of which nothing comes for
- * long (hf_xet: 300 seconds), so one that takes longer gets its 200 and a line every so often (api_context.shard_line_ms), the last of which tells how it
- * ended: exactly one of "result" and "error". hub-xet 3.4. */
+/* The reply to a shard of version 2. A shard that is soon done gets its status, or one line, in one send. Clients give up a reply of which nothing
+ * comes for long (hf_xet: 300 seconds), so one that takes longer gets its 200 and a line every so often (api_context.shard_line_ms), the last of
+ * which tells how it ended: exactly one of "result" and "error". hub-xet 3.4. */
 #ifndef API_XET_SHARD_LINES_H
 #define API_XET_SHARD_LINES_H
 

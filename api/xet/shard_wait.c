@@ -1,6 +1,6 @@
-/* The shard's end and the clock both want to wake the exchange, and one of them may. So both do it through the step watch, which wakes a waiter once: the end
- * is published there under a name that nobody else has, the wait's address. A watch that is closed wakes at once; so when the server stops the end
- * alone does it. From finish on the exchange and the shard both hold the wait. */
+/* The shard's end and the clock both want to wake the exchange, and one of them may. So both do it through the step watch, which wakes a waiter
+ * once: the end is published there under a name that nobody else has, the wait's address. A watch that is closed wakes at once; so when the server
+ * stops the end alone does it. From finish on the exchange and the shard both hold the wait. */
 #include "api/xet/shard_wait.h"
 
 #include <stdatomic.h>

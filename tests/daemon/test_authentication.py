@@ -271,6 +271,10 @@ class Authentication(unittest.TestCase):
         self.assertIn(key['key_id'], self.daemon.admin('keys', 'list').stdout)
         self.daemon.admin('keys', 'revoke', key['key_id'])
         self.assertEqual(self.daemon.request('GET', '/team--own/k', token=key['token']).status, 403)
+        self.daemon.stop()
+        self.daemon.start()
+        for event in ('key_made', 'key_revoked'):
+            self.assertIn(f"{event} key_id={key['key_id']}", self.daemon.log())
 
     def test_secrets_stay_out_of_log_and_data(self):
         key = self.daemon.add_key('--name', 'quiet')
