@@ -18,6 +18,15 @@ static const struct {
 	{507, ERROR_NO_SPACE},
 };
 
+/* For answers without a word, as those to HEAD are. */
+static const struct {
+	int status;
+	const char *text;
+} MEANINGS[] = {
+	{401, ": it wants a token, or the token is wrong"}, {403, ": the token's key may not do this"}, {404, ": there is no such thing"},
+	{429, ": it is busy"}, {503, ": it is busy or stopping"}, {507, ": its disk is full"},
+};
+
 /* Codes of the S3 face that say more than their status. */
 static const struct {
 	const char *code;
@@ -51,6 +60,14 @@ static enum error_kind kind_of_status(const int status)
 		if (STATUSES[i].status == status)
 			return STATUSES[i].kind;
 	return ERROR_UPSTREAM;
+}
+
+static const char *meaning_of_status(const int status)
+{
+	for (size_t i = 0; i < sizeof MEANINGS / sizeof MEANINGS[0]; i++)
+		if (MEANINGS[i].status == status)
+			return MEANINGS[i].text;
+	return "";
 }
 
 static enum error_kind kind_of_code(const struct span code, const int status)
@@ -99,7 +116,7 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 		error_set(err, kind, "%.*s", (int)(message.len < ERROR_TEXT_BYTES ? message.len : ERROR_TEXT_BYTES),
 			(const char *)message.data);
 	else
-		error_set(err, kind, "the server answered %s with status %d", what, status);
+		error_set(err, kind, "the server answered %s with status %d%s", what, status, meaning_of_status(status));
 	json_node_free(hub);
 	arena_free(arena);
 	return -1;
