@@ -125,10 +125,19 @@ static int add_index(struct rank_publisher *const self, const char *const folder
 	return result;
 }
 
+static void drop_share(struct rank_publisher *const self)
+{
+	free(self->files);
+	self->files = NULL;
+	self->file_count = 0;
+	snapshot_close(&self->snapshot);
+}
+
 /* The copy of this rank's shards, as the pending step. */
 static int take_share(struct rank_publisher *const self, const uint64_t step, struct error *const err)
 {
 	struct publish_state *const state = &self->state;
+	drop_share(self);
 	if (publish_state_drop_pending(state, err) != 0)
 		return -1;
 	char *const folder = publish_state_path(state, step, "");
@@ -227,6 +236,17 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 	return result;
 }
 
+/* This rank was stopped when its part was put, the others completed the step meanwhile, and now the same comes again: 1, with it as the pending step. */
+static int settle_pending(struct rank_publisher *const self, struct error *const err)
+{
+	const struct publish_mark before = self->state.pending;
+	if (self->order->has_step || !self->state.has_pending || !self->has_head || before.step != self->head.step)
+		return 0;
+	if (take_share(self, before.step, err) != 0)
+		return -1;
+	return digest128_equal(&self->state.pending.content, &before.content) && has_files(&self->head, self->files, self->file_count);
+}
+
 /* Which step this is, and what it is made against. 1 when the pending step turned out to be published already. */
 static int settle_step(struct rank_publisher *const self, struct error *const err)
 {
@@ -244,6 +264,9 @@ static int settle_step(struct rank_publisher *const self, struct error *const er
 			return error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step, self->run.text);
 		return 1;
 	}
+	const int settled = settle_pending(self, err);
+	if (settled != 0)
+		return settled;
 	if (take_share(self, next, err) != 0)
 		return -1;
 	const bool has_baseline = self->state.has_committed && self->has_head && self->state.committed.step == self->head.step;
@@ -457,8 +480,7 @@ int rank_publisher_run(struct session *const session, const char *const run, con
 		free((uint8_t *)self.objects[i].key.data);
 	free(self.objects);
 	folder_files_release(&self.sending);
-	free(self.files);
-	snapshot_close(&self.snapshot);
+	drop_share(&self);
 	arena_free(self.arena);
 	remote_free(self.remote);
 	publish_state_close(&self.state);

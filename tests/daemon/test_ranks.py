@@ -102,6 +102,19 @@ class Ranks(unittest.TestCase):
         self.publish(os.path.join(self.daemon.scratch, 'step1'))
         self.check(os.path.join(self.daemon.scratch, 'step1'))
 
+    def test_a_step_that_the_others_completed_meanwhile(self):
+        """A rank is stopped behind its part, and called again when the step is there: with the same it is done, with another it goes on."""
+        self.publish(self.make(0))
+        for step in (1, 2):
+            folder = self.make(step)
+            self.finish(self.start(1, 2, folder, '--wait', '0'), code=NOT_READY)
+            self.assertEqual(self.finish(self.start(0, 2, folder))[0]['step'], step)
+            if step == 1:
+                self.assertEqual(self.finish(self.start(1, 2, folder))[0]['step'], step)
+        said = self.publish(self.make(3))
+        self.assertEqual([one['step'] for one in said], [3, 3])
+        self.check(os.path.join(self.daemon.scratch, 'step3'))
+
     def test_a_killed_rank_goes_on(self):
         self.publish(self.make(0))
         source = random.Random(1)
