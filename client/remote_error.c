@@ -8,23 +8,30 @@
 
 enum { ARENA_BYTES = 512 * 1024 };
 
-static const struct {
+/* `meaning` is for answers without a word, as those to HEAD are. */
+static const struct status_row {
 	int status;
 	enum error_kind kind;
+	const char *meaning;
 } STATUSES[] = {
-	{301, ERROR_NO_BUCKET}, {400, ERROR_INVALID}, {401, ERROR_NO_CREDENTIALS}, {403, ERROR_DENIED}, {404, ERROR_NOT_FOUND},
-	{405, ERROR_METHOD}, {409, ERROR_EXISTS}, {410, ERROR_COLLECTED}, {411, ERROR_LENGTH_REQUIRED}, {412, ERROR_PRECONDITION},
-	{413, ERROR_TOO_LARGE}, {416, ERROR_RANGE}, {422, ERROR_INVALID}, {425, ERROR_NOT_READY}, {501, ERROR_UNSUPPORTED},
-	{507, ERROR_NO_SPACE},
-};
-
-/* For answers without a word, as those to HEAD are. */
-static const struct {
-	int status;
-	const char *text;
-} MEANINGS[] = {
-	{401, ": it wants a token, or the token is wrong"}, {403, ": the token's key may not do this"}, {404, ": there is no such thing"},
-	{429, ": it is busy"}, {503, ": it is busy or stopping"}, {507, ": its disk is full"},
+	{301, ERROR_NO_BUCKET, ""},
+	{400, ERROR_INVALID, ""},
+	{401, ERROR_NO_CREDENTIALS, ": it wants a token, or the token is wrong"},
+	{403, ERROR_DENIED, ": the token's key may not do this"},
+	{404, ERROR_NOT_FOUND, ": there is no such thing"},
+	{405, ERROR_METHOD, ""},
+	{409, ERROR_EXISTS, ""},
+	{410, ERROR_COLLECTED, ""},
+	{411, ERROR_LENGTH_REQUIRED, ""},
+	{412, ERROR_PRECONDITION, ""},
+	{413, ERROR_TOO_LARGE, ""},
+	{416, ERROR_RANGE, ""},
+	{422, ERROR_INVALID, ""},
+	{425, ERROR_NOT_READY, ""},
+	{429, ERROR_UPSTREAM, ": it is busy"},
+	{501, ERROR_UNSUPPORTED, ""},
+	{503, ERROR_UPSTREAM, ": it is busy or stopping"},
+	{507, ERROR_NO_SPACE, ": its disk is full"},
 };
 
 /* Codes of the S3 face that say more than their status. */
@@ -54,20 +61,13 @@ static const struct {
 #undef ERROR_KIND
 };
 
-static enum error_kind kind_of_status(const int status)
+static const struct status_row *row_of_status(const int status)
 {
+	static const struct status_row other = {0, ERROR_UPSTREAM, ""};
 	for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
 		if (STATUSES[i].status == status)
-			return STATUSES[i].kind;
-	return ERROR_UPSTREAM;
-}
-
-static const char *meaning_of_status(const int status)
-{
-	for (size_t i = 0; i < sizeof MEANINGS / sizeof MEANINGS[0]; i++)
-		if (MEANINGS[i].status == status)
-			return MEANINGS[i].text;
-	return "";
+			return &STATUSES[i];
+	return &other;
 }
 
 static enum error_kind kind_of_code(const struct span code, const int status)
@@ -77,11 +77,11 @@ static enum error_kind kind_of_code(const struct span code, const int status)
 			return S3_CODES[i].kind;
 	/* A 5xx speaks of the server's own state ("busy", "io"): for us it is the peer that failed. */
 	if (status >= 500 && status != 507)
-		return kind_of_status(status);
+		return row_of_status(status)->kind;
 	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
 		if (span_equal_nocase(code, KINDS[i].name))
 			return KINDS[i].kind;
-	return kind_of_status(status);
+	return row_of_status(status)->kind;
 }
 
 /* The Hub's form: {"error":"text"}. */
@@ -111,12 +111,12 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 		code = xml.code;
 		message = xml.message;
 	}
-	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : kind_of_status(status);
+	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : row_of_status(status)->kind;
 	if (message.len > 0)
 		error_set(err, kind, "%.*s", (int)(message.len < ERROR_TEXT_BYTES ? message.len : ERROR_TEXT_BYTES),
 			(const char *)message.data);
 	else
-		error_set(err, kind, "the server answered %s with status %d%s", what, status, meaning_of_status(status));
+		error_set(err, kind, "the server answered %s with status %d%s", what, status, row_of_status(status)->meaning);
 	json_node_free(hub);
 	arena_free(arena);
 	return -1;
