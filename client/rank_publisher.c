@@ -236,7 +236,8 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 	return result;
 }
 
-/* This rank was stopped when its part was put, the others completed the step meanwhile, and now the same comes again: 1, with it as the pending step. */
+/* This rank was stopped when its part was put, the others completed the step meanwhile, and now the same comes again: 1, with it as the pending
+ * step. */
 static int settle_pending(struct rank_publisher *const self, struct error *const err)
 {
 	const struct publish_mark before = self->state.pending;

@@ -1,5 +1,5 @@
-/* A round looks at the feed and sends what there is, event by event, each of a bounded size, the next one only when the last one is out: a reader who is slow
- * falls behind in the feed, not here. Arrows:
+/* A round looks at the feed and sends what there is, event by event, each of a bounded size, the next one only when the last one is out: a reader who
+ * is slow falls behind in the feed, not here. Arrows:
  *
  *   LOOK --changes--> sent, LOOK --nothing more--> ready or ping, REST --a change--> PAUSE (more may come) --> LOOK
  *                                                                    --time-------------------------------^
