@@ -102,6 +102,19 @@ START_TEST(a_file_has_one_row)
 }
 END_TEST
 
+START_TEST(files_that_nothing_else_holds_are_counted)
+{
+	struct error err = {0};
+	uint64_t bytes = 1;
+	ck_assert(xet_file_unused_bytes(db, &bytes, &err) == 0 && bytes == 0);
+	const struct xet_file file = add(1, 3, NOW_MS);
+	add(2, 1, NOW_MS);
+	ck_assert(xet_file_unused_bytes(db, &bytes, &err) == 0 && bytes == 4 * SEGMENT_BYTES);
+	ck_assert_int_eq(part_set_share(db, file.part_set, &err), 0); /* as a version that has its bytes */
+	ck_assert(xet_file_unused_bytes(db, &bytes, &err) == 0 && bytes == SEGMENT_BYTES);
+}
+END_TEST
+
 START_TEST(a_damaged_row_is_noticed)
 {
 	struct error err = {0};
@@ -289,6 +302,7 @@ Suite *test_xet_file_suite(void)
 	tcase_add_checked_fixture(cases, set_up, tear_down);
 	tcase_add_test(cases, a_file_is_found_with_its_segments);
 	tcase_add_test(cases, a_file_has_one_row);
+	tcase_add_test(cases, files_that_nothing_else_holds_are_counted);
 	tcase_add_test(cases, a_damaged_row_is_noticed);
 	tcase_add_test(cases, a_touch_only_adds_time);
 	tcase_add_test(cases, a_made_file_that_is_registered_is_a_registered_one);
