@@ -13,6 +13,9 @@ static const struct error_row rows[] = {
 	ROW(NO_SPACE, 507, "InsufficientStorage", "no_space"),
 	ROW(IO, 500, "InternalError", "internal"),
 	ROW(BUSY, 503, "SlowDown", "busy"),
+	ROW(DAMAGED, 503, "ServiceUnavailable", "damaged"),
+	ROW(CONTENT_DAMAGED, 409, "OperationAborted", "content_damaged"),
+	ROW(READ_ONLY, 503, "ServiceUnavailable", "read_only"),
 	ROW(UPSTREAM, 502, "ServiceUnavailable", "upstream"),
 	ROW(UNSUPPORTED, 501, "NotImplemented", "unsupported"),
 	ROW(NO_MEMORY, 503, "SlowDown", "no_memory"),
@@ -85,6 +88,8 @@ const char *error_map_text(const struct error *err, const struct error_row *row)
 {
 	if (row->status == 507)
 		return "The server's disk is full.";
+	if (row->kind == ERROR_READ_ONLY && err->os_errno != 0) /* it may name a file */
+		return "The store is read-only at present: its file system takes no writes.";
 	return row->status == 500 ? "The server failed to answer this request. Please try again." : err->text;
 }
 

@@ -36,6 +36,7 @@ struct keyring {
 	struct lock lock; /* guards `set` and its signing keys */
 	struct key_set *set;
 	struct helper_lane lane;
+	struct keyring_made_key held_root; /* texts of its own; id NULL: none */
 };
 
 static int compare_ids(const void *left, const void *right)
@@ -72,33 +73,81 @@ static int unseal(const struct keyring *keyring, const struct key_record *record
 	if (opened == 0)
 		*out = arena_copy(arena, buffer_span(&plain));
 	else
-		error_wrap(err, "cannot unseal the secret of key %.*s; is this the master key that the store was made with?",
-			(int)record->id.len, (const char *)record->id.data);
+		error_wrap(err, "cannot unseal the secret of key %.*s", (int)record->id.len, (const char *)record->id.data);
 	if (plain.data != NULL)
 		explicit_bzero(plain.data, plain.len);
 	buffer_release(&plain);
 	return opened;
 }
 
+static void tell_damaged(const struct keyring *keyring, const struct key_record *record, const char *what)
+{
+	const struct log_field fields[] = {log_span("key", record->id), log_text("detail", what)};
+	log_event(store_log(keyring->store), LOG_ERROR, NULL, "key_damaged", fields, sizeof fields / sizeof *fields);
+}
+
+static void add_entry(struct key_set *set, const struct key_record *record, struct span secret)
+{
+	set->by_id[set->count++] = (struct key_entry){
+		.principal = {record->id, record->namespace, record->is_root, record->grants, record->grant_count},
+		.secret = secret,
+		.token_hash = record->token_hash,
+	};
+}
+
+static void add_held_root(const struct keyring *keyring, struct key_set *set)
+{
+	const struct keyring_made_key *root = &keyring->held_root;
+	uint8_t hash[SHA256_BYTES];
+	sha256(span_text(root->token), hash);
+	const struct key_record record = {.id = span_text(root->id), .namespace = span_text(root->namespace), .is_root = true,
+		.token_hash = arena_copy(set->arena, span_of(hash, sizeof hash))};
+	add_entry(set, &record, arena_copy(set->arena, span_text(root->secret)));
+}
+
+static bool is_replaced(const struct keyring *keyring, const struct key_record *record)
+{
+	const char *id = keyring->held_root.id;
+	return id != NULL && (record->is_root || span_equal_text(record->id, id));
+}
+
+/* A damaged key opens nothing and keeps nobody from the others. When none can be unsealed, the master key is
+ * the wrong one. */
+static int add_entries(const struct keyring *keyring, struct key_set *set, const struct key_record *records, size_t count,
+	struct error *err)
+{
+	struct error failed = {0};
+	for (size_t i = 0; i < count; i++) {
+		struct span secret;
+		if (is_replaced(keyring, &records[i]))
+			continue;
+		if (records[i].is_damaged)
+			tell_damaged(keyring, &records[i], "its row is not what was stored; revoke it");
+		else if (unseal(keyring, &records[i], set->arena, &secret, &failed) == 0)
+			add_entry(set, &records[i], secret);
+		else
+			tell_damaged(keyring, &records[i], failed.text);
+	}
+	if (set->count == 0 && failed.kind != 0)
+		return error_set(err, ERROR_CORRUPT, "it opens none of the store's keys: it is not the master key that they were sealed"
+			" with, or has changed");
+	if (keyring->held_root.id != NULL)
+		add_held_root(keyring, set);
+	return 0;
+}
+
 static int fill_set(const struct keyring *keyring, struct key_set *set, const struct key_record *records, size_t count, struct error *err)
 {
-	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id);
+	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id); /* one more for a held root key */
 	set->by_token = arena_take_array(set->arena, count + 1, sizeof *set->by_token);
 	if (set->by_id == NULL || set->by_token == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "%zu keys do not fit the memory of the keyring", count);
-	for (size_t i = 0; i < count; i++) {
-		const struct key_record *const record = &records[i];
-		struct key_entry *const entry = &set->by_id[i];
-		if (unseal(keyring, record, set->arena, &entry->secret, err) != 0)
-			return -1;
-		entry->token_hash = record->token_hash;
-		entry->principal = (struct principal){record->id, record->namespace, record->is_root, record->grants, record->grant_count};
-		set->count++;
-	}
-	qsort(set->by_id, count, sizeof *set->by_id, compare_ids);
-	for (size_t i = 0; i < count; i++)
+	if (add_entries(keyring, set, records, count, err) != 0)
+		return -1;
+	qsort(set->by_id, set->count, sizeof *set->by_id, compare_ids);
+	for (size_t i = 0; i < set->count; i++)
 		set->by_token[i] = &set->by_id[i];
-	qsort(set->by_token, count, sizeof *set->by_token, compare_tokens);
+	qsort(set->by_token, set->count, sizeof *set->by_token, compare_tokens);
 	return 0;
 }
 
@@ -127,11 +176,22 @@ struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], 
 	return NULL;
 }
 
+static void drop_text(const char *text)
+{
+	if (text != NULL)
+		explicit_bzero((void *)(uintptr_t)text, strlen(text));
+	free((void *)(uintptr_t)text);
+}
+
 void keyring_close(struct keyring *keyring)
 {
 	if (keyring == NULL)
 		return;
 	key_set_free(keyring->set);
+	drop_text(keyring->held_root.id);
+	drop_text(keyring->held_root.secret);
+	drop_text(keyring->held_root.token);
+	drop_text(keyring->held_root.namespace);
 	lock_release(&keyring->lock);
 	explicit_bzero(keyring->master_key, sizeof keyring->master_key);
 	free(keyring);
@@ -296,6 +356,7 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 	struct keyring_made_key made;
 	if (make_texts(params, arena, &made, err) != 0)
 		return -1;
+	*out = made;
 	uint8_t token_hash[SHA256_BYTES];
 	struct buffer sealed;
 	sha256(span_text(made.token), token_hash);
@@ -309,11 +370,16 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 	};
 	int outcome = account_add_key(keyring->store, &record, err);
 	buffer_release(&sealed);
-	if (outcome == 0)
-		outcome = keyring_reload(keyring, err);
-	if (outcome == 0)
-		*out = made;
-	return outcome;
+	return outcome == 0 ? keyring_reload(keyring, err) : -1;
+}
+
+int keyring_hold_root(struct keyring *keyring, const struct keyring_made_key *root, struct error *err)
+{
+	ASSERT(keyring->held_root.id == NULL);
+	keyring->held_root = (struct keyring_made_key){
+		.id = memory_copy_text(root->id), .secret = memory_copy_text(root->secret),
+		.token = memory_copy_text(root->token), .namespace = memory_copy_text(root->namespace)};
+	return keyring_reload(keyring, err);
 }
 
 int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *err)
@@ -323,9 +389,22 @@ int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *er
 	return keyring_reload(keyring, err);
 }
 
+static bool is_known(struct keyring *keyring, struct span key_id)
+{
+	lock_enter(&keyring->lock);
+	const bool known = find_entry(keyring->set, key_id) != NULL;
+	lock_leave(&keyring->lock);
+	return known;
+}
+
+/* What was stored and could not be loaded is damaged too. */
 int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys, size_t *out_count, struct error *err)
 {
-	return account_list_keys(keyring->store, arena, out_keys, out_count, err);
+	if (account_list_keys(keyring->store, arena, out_keys, out_count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < *out_count; i++)
+		(*out_keys)[i].is_damaged = (*out_keys)[i].is_damaged || !is_known(keyring, (*out_keys)[i].id);
+	return 0;
 }
 
 static const struct { const char *name; unsigned permission; } permission_names[] = {

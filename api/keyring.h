@@ -45,9 +45,11 @@ struct keyring_made_key { /* texts in the arena; shown once */
 	const char *token;
 	const char *namespace;
 };
-/* Seals, stores, reloads. Blocking: not from a reactor. */
+/* Seals, stores, reloads. Blocking: not from a reactor. *out is set too when the key is well-formed and cannot be stored. */
 int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out,
 	struct error *err);
+/* A root key that the catalog cannot take, because it is damaged, is in force while the keyring is open. Once; before others use the keyring. */
+int keyring_hold_root(struct keyring *keyring, const struct keyring_made_key *root, struct error *err);
 int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *err);
 
 /* What a namespace may be called: 1 to 63 of a-z 0-9 . _ -, no "--", and '-' neither first nor last. */

@@ -27,6 +27,7 @@ static enum error_kind kind_of_errno(const int os_errno)
 	} kinds[] = {
 		{ENOENT, ERROR_NOT_FOUND}, {ENOSPC, ERROR_NO_SPACE}, {EDQUOT, ERROR_NO_SPACE},
 		{ENOMEM, ERROR_NO_MEMORY}, {EACCES, ERROR_DENIED},   {EPERM, ERROR_DENIED},
+		{EROFS, ERROR_READ_ONLY},
 	};
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
 		if (kinds[i].os_errno == os_errno)
@@ -132,6 +133,9 @@ static const struct {
 	{ERROR_PART_ORDER, "part_order"},
 	{ERROR_PART_TOO_SMALL, "part_too_small"},
 	{ERROR_SNAPSHOT_FORMAT, "snapshot_format"},
+	{ERROR_DAMAGED, "damaged"},
+	{ERROR_READ_ONLY, "read_only"},
+	{ERROR_CONTENT_DAMAGED, "content_damaged"},
 };
 
 enum {

@@ -59,6 +59,32 @@ static int system_unlink(const struct file_ops *const ops, const char *const pat
 	return unlink(path);
 }
 
+static int system_mkdir(const struct file_ops *const ops, const char *const path, const mode_t mode)
+{
+	(void)ops;
+	return mkdir(path, mode);
+}
+
+static int system_rmdir(const struct file_ops *const ops, const char *const path)
+{
+	(void)ops;
+	return rmdir(path);
+}
+
+static int system_link(const struct file_ops *const ops, const char *const from,
+	const char *const to)
+{
+	(void)ops;
+	return link(from, to);
+}
+
+static int system_symlink(const struct file_ops *const ops, const char *const target,
+	const char *const path)
+{
+	(void)ops;
+	return symlink(target, path);
+}
+
 static int system_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
 {
 	struct statvfs facts;
@@ -79,6 +105,10 @@ const struct file_ops *file_system(void)
 		.ftruncate = system_ftruncate,
 		.rename = system_rename,
 		.unlink = system_unlink,
+		.mkdir = system_mkdir,
+		.rmdir = system_rmdir,
+		.link = system_link,
+		.symlink = system_symlink,
 		.space = system_space,
 	};
 	return &ops;
@@ -141,6 +171,17 @@ int file_sync_folder(const struct file_ops *const ops, const char *const folder,
 	return result;
 }
 
+int file_try_sync_folder(const struct file_ops *const ops, const char *const folder,
+	struct error *const err)
+{
+	struct error failure = {0};
+	if (file_sync_folder(ops, folder, &failure) == 0 || failure.os_errno == EACCES ||
+		failure.os_errno == EINVAL)
+		return 0;
+	*err = failure;
+	return -1;
+}
+
 static int read_to_end(const int fd, struct buffer *const out, const char *const path, struct error *const err)
 {
 	enum { PIECE_BYTES = 64 * 1024 };
@@ -199,25 +240,29 @@ static int folder_of(const char *const path, char out[PATH_MAX], struct error *c
 	return 0;
 }
 
+int file_sync_name(const struct file_ops *const ops, const char *const path,
+	struct error *const err)
+{
+	char folder[PATH_MAX];
+	return folder_of(path, folder, err) != 0 ? -1 : file_sync_folder(ops, folder, err);
+}
+
 static int file_replace(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode,
 	const bool durable, struct error *const err)
 {
 	uint8_t unique[8];
 	char suffix[2 * sizeof unique + 1];
 	char temp[PATH_MAX];
-	char folder[PATH_MAX];
 	random_bytes(unique, sizeof unique);
 	encode_hex(span_of(unique, sizeof unique), suffix);
 	if (snprintf(temp, sizeof temp, "%s.tmp-%s", path, suffix) >= (int)sizeof temp)
 		return error_set(err, ERROR_INVALID, "the path %.80s... is over %d bytes", path, PATH_MAX - 1);
-	if (folder_of(path, folder, err) != 0)
-		return -1;
 	int result = write_new(ops, temp, bytes, mode, durable, err);
 	if (result == 0 && ops->rename(ops, temp, path) != 0)
 		result = error_set_errno(err, "cannot rename %s to %s", temp, path);
 	if (result != 0)
 		ops->unlink(ops, temp);
-	return result == 0 && durable ? file_sync_folder(ops, folder, err) : result;
+	return result == 0 && durable ? file_sync_name(ops, path, err) : result;
 }
 
 int file_publish(const struct file_ops *const ops, const char *const path, const struct span bytes, const mode_t mode, struct error *const err)

@@ -61,6 +61,32 @@ static int faulty_unlink(const struct file_ops *const ops, const char *const pat
 	return trip(ops, FILE_FAULT_UNLINK) ? -1 : real->unlink(real, path);
 }
 
+static int faulty_mkdir(const struct file_ops *const ops, const char *const path, const mode_t mode)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->mkdir(real, path, mode);
+}
+
+static int faulty_rmdir(const struct file_ops *const ops, const char *const path)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_UNLINK) ? -1 : real->rmdir(real, path);
+}
+
+static int faulty_link(const struct file_ops *const ops, const char *const from,
+	const char *const to)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->link(real, from, to);
+}
+
+static int faulty_symlink(const struct file_ops *const ops, const char *const target,
+	const char *const path)
+{
+	const struct file_ops *const real = file_system();
+	return trip(ops, FILE_FAULT_OPEN) ? -1 : real->symlink(real, target, path);
+}
+
 static int faultless_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
 {
 	const struct file_ops *const real = file_system();
@@ -79,6 +105,10 @@ void file_faults_init(struct file_faults *const faults, const int kinds, const i
 			.ftruncate = faulty_ftruncate,
 			.rename = faulty_rename,
 			.unlink = faulty_unlink,
+			.mkdir = faulty_mkdir,
+			.rmdir = faulty_rmdir,
+			.link = faulty_link,
+			.symlink = faulty_symlink,
 			.space = faultless_space,
 			.state = faults,
 		},

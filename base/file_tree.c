@@ -1,10 +1,10 @@
-/* Folders, listings and whole-file copies: outside the table, for none of it is part of a commit that tests have to break. */
+/* Folders, listings and whole-file copies. Names are made and removed through the table; reading
+ * is nobody's commit. */
 #include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
@@ -22,35 +22,34 @@ static bool is_folder(const char *const path)
 	return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-/* A folder whose entry is lost in a crash takes all that was synced inside along. Where parents cannot be opened or synced, that is
- * the file system's own way. */
-static int sync_parent(char *const path, struct error *const err)
+/* A folder whose entry is lost in a crash takes all that was synced inside along. */
+static int sync_parent(const struct file_ops *const ops, char *const path, struct error *const err)
 {
 	char *const slash = strrchr(path, '/');
-	struct error sync_err = {0};
-	if (slash != NULL && slash != path)
-		*slash = '\0';
-	const int result = file_sync_folder(file_system(), slash == NULL ? "." : slash == path ? "/" : path, &sync_err);
-	if (slash != NULL)
-		*slash = '/';
-	if (result == 0 || sync_err.os_errno == EACCES || sync_err.os_errno == EINVAL)
-		return 0;
-	*err = sync_err;
-	return -1;
+	if (slash == NULL)
+		return file_try_sync_folder(ops, ".", err);
+	if (slash == path)
+		return file_try_sync_folder(ops, "/", err);
+	*slash = '\0';
+	const int result = file_try_sync_folder(ops, path, err);
+	*slash = '/';
+	return result;
 }
 
-static int make_one(char *const path, const mode_t mode, struct error *const err)
+static int make_one(const struct file_ops *const ops, char *const path, const mode_t mode,
+	struct error *const err)
 {
 	if (is_folder(path))
 		return 0;
-	if (mkdir(path, mode) == 0)
-		return sync_parent(path, err);
+	if (ops->mkdir(ops, path, mode) == 0)
+		return sync_parent(ops, path, err);
 	if (errno == EEXIST && is_folder(path))
 		return 0;
 	return error_set_errno(err, "cannot make folder %s", path);
 }
 
-int file_make_folder(const char *const path, const mode_t mode, struct error *const err)
+int file_make_folder(const struct file_ops *const ops, const char *const path, const mode_t mode,
+	struct error *const err)
 {
 	char partial[PATH_MAX];
 	size_t len = strlen(path);
@@ -64,12 +63,12 @@ int file_make_folder(const char *const path, const mode_t mode, struct error *co
 		if (partial[i] != '/')
 			continue;
 		partial[i] = '\0';
-		const int result = make_one(partial, mode, err);
+		const int result = make_one(ops, partial, mode, err);
 		partial[i] = '/';
 		if (result != 0)
 			return -1;
 	}
-	return make_one(partial, mode, err);
+	return make_one(ops, partial, mode, err);
 }
 
 static int copy_by_hand(const int from, const int to)
@@ -104,17 +103,18 @@ static int copy_bytes(const int from, const int to)
 	return copy_by_hand(from, to);
 }
 
-int file_clone(const char *const from, const char *const to, struct error *const err)
+static int clone(const struct file_ops *const ops, const char *const from, const char *const to,
+	const bool durable, struct error *const err)
 {
 	struct stat facts;
 	int target = -1;
 	int result = -1;
-	const int source = open(from, O_RDONLY | O_CLOEXEC);
+	const int source = ops->open(ops, from, O_RDONLY, 0);
 	if (source < 0 || fstat(source, &facts) != 0) {
 		error_set_errno(err, "cannot open %s", from);
 		goto out;
 	}
-	target = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, facts.st_mode & 0777);
+	target = ops->open(ops, to, O_WRONLY | O_CREAT | O_EXCL, facts.st_mode & 0777);
 	if (target < 0) {
 		error_set_errno(err, "cannot create %s", to);
 		goto out;
@@ -122,30 +122,80 @@ int file_clone(const char *const from, const char *const to, struct error *const
 	result = copy_bytes(source, target);
 	if (result != 0)
 		error_set_errno(err, "cannot copy %s to %s", from, to);
+	else if (durable)
+		result = file_sync(ops, target, to, err);
 	if (close(target) != 0 && result == 0)
 		result = error_set_errno(err, "cannot close %s", to);
 	if (result != 0)
-		unlink(to);
+		ops->unlink(ops, to);
 out:
 	if (source >= 0)
 		close(source);
 	return result;
 }
 
-static int remove_entry(const char *const path, const struct stat *const facts, const int type, struct FTW *const where)
+int file_clone(const struct file_ops *const ops, const char *const from, const char *const to,
+	struct error *const err)
 {
-	(void)facts;
-	(void)type;
-	(void)where;
-	return remove(path);
+	return clone(ops, from, to, false, err);
 }
 
-int file_remove_tree(const char *const path, struct error *const err)
+int file_share(const struct file_ops *const ops, const char *const from, const char *const to,
+	struct error *const err)
 {
-	enum { OPEN_FOLDERS = 16 };
-	if (nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) == 0 || errno == ENOENT)
+	return ops->link(ops, from, to) == 0 ? 0 : clone(ops, from, to, true, err);
+}
+static int remove_entry(const struct file_ops *ops, const char *path, struct error *err);
+
+static char *join(const char *const folder, const char *const name)
+{
+	const size_t folder_len = strlen(folder);
+	char *const path = memory_new(folder_len + strlen(name) + 2);
+	memcpy(path, folder, folder_len);
+	path[folder_len] = '/';
+	memcpy(path + folder_len + 1, name, strlen(name));
+	return path;
+}
+
+static int remove_content(const struct file_ops *const ops, const char *const folder,
+	struct error *const err)
+{
+	char **names;
+	size_t count;
+	if (file_list(folder, &names, &count, err) != 0)
+		return err->os_errno == ENOENT ? 0 : -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char *const path = join(folder, names[i]);
+		result = remove_entry(ops, path, err);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+/* What somebody else removes meanwhile is removed. */
+static int remove_entry(const struct file_ops *const ops, const char *const path,
+	struct error *const err)
+{
+	struct stat facts;
+	if (lstat(path, &facts) != 0)
+		return errno == ENOENT ? 0 : error_set_errno(err, "cannot look at %s", path);
+	if (S_ISDIR(facts.st_mode) && remove_content(ops, path, err) != 0)
+		return -1;
+	if ((S_ISDIR(facts.st_mode) ? ops->rmdir : ops->unlink)(ops, path) != 0 && errno != ENOENT)
+		return error_set_errno(err, "cannot remove %s", path);
+	return 0;
+}
+
+int file_remove_tree(const struct file_ops *const ops, const char *const path,
+	struct error *const err)
+{
+	struct error failure = {0};
+	if (remove_entry(ops, path, &failure) == 0)
 		return 0;
-	return error_set_errno(err, "cannot remove %s", path);
+	*err = failure;
+	return -1;
 }
 
 static int compare_names(const void *const a, const void *const b)

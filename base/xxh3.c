@@ -21,6 +21,11 @@ uint64_t xxh3_64(const struct span bytes)
 	return xxh3_wide_works() ? xxh3_wide_64(bytes) : XXH3_64bits(bytes.data, bytes.len);
 }
 
+uint64_t xxh3_64_seeded(const struct span bytes, const uint64_t seed)
+{
+	return XXH3_64bits_withSeed(bytes.data, bytes.len, seed);
+}
+
 static struct digest128 canonical(const XXH128_hash_t hash)
 {
 	XXH128_canonical_t text;

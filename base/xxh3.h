@@ -12,6 +12,7 @@ struct digest128 {
 enum { DIGEST128_TEXT_BYTES = 9 + 32 + 1 };
 
 uint64_t xxh3_64(struct span bytes);
+uint64_t xxh3_64_seeded(struct span bytes, uint64_t seed);
 struct digest128 xxh3_128(struct span bytes);
 
 struct xxh3_stream; /* of either length: they differ in the last step alone */

@@ -145,7 +145,8 @@ static void diff(struct pair *const pair)
 	struct delta_stats stats;
 	join(out, pair->folder, "delta");
 	const struct delta_diff_params params = {.base = pair->base, .next = pair->next, .threads = 1, .out = out};
-	if (file_remove_tree(out, &err) != 0 || delta_diff(&params, &stats, &err) != 0)
+	if (file_remove_tree(file_system(), out, &err) != 0 ||
+		delta_diff(&params, &stats, &err) != 0)
 		fail("delta_diff", &err);
 	pair->sink += stats.delta_bytes;
 }
@@ -159,7 +160,8 @@ static void apply(struct pair *const pair)
 	join(out, pair->folder, "back");
 	join(delta, pair->folder, "delta");
 	const struct delta_apply_params params = {.base = pair->base, .delta = delta, .out = out, .threads = 1};
-	if (file_remove_tree(out, &err) != 0 || delta_apply(&params, &stats, &err) != 0)
+	if (file_remove_tree(file_system(), out, &err) != 0 ||
+		delta_apply(&params, &stats, &err) != 0)
 		fail("delta_apply", &err);
 	pair->sink += stats.delta_bytes;
 }
@@ -253,7 +255,7 @@ int main(const int argc, char **const argv)
 	join(series, data != NULL ? data : "", "small");
 	if (argc > 2 || data != NULL)
 		measure_series(argc > 2 ? argv[2] : series, folder);
-	if (file_remove_tree(folder, &err) != 0)
+	if (file_remove_tree(file_system(), folder, &err) != 0)
 		fail(folder, &err);
 	return EXIT_SUCCESS;
 }

@@ -176,14 +176,15 @@ int main(const int argc, char **const argv)
 {
 	struct error err = {0};
 	const uint64_t bytes = (argc > 2 ? (uint64_t)atoi(argv[2]) : DEFAULT_MIB) << 20;
-	struct backend *const backend = argc > 1 ? backend_folder_open(argv[1], NULL, &err) : NULL;
+	struct backend *const backend = argc > 1 ? backend_folder_open(argv[1], "unused", NULL, &err) : NULL;
 	if (backend == NULL || bytes == 0 || bytes % SOURCE_BYTES != 0) {
 		fprintf(stderr, "usage: ingest_rate FOLDER [MIB, a multiple of 8] %s\n", err.text);
 		return EXIT_FAILURE;
 	}
 	struct helpers *const helpers = helpers_start(4);
 	bool rebuild;
-	struct chunk_index *const chunk_index = chunk_index_open(":memory:", &rebuild, &err);
+	const struct chunk_index_options index_options = {.files = file_system(), .path = ":memory:"};
+	struct chunk_index *const chunk_index = chunk_index_open(&index_options, &rebuild, &err);
 	const struct pack_store_options options = { .backend = backend, .chunk_index = chunk_index, .helpers = helpers };
 	struct pack_store *const store = pack_store_open(&options, &err);
 	if (store == NULL)

@@ -31,25 +31,27 @@ static int64_t now_ms(void)
 }
 
 /* The downloaded files under their names in a new folder; they share their bytes with the downloads, which nothing changes. */
-static int assemble(const char *const from, const char *const to, struct error *const err)
+static int assemble(const struct file_ops *const files, const char *const from,
+	const char *const to, struct error *const err)
 {
-	struct folder_files files;
-	if (folder_files_read(from, &files, err) != 0)
+	struct folder_files found;
+	if (folder_files_read(from, &found, err) != 0)
 		return -1;
-	int result = file_make_folder(to, 0755, err);
-	for (size_t i = 0; i < files.count && result == 0; i++) {
-		char *const path = folder_files_join(to, files.files[i].name);
-		result = folder_files_make_parent(path, err);
-		if (result == 0 && link(files.files[i].path, path) != 0)
-			result = file_clone(files.files[i].path, path, err);
+	int result = file_make_folder(files, to, 0755, err);
+	for (size_t i = 0; i < found.count && result == 0; i++) {
+		char *const path = folder_files_join(to, found.files[i].name);
+		result = folder_files_make_parent(files, path, err);
+		if (result == 0)
+			result = file_share(files, found.files[i].path, path, err);
 		free(path);
 	}
-	folder_files_release(&files);
+	folder_files_release(&found);
 	return result;
 }
 
 /* A delta between two files makes a file: here a checkpoint is always a folder. */
-static int make_folder(const char *const made, const struct path_link *const link, struct error *const err)
+static int make_folder(const struct file_ops *const files, const char *const made,
+	const struct path_link *const link, struct error *const err)
 {
 	struct stat facts;
 	if (stat(made, &facts) != 0)
@@ -60,10 +62,11 @@ static int make_folder(const char *const made, const struct path_link *const lin
 	buffer_init(&aside, 8192);
 	buffer_format(&aside, "%s.file", made);
 	char *const path = link->file_count == 1 ? relative_path_join(made, link->files[0].path) : folder_files_join(made, "model.safetensors");
-	int result = rename(made, buffer_text(&aside)) == 0 ? 0 : error_set_errno(err, "renaming %s", made);
+	int result = files->rename(files, made, buffer_text(&aside)) == 0 ? 0 :
+		error_set_errno(err, "renaming %s", made);
 	if (result == 0)
-		result = folder_files_make_parent(path, err);
-	if (result == 0 && rename(buffer_text(&aside), path) != 0)
+		result = folder_files_make_parent(files, path, err);
+	if (result == 0 && files->rename(files, buffer_text(&aside), path) != 0)
 		result = error_set_errno(err, "renaming %s to %s", buffer_text(&aside), path);
 	free(path);
 	buffer_release(&aside);
@@ -91,11 +94,13 @@ static int apply_deltas(const struct catch_up_params *const params, const struct
 		.out = to,
 		.threads = params->threads,
 		.expected_result = &links[count - 1].digest,
+		.files = params->transfer.files,
 	};
 	struct delta_stats stats;
-	int result = used > 0 ? delta_apply(&apply, &stats, err) : assemble(base, to, err);
+	int result = used > 0 ? delta_apply(&apply, &stats, err) :
+		assemble(params->transfer.files, base, to, err);
 	if (result == 0)
-		result = make_folder(to, &links[count - 1], err);
+		result = make_folder(params->transfer.files, to, &links[count - 1], err);
 	for (size_t i = 0; i < used; i++)
 		free(deltas[i]);
 	checkpoint_close(opened);
@@ -119,7 +124,7 @@ static int take_links(const struct catch_up_params *const params, const struct p
 	int result;
 	if (links[0].form.kind == STEP_ANCHOR) {
 		char *const files = path_fetch_files(params->work, &links[0]);
-		result = assemble(files, to, err);
+		result = assemble(params->transfer.files, files, to, err);
 		free(files);
 	} else {
 		result = apply_deltas(params, links, count, base, to, err);
@@ -201,10 +206,11 @@ static int make_subset(const struct catch_up_params *const params, const char *c
 		.base = params->base,
 		.base_digest = params->base_digest,
 		.tensor_digests = params->tensor_digests,
+		.files = params->transfer.files,
 		.threads = params->threads,
 	};
 	*out_last = to;
-	if (file_remove_tree(to, err) != 0)
+	if (file_remove_tree(params->transfer.files, to, err) != 0)
 		return -1;
 	return subset_make(&subset, to, err);
 }
@@ -220,7 +226,8 @@ static int make(const struct catch_up_params *const params, char *const made[2],
 		if (interrupt_check(params->transfer.remote->interrupt, err) != 0)
 			return -1;
 		const char *const to = made[turn % 2];
-		if (file_remove_tree(to, err) != 0 || take_links(params, &path->links[i], count, base, to, err) != 0)
+		if (file_remove_tree(params->transfer.files, to, err) != 0 ||
+			take_links(params, &path->links[i], count, base, to, err) != 0)
 			return -1;
 		base = to;
 	}
@@ -228,11 +235,12 @@ static int make(const struct catch_up_params *const params, char *const made[2],
 	return 0;
 }
 
-static int publish(const char *const made, const char *const out, struct error *const err)
+static int publish(const struct file_ops *const files, const char *const made,
+	const char *const out, struct error *const err)
 {
-	if (folder_files_sync(made, err) != 0)
+	if (folder_files_sync(files, made, err) != 0)
 		return -1;
-	if (rename(made, out) != 0)
+	if (files->rename(files, made, out) != 0)
 		return error_set_errno(err, "renaming %s to %s", made, out);
 	return 0;
 }
@@ -265,7 +273,8 @@ int catch_up_fetch(const struct catch_up_params *const params, struct catch_up_r
 	};
 	*out_result = (struct catch_up_result){0};
 	count_links(params->path, out_result);
-	if (path_fetch_clean(params->work, params->path, err) != 0 || path_fetch_all(&fetch, &out_result->bytes, err) != 0)
+	if (path_fetch_clean(params->transfer.files, params->work, params->path, err) != 0 ||
+		path_fetch_all(&fetch, &out_result->bytes, err) != 0)
 		return -1;
 	out_result->fetch_ms = now_ms() - started;
 	return 0;
@@ -280,13 +289,14 @@ int catch_up_make(const struct catch_up_params *const params, struct catch_up_re
 	if (result == 0 && params->subset == NULL)
 		result = prove(params, last, err);
 	if (result == 0)
-		result = publish(last, params->out, err);
+		result = publish(params->transfer.files, last, params->out, err);
 	if (result == 0)
-		result = path_fetch_drop(params->work, params->path, err);
+		result = path_fetch_drop(params->transfer.files, params->work, params->path, err);
 	out_result->apply_ms = now_ms() - started;
 	for (size_t i = 0; i < 2; i++) {
 		struct error ignored = {0};
-		file_remove_tree(made[i], &ignored); /* gone already unless something failed */
+		/* gone already unless something failed */
+		file_remove_tree(params->transfer.files, made[i], &ignored);
 		free(made[i]);
 	}
 	return result;

@@ -8,12 +8,13 @@
 #include "client/transfer.h"
 
 struct catch_up_params {
-	struct transfer_options transfer;   /* the progress in it is made here */
+	struct transfer_options transfer;   /* its `files` write all; its progress is made here */
 	const struct run_name *run;
 	const struct path_message *path;    /* at least one link */
 	const char *base;                   /* checkpoint folder that the first link starts from; NULL when that is an anchor */
 	const char *work;                   /* for downloads: kept over failures, so that a later call resumes; on `out`'s file system */
-	const char *out;                    /* must not exist; appears whole */
+	/* must not exist; appears whole and synced, but for its name */
+	const char *out;
 	unsigned threads;
 	bool show_progress;
 	const struct subset *subset;        /* NULL: all tensors; otherwise subset_make's folder comes out, and `base` is one */

@@ -29,6 +29,7 @@ int command_apply(struct session *const session, struct error *const err)
 		.base = base,
 		.delta = options->arguments[1],
 		.out = options->arguments[2],
+		.files = session->files,
 		.threads = (unsigned)options->threads.value,
 	};
 	struct delta_stats stats;

@@ -7,6 +7,7 @@ static int read_params(struct session *const session, struct delta_diff_params *
 	params->model_version = options->step.given ? options->step.value : 0;
 	params->threads = (unsigned)options->threads.value;
 	params->out = options->arguments[2];
+	params->files = session->files;
 	return delta_output_format(session, "--format", options->format, &params->format, err) != 0 ? -1 :
 		delta_output_checksum(session, &params->checksum, err);
 }

@@ -10,6 +10,7 @@ int command_fold(struct session *const session, struct error *const err)
 		.count = options->argument_count - 1,
 		.threads = (unsigned)options->threads.value,
 		.out = options->arguments[options->argument_count - 1],
+		.files = session->files,
 	};
 	params.has_step = options->step.given;
 	params.step = options->step.value;

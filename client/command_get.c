@@ -105,8 +105,9 @@ static int get_known(struct get *const get, struct xet_access *const access, con
 {
 	struct session *const session = get->session;
 	char *const cache_path = hash_cache_default_path();
-	struct hash_cache *const cache = hash_cache_open(cache_path);
+	struct hash_cache *const cache = hash_cache_open(session->files, cache_path);
 	const struct xet_download download = {
+		.files = session->files,
 		.options = &session->remote_options,
 		.own = get->remote,
 		.access = access,

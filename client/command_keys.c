@@ -22,8 +22,12 @@ static void say_key(struct session *const session, const struct json_node *const
 	const struct span space = text_of(key, "namespace");
 	const struct json_node *const grants = json_node_member(key, "grants");
 	struct buffer text;
+	bool is_damaged = false;
 	output_object(&session->output, key);
+	json_node_bool(json_node_member(key, "damaged"), &is_damaged);
 	buffer_init(&text, BODY_MAX_BYTES);
+	if (is_damaged)
+		buffer_add_text(&text, "damaged: it opens nothing; remove it");
 	for (size_t i = 0; i < json_node_count(grants); i++) {
 		struct span grant = {0};
 		json_node_text(json_node_at(grants, i), &grant);

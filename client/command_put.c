@@ -110,7 +110,7 @@ static int put_xet(struct put *const put, struct xet_access *const access, struc
 {
 	struct session *const session = put->session;
 	char *const cache_path = hash_cache_default_path();
-	struct hash_cache *const cache = hash_cache_open(cache_path);
+	struct hash_cache *const cache = hash_cache_open(session->files, cache_path);
 	struct progress *const reading = progress_new("hashing", put->size, !session->output.quiet);
 	struct progress *const progress = progress_new("uploading", put->size, !session->output.quiet);
 	const struct xet_upload upload = {

@@ -109,7 +109,8 @@ static int read_lists(struct sync *const sync, struct error *const err)
 		return -1;
 	if (!sync->move.uploads && check_names(sync, err) != 0)
 		return -1;
-	if (!sync->move.uploads && !dry && file_make_folder(sync->move.folder, 0755, err) != 0)
+	if (!sync->move.uploads && !dry &&
+		file_make_folder(sync->session->files, sync->move.folder, 0755, err) != 0)
 		return -1;
 	if ((sync->move.uploads || file_exists(sync->move.folder)) && sync_list_folder(sync->move.folder, local, err) != 0)
 		return -1;
@@ -296,7 +297,8 @@ static int run(struct sync *const sync, struct error *const err)
 int command_sync(struct session *const session, struct error *const err)
 {
 	char *const cache_path = hash_cache_default_path();
-	struct sync sync = {.session = session, .move = {.session = session, .cache = hash_cache_open(cache_path)}};
+	struct sync sync = {.session = session,
+		.move = {.session = session, .cache = hash_cache_open(session->files, cache_path)}};
 	sync.move.owner = &sync;
 	lock_init(&sync.lock, LOCK_TRANSFER_PARTS);
 	buffer_init(&sync.prefix, KEY_MAX_BYTES + 1);

@@ -8,6 +8,7 @@ int command_transcode(struct session *const session, struct error *const err)
 	struct fold_params params = {
 		.deltas = options->arguments, .count = 1, .threads = (unsigned)options->threads.value, .out = options->arguments[1],
 	};
+	params.files = session->files;
 	params.has_step = options->step.given;
 	params.step = options->step.value;
 	struct delta_stats stats;

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/merkle.h"
@@ -56,7 +55,8 @@ static bool is_in_place(const struct file_map *const map, const struct map_chunk
 	struct error ignored = {0};
 	if (chunk->size == 0 || chunk->size > CHUNK_MAX_BYTES || chunk->offset > map->size || map->size - chunk->offset < chunk->size)
 		return false;
-	if (file_read_at(file_system(), fd, scratch, chunk->size, (off_t)chunk->offset, "the part file", &ignored) != 0)
+	if (file_read_at(map->files, fd, scratch, chunk->size, (off_t)chunk->offset,
+		"the part file", &ignored) != 0)
 		return false;
 	const struct chunk_id id = chunk_hash(span_of(scratch, chunk->size));
 	return chunk_id_equal(&id, &chunk->id);
@@ -73,12 +73,22 @@ static void take_over(struct file_map *const map, const struct span records, con
 	free(scratch);
 }
 
+static int append(struct file_map *const map, const struct span bytes, const char *const path,
+	struct error *const err)
+{
+	if (file_write_at(map->files, map->journal_fd, bytes, (off_t)map->journal_bytes, path,
+		err) != 0)
+		return -1;
+	map->journal_bytes += bytes.len;
+	return 0;
+}
+
 /* Half a record at the end, from a kill, would shift all that follow: it is cut off. */
 static int open_journal(struct file_map *const map, const char *const path, const int fd, struct error *const err)
 {
 	struct buffer bytes;
 	struct buffer header;
-	map->journal_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	map->journal_fd = map->files->open(map->files, path, O_RDWR | O_CREAT, 0644);
 	if (map->journal_fd < 0)
 		return error_set_errno(err, "opening %s", path);
 	buffer_init(&bytes, JOURNAL_MAX_BYTES);
@@ -86,25 +96,26 @@ static int open_journal(struct file_map *const map, const char *const path, cons
 	put_header(&header, map);
 	struct error ignored = {0};
 	const bool ours = file_read_all(path, &bytes, &ignored) == 0 && span_starts(buffer_span(&bytes), buffer_span(&header));
-	off_t len = 0;
 	if (ours) {
 		take_over(map, span_slice(buffer_span(&bytes), RECORD_BYTES, bytes.len), fd);
-		len = (off_t)(bytes.len - bytes.len % RECORD_BYTES);
+		map->journal_bytes = bytes.len - bytes.len % RECORD_BYTES;
 	}
-	int result = ftruncate(map->journal_fd, len);
-	if (result == 0 && !ours)
-		result = write(map->journal_fd, header.data, header.len) == RECORD_BYTES ? 0 : -1;
+	int result = map->files->ftruncate(map->files, map->journal_fd, (off_t)map->journal_bytes);
 	if (result != 0)
-		error_set_errno(err, "writing %s", path);
+		error_set_errno(err, "cutting %s", path);
+	else if (!ours)
+		result = append(map, buffer_span(&header), path, err);
 	buffer_release(&header);
 	buffer_release(&bytes);
 	return result;
 }
 
-int file_map_open(struct file_map *const map, const uint64_t size, const struct chunk_id *const hash, const char *const journal_path, const int fd,
-	struct error *const err)
+int file_map_open(struct file_map *const map, const struct file_ops *const files,
+	const uint64_t size, const struct chunk_id *const hash, const char *const journal_path,
+	const int fd, struct error *const err)
 {
-	*map = (struct file_map){.size = size, .hash = *hash, .journal_fd = -1, .settled = true};
+	*map = (struct file_map){.files = files, .size = size, .hash = *hash, .journal_fd = -1,
+		.settled = true};
 	if (journal_path == NULL || open_journal(map, journal_path, fd, err) == 0)
 		return 0;
 	file_map_close(map);
@@ -128,9 +139,8 @@ int file_map_add(struct file_map *const map, const struct map_chunk *const chunk
 		keep(map, &chunks[i]);
 		put_record(&records, &chunks[i]);
 	}
-	int result = 0;
-	if (map->journal_fd >= 0 && count > 0 && write(map->journal_fd, records.data, records.len) != (ssize_t)records.len)
-		result = error_set_errno(err, "writing the journal of a download");
+	const int result = map->journal_fd < 0 ? 0 :
+		append(map, buffer_span(&records), "the journal of a download", err);
 	buffer_release(&records);
 	return result;
 }
@@ -150,8 +160,11 @@ void file_map_restart(struct file_map *const map)
 	map->claim_count = 0;
 	map->settled = true;
 	map->torn = false;
-	if (map->journal_fd >= 0 && ftruncate(map->journal_fd, RECORD_BYTES) != 0)
-		map->settled = true; /* its records are checked before they are believed */
+	/* That the records could not be cut off does no harm: they are checked before they are
+	 * believed. */
+	if (map->journal_fd >= 0 &&
+		map->files->ftruncate(map->files, map->journal_fd, RECORD_BYTES) == 0)
+		map->journal_bytes = RECORD_BYTES;
 }
 
 static int by_offset(const void *const left, const void *const right)

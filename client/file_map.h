@@ -4,7 +4,7 @@
 #ifndef CLIENT_FILE_MAP_H
 #define CLIENT_FILE_MAP_H
 
-#include "base/error.h"
+#include "base/file.h"
 #include "chunker/chunk.h"
 
 struct map_chunk {
@@ -22,11 +22,14 @@ struct file_map {
 	bool torn;             /* two chunks that are not the same claimed a byte: nobody knows which of them lies there */
 	struct map_chunk *claims; /* of chunks whose beginning alone was written: what holds the rest must turn out to be the same */
 	size_t claim_count, claim_capacity;
+	const struct file_ops *files;
 	int journal_fd;        /* below 0: none */
+	uint64_t journal_bytes; /* where the next records go */
 };
 
 /* `journal_path` NULL: nothing is kept. A journal of another file is emptied; chunks of one of this file that are in place in `fd` are taken over. */
-int file_map_open(struct file_map *map, uint64_t size, const struct chunk_id *hash, const char *journal_path, int fd, struct error *err);
+int file_map_open(struct file_map *map, const struct file_ops *files, uint64_t size,
+	const struct chunk_id *hash, const char *journal_path, int fd, struct error *err);
 void file_map_close(struct file_map *map); /* the journal stays */
 /* Chunks that were just written to the file. Twice the same does no harm; others that overlap spoil the map until it is restarted. -1 when the
  * journal cannot be written. */

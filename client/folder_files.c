@@ -20,14 +20,15 @@ char *folder_files_join(const char *const folder, const char *const name)
 	return joined;
 }
 
-int folder_files_make_parent(const char *const path, struct error *const err)
+int folder_files_make_parent(const struct file_ops *const files, const char *const path,
+	struct error *const err)
 {
 	char *const parent = memory_copy_text(path);
 	char *const slash = strrchr(parent, '/');
 	int result = 0;
 	if (slash != NULL && slash != parent) {
 		*slash = '\0';
-		result = file_make_folder(parent, 0755, err);
+		result = file_make_folder(files, parent, 0755, err);
 	}
 	free(parent);
 	return result;
@@ -132,20 +133,57 @@ void folder_files_release(struct folder_files *const files)
 static int sync_entry(void *const owner, const char *const name, const char *const path, const struct stat *const facts,
 	struct error *const err)
 {
-	(void)owner;
+	const struct file_ops *const *const files = owner;
 	(void)name;
-	return S_ISDIR(facts->st_mode) ? file_sync_folder(file_system(), path, err) : 0;
+	return S_ISDIR(facts->st_mode) ? file_sync_folder(*files, path, err) : 0;
 }
 
-int folder_files_sync(const char *const folder, struct error *const err)
+int folder_files_sync(const struct file_ops *const files, const char *const folder,
+	struct error *const err)
 {
-	const struct walk walk = {.visit = sync_entry};
+	const struct file_ops *used = files;
+	const struct walk walk = {.visit = sync_entry, .owner = &used};
 	if (walk_folder(&walk, folder, NULL, 0, err) != 0)
 		return -1;
-	return file_sync_folder(file_system(), folder, err);
+	return file_sync_folder(files, folder, err);
 }
 
-int folder_files_remove_temporary(const char *const folder, const char *const name, struct error *const err)
+static int by_text(const void *const left, const void *const right)
+{
+	const char *const *const a = left;
+	const char *const *const b = right;
+	return strcmp(*a, *b);
+}
+
+/* The folder that holds the path. */
+static char *folder_of(const char *const path)
+{
+	const char *const slash = strrchr(path, '/');
+	char *const folder = memory_copy_text(slash == NULL ? "." : path);
+	if (slash != NULL)
+		folder[slash == path ? 1 : slash - path] = '\0';
+	return folder;
+}
+
+int folder_files_sync_names(const struct file_ops *const files, const char *const *const paths,
+	const size_t count, struct error *const err)
+{
+	char **const folders = memory_new_array(count + 1, sizeof *folders);
+	int result = 0;
+	for (size_t i = 0; i < count; i++)
+		folders[i] = folder_of(paths[i]);
+	qsort(folders, count, sizeof *folders, by_text);
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (i == 0 || strcmp(folders[i], folders[i - 1]) != 0)
+			result = file_try_sync_folder(files, folders[i], err);
+	for (size_t i = 0; i < count; i++)
+		free(folders[i]);
+	free(folders);
+	return result;
+}
+
+int folder_files_remove_temporary(const struct file_ops *const files, const char *const folder,
+	const char *const name, struct error *const err)
 {
 	char **names;
 	size_t count;
@@ -157,7 +195,7 @@ int folder_files_remove_temporary(const char *const folder, const char *const na
 		if (strncmp(names[i], name, len) != 0 || strncmp(names[i] + len, ".tmp-", 5) != 0)
 			continue;
 		char *const path = folder_files_join(folder, names[i]);
-		result = file_remove_tree(path, err);
+		result = file_remove_tree(files, path, err);
 		free(path);
 	}
 	file_names_free(names, count);

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/error.h"
+#include "base/file.h"
 
 struct folder_file {
 	char *name;      /* relative, '/' between folders */
@@ -29,10 +29,14 @@ void folder_files_release(struct folder_files *files);
 /* "folder/name" on the heap; aborts on nothing, paths of any length. */
 char *folder_files_join(const char *folder, const char *name);
 /* Makes the folders that `path` lies in. */
-int folder_files_make_parent(const char *path, struct error *err);
+int folder_files_make_parent(const struct file_ops *files, const char *path, struct error *err);
 /* Syncs `folder` and every folder in it, so that the names in them last. */
-int folder_files_sync(const char *folder, struct error *err);
+int folder_files_sync(const struct file_ops *files, const char *folder, struct error *err);
+/* Syncs the folders that these paths lie in, each once, where folders can be synced. */
+int folder_files_sync_names(const struct file_ops *files, const char *const *paths, size_t count,
+	struct error *err);
 /* Removes what a killed file_publish of `name` left in `folder`. Call under the folder's lock. */
-int folder_files_remove_temporary(const char *folder, const char *name, struct error *err);
+int folder_files_remove_temporary(const struct file_ops *files, const char *folder,
+	const char *name, struct error *err);
 
 #endif

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/json_node.h"
 #include "base/memory.h"
 #include "client/folder_files.h"
@@ -158,11 +157,12 @@ static void print_generation(struct json_writer *const writer, const struct foll
 	json_writer_text(writer, "label", span_text(generation->label));
 }
 
-static int write_json(const char *const path, const struct buffer *const text, struct error *const err)
+static int write_json(const struct follow_folder *const folder, const char *const path,
+	const struct buffer *const text, struct error *const err)
 {
 	if (buffer_check(text, path, err) != 0)
 		return -1;
-	return file_publish(file_system(), path, buffer_span(text), 0644, err);
+	return file_publish(folder->files, path, buffer_span(text), 0644, err);
 }
 
 static int save(const struct follow_folder *const folder, struct error *const err)
@@ -182,7 +182,7 @@ static int save(const struct follow_folder *const folder, struct error *const er
 	json_writer_end(&writer, '}');
 	buffer_add_byte(&text, '\n');
 	char *const path = below(folder, STATE_FILE);
-	const int result = write_json(path, &text, err);
+	const int result = write_json(folder, path, &text, err);
 	free(path);
 	buffer_release(&text);
 	return result;
@@ -228,7 +228,7 @@ static int remove_leftovers(const struct follow_folder *const folder, struct err
 	char *const generations = below(folder, GENERATIONS);
 	char **names = NULL;
 	size_t count = 0;
-	int result = file_make_folder(generations, 0755, err);
+	int result = file_make_folder(folder->files, generations, 0755, err);
 	if (result == 0)
 		result = file_list(generations, &names, &count, err);
 	for (size_t i = 0; i < count && result == 0; i++) {
@@ -239,7 +239,7 @@ static int remove_leftovers(const struct follow_folder *const folder, struct err
 			other[strlen(other) - 5] = '\0';
 		char *const path = folder_files_join(generations, names[i]);
 		if (!file_exists(other))
-			result = file_remove_tree(path, err);
+			result = file_remove_tree(folder->files, path, err);
 		free(path);
 		free(other);
 	}
@@ -248,19 +248,23 @@ static int remove_leftovers(const struct follow_folder *const folder, struct err
 	return result;
 }
 
-int follow_folder_open(struct follow_folder *const folder, const char *const path, const char *const endpoint, const char *const run,
+int follow_folder_open(struct follow_folder *const folder, const struct file_ops *const files,
+	const char *const path, const char *const endpoint, const char *const run,
 	struct error *const err)
 {
 	*folder = (struct follow_folder){
+		.files = files,
 		.path = memory_copy_text(path),
 		.lock_fd = -1,
 		.endpoint = memory_copy_text(endpoint),
 		.run = memory_copy_text(run),
 	};
-	if (file_make_folder(path, 0755, err) != 0)
+	if (file_make_folder(files, path, 0755, err) != 0)
 		goto fail;
 	folder->lock_fd = folder_lock_enter(path, "deltabucket follow", err);
-	if (folder->lock_fd < 0 || folder_files_remove_temporary(path, STATE_FILE, err) != 0 || load(folder, err) != 0)
+	if (folder->lock_fd < 0 ||
+		folder_files_remove_temporary(files, path, STATE_FILE, err) != 0 ||
+		load(folder, err) != 0)
 		goto fail;
 	find_current(folder);
 	if (remove_leftovers(folder, err) != 0)
@@ -335,26 +339,26 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 	json_writer_end(&writer, '}');
 	buffer_add_byte(&text, '\n');
 	char *const path = sidecar_path(folder, generation->name);
-	const int result = write_json(path, &text, err);
+	const int result = write_json(folder, path, &text, err);
 	free(path);
 	buffer_release(&text);
 	return result;
 }
 
+/* For good once save() has put the state beside it. */
 static int swap_link(const struct follow_folder *const folder, const char *const name, struct error *const err)
 {
 	char target[128];
 	snprintf(target, sizeof target, "%s/%s", GENERATIONS, name);
 	char *const fresh = below(folder, CURRENT_NEW);
 	char *const current = below(folder, CURRENT);
+	const struct file_ops *const files = folder->files;
 	int result = 0;
-	unlink(fresh);
-	if (symlink(target, fresh) != 0)
+	files->unlink(files, fresh);
+	if (files->symlink(files, target, fresh) != 0)
 		result = error_set_errno(err, "making the link %s", fresh);
-	else if (rename(fresh, current) != 0)
+	else if (files->rename(files, fresh, current) != 0)
 		result = error_set_errno(err, "swapping the link %s", current);
-	else
-		result = file_sync_folder(file_system(), folder->path, err);
 	free(fresh);
 	free(current);
 	return result;
@@ -433,16 +437,26 @@ static int newest_first(const void *const left, const void *const right)
 	return a->order < b->order ? 1 : a->order > b->order ? -1 : 0;
 }
 
-/* The sidecar goes first: a crash between leaves a leftover, not a half-empty generation. */
-static int remove_generation(const struct follow_folder *const folder, const char *const name, struct error *const err)
+/* The sidecars go first, for good: then a kill or a power cut leaves leftovers, not half-empty
+ * generations. */
+static int remove_generations(const struct follow_folder *const folder,
+	const struct follow_generation *const old, const size_t count, struct error *const err)
 {
-	char *const sidecar = sidecar_path(folder, name);
-	char *const path = generation_path(folder, name);
-	int result = file_remove_tree(sidecar, err);
-	if (result == 0)
-		result = file_remove_tree(path, err);
-	free(path);
-	free(sidecar);
+	char *const generations = below(folder, GENERATIONS);
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char *const sidecar = sidecar_path(folder, old[i].name);
+		result = file_remove_tree(folder->files, sidecar, err);
+		free(sidecar);
+	}
+	if (count > 0 && result == 0)
+		result = file_sync_folder(folder->files, generations, err);
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char *const path = generation_path(folder, old[i].name);
+		result = file_remove_tree(folder->files, path, err);
+		free(path);
+	}
+	free(generations);
 	return result;
 }
 
@@ -462,11 +476,10 @@ int follow_folder_trim(const struct follow_folder *const folder, const uint64_t 
 			other_count++;
 	if (other_count > 0)
 		qsort(others, other_count, sizeof *others, newest_first);
-	for (size_t i = 0; i < other_count; i++) {
-		if (i >= keep && result == 0)
-			result = remove_generation(folder, others[i].name, err);
+	if (result == 0 && other_count > keep)
+		result = remove_generations(folder, others + keep, other_count - (size_t)keep, err);
+	for (size_t i = 0; i < other_count; i++)
 		generation_release(&others[i]);
-	}
 	free(others);
 	file_names_free(names, count);
 	free(generations);

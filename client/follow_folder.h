@@ -8,11 +8,12 @@
  *
  * One follower at a time: it holds a lock on the folder.
  *
- * What `current` leads to is the truth; kill -9 between any two operations leaves a folder that opening repairs. */
+ * What `current` leads to is the truth; kill -9 or a power cut between any two operations leaves a
+ * folder that opening repairs, and a `current` that leads to a whole checkpoint. */
 #ifndef CLIENT_FOLLOW_FOLDER_H
 #define CLIENT_FOLLOW_FOLDER_H
 
-#include "base/error.h"
+#include "base/file.h"
 #include "base/xxh3.h"
 
 struct follow_generation {
@@ -29,6 +30,7 @@ struct follow_generation {
 };
 
 struct follow_folder {
+	const struct file_ops *files;
 	char *path;
 	int lock_fd;
 	char *endpoint;
@@ -40,7 +42,8 @@ struct follow_folder {
 
 /* Makes DIR where needed, locks, reads and repairs it. busy when another follower holds it; exists when it holds files that are not a
  * follower's, or follows another run; corrupt when its state is unreadable. */
-int follow_folder_open(struct follow_folder *folder, const char *path, const char *endpoint, const char *run, struct error *err);
+int follow_folder_open(struct follow_folder *folder, const struct file_ops *files, const char *path,
+	const char *endpoint, const char *run, struct error *err);
 void follow_folder_close(struct follow_folder *folder); /* a zeroed one is fine */
 
 /* Heap paths, the caller's. */

@@ -137,6 +137,7 @@ static void start_prefetch(struct follower *const follower, const struct follow_
 	if (order->once || order->has_step)
 		return;
 	const struct prefetch_params params = {
+		.files = follower->session->files,
 		.remote = &follower->session->remote_options,
 		.run = &follower->run,
 		.work = follower->work,
@@ -383,7 +384,8 @@ static int check_held(struct follower *const follower, struct error *const err)
 static int open_follower(struct follower *const follower, struct error *const err)
 {
 	struct session *const session = follower->session;
-	if (follow_folder_open(&follower->folder, follower->order->into, session->options->endpoint, follower->run.text, err) != 0)
+	if (follow_folder_open(&follower->folder, session->files, follower->order->into,
+		session->options->endpoint, follower->run.text, err) != 0)
 		return -1;
 	follower->work = follow_folder_incoming(&follower->folder);
 	follower->remote = session_connect(session, err);

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/xxh3.h"
@@ -32,6 +31,7 @@ static const char MAGIC[RECORD_BYTES] = "deltabucket file hashes, version 1\n";
 
 struct hash_cache {
 	struct lock lock;
+	const struct file_ops *files;
 	char *path;      /* NULL: not kept */
 	struct record *records;
 	size_t count;
@@ -114,10 +114,11 @@ static void read_records(struct hash_cache *const cache)
 	buffer_release(&bytes);
 }
 
-struct hash_cache *hash_cache_open(const char *const path)
+struct hash_cache *hash_cache_open(const struct file_ops *const files, const char *const path)
 {
 	struct hash_cache *const cache = memory_new(sizeof *cache);
 	lock_init(&cache->lock, LOCK_HASH_CACHE);
+	cache->files = files;
 	cache->path = memory_copy_text(path);
 	make_room(cache);
 	if (path != NULL)
@@ -142,7 +143,7 @@ static void write_records(struct hash_cache *const cache)
 	buffer_add(&bytes, MAGIC, RECORD_BYTES);
 	buffer_add(&bytes, cache->records, kept * RECORD_BYTES);
 	if (!buffer_failed(&bytes))
-		file_place(file_system(), cache->path, buffer_span(&bytes), 0600, &ignored);
+		file_place(cache->files, cache->path, buffer_span(&bytes), 0600, &ignored);
 	buffer_release(&bytes);
 }
 
@@ -151,10 +152,11 @@ static void save(struct hash_cache *const cache)
 {
 	struct error ignored = {0};
 	char path[4096];
-	if (folder_files_make_parent(cache->path, &ignored) != 0 || strlen(cache->path) + 6 > sizeof path)
+	if (folder_files_make_parent(cache->files, cache->path, &ignored) != 0 ||
+		strlen(cache->path) + 6 > sizeof path)
 		return;
 	stpcpy(stpcpy(path, cache->path), ".lock");
-	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	const int fd = cache->files->open(cache->files, path, O_RDWR | O_CREAT, 0600);
 	if (fd < 0)
 		return;
 	if (flock(fd, LOCK_EX) == 0) {

@@ -158,7 +158,7 @@ static int run_command(struct session *const session, const struct command *cons
 static int run(const struct command *const command, char *const *const words, const size_t count)
 {
 	struct options options = {0};
-	struct session session = {.options = &options};
+	struct session session = {.options = &options, .files = file_system()};
 	struct error err = {0};
 	int result = read_options(&session, &options, command, words, count, &err);
 	if (result == 0 && options.help) {

@@ -23,10 +23,11 @@ static bool still_has_name(const int fd, const char *const path)
 	return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino && own.st_dev == named.st_dev;
 }
 
-static int open_locked(const char *const path, struct error *const err)
+static int open_locked(const struct file_ops *const files, const char *const path,
+	struct error *const err)
 {
 	for (int tries = 0; tries < OPENED_MOST; tries++) {
-		const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		const int fd = files->open(files, path, O_RDWR | O_CREAT, 0644);
 		if (fd < 0)
 			return error_set_errno(err, "opening %s", path);
 		const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
@@ -39,9 +40,10 @@ static int open_locked(const char *const path, struct error *const err)
 	return error_set(err, ERROR_BUSY, "another process is downloading into %s", path);
 }
 
-static int reserve(const int fd, const char *const path, const uint64_t size, struct error *const err)
+static int reserve(const struct file_ops *const files, const int fd, const char *const path,
+	const uint64_t size, struct error *const err)
 {
-	if (ftruncate(fd, (off_t)size) != 0)
+	if (files->ftruncate(files, fd, (off_t)size) != 0)
 		return error_set_errno(err, "sizing %s", path);
 	if (size > 0 && fallocate(fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC)
 		return error_set_errno(err, "reserving %llu bytes for %s", (unsigned long long)size, path);
@@ -63,21 +65,33 @@ char *part_file_path(const char *const path, const char *const suffix)
 	return part;
 }
 
-int part_file_open(const char *const path, const uint64_t size, struct error *const err)
+int part_file_open(const struct file_ops *const files, const char *const path, const uint64_t size,
+	struct error *const err)
 {
-	const int fd = open_locked(path, err);
-	if (fd >= 0 && reserve(fd, path, size, err) != 0) {
+	const int fd = open_locked(files, path, err);
+	if (fd >= 0 && reserve(files, fd, path, size, err) != 0) {
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
-void part_file_remove_journals(const char *const path)
+void part_file_remove_journals(const struct file_ops *const files, const char *const path)
 {
 	static const char *const KINDS[] = {"journal", "chunks"};
 	char journal[PATH_MAX_BYTES];
 	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
 		if (snprintf(journal, sizeof journal, "%s.%s", path, KINDS[i]) < (int)sizeof journal)
-			unlink(journal);
+			files->unlink(files, journal);
+}
+
+int part_file_finish(const struct file_ops *const files, const int fd, const char *const part_path,
+	const char *const path, struct error *const err)
+{
+	if (file_sync(files, fd, part_path, err) != 0)
+		return -1;
+	if (files->rename(files, part_path, path) != 0)
+		return error_set_errno(err, "renaming %s to %s", part_path, path);
+	part_file_remove_journals(files, part_path);
+	return 0;
 }

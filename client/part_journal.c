@@ -21,8 +21,10 @@ struct part_entry {
 struct part_journal {
 	struct part_plan plan; /* identity lies in `identity` */
 	char *identity;
+	const struct file_ops *files;
 	char *path;
-	int fd; /* opened with O_APPEND */
+	int fd;
+	uint64_t length; /* of the file: where the next line goes */
 	struct part_entry *parts;
 	size_t count;
 };
@@ -81,6 +83,16 @@ static bool take_text(struct part_journal *const journal, const struct span text
 	return ours;
 }
 
+static int append(struct part_journal *const journal, const struct span text,
+	struct error *const err)
+{
+	if (file_write_at(journal->files, journal->fd, text, (off_t)journal->length, journal->path,
+		err) != 0)
+		return -1;
+	journal->length += text.len;
+	return 0;
+}
+
 /* Writes the file anew from the parts in memory. */
 static int rewrite(struct part_journal *const journal, struct error *const err)
 {
@@ -91,15 +103,17 @@ static int rewrite(struct part_journal *const journal, struct error *const err)
 		if (journal->parts[i].here)
 			buffer_format(&text, "%zu %" PRIu64 "\n", i, journal->parts[i].checksum);
 	int result = buffer_check(&text, journal->path, err);
-	if (result == 0 && ftruncate(journal->fd, 0) != 0)
+	if (result == 0 && journal->files->ftruncate(journal->files, journal->fd, 0) != 0)
 		result = error_set_errno(err, "emptying %s", journal->path);
-	if (result == 0 && write(journal->fd, text.data, text.len) != (ssize_t)text.len)
-		result = error_set_errno(err, "writing %s", journal->path);
+	journal->length = 0;
+	if (result == 0)
+		result = append(journal, buffer_span(&text), err);
 	buffer_release(&text);
 	return result;
 }
 
-struct part_journal *part_journal_open(const char *const path, const struct part_plan *const plan, struct error *const err)
+struct part_journal *part_journal_open(const struct file_ops *const files, const char *const path,
+	const struct part_plan *const plan, struct error *const err)
 {
 	ASSERT(plan->identity.len <= IDENTITY_MAX_BYTES && plan->part_bytes > 0);
 	struct part_journal *const journal = memory_new(sizeof *journal);
@@ -107,12 +121,13 @@ struct part_journal *part_journal_open(const char *const path, const struct part
 	memcpy(journal->identity, plan->identity.data, plan->identity.len);
 	journal->plan = *plan;
 	journal->plan.identity = span_text(journal->identity);
+	journal->files = files;
 	journal->path = memory_copy_text(path);
 	journal->count = part_plan_count(plan);
 	struct buffer text;
 	buffer_init(&text, JOURNAL_MAX_BYTES);
 	struct error ignored = {0};
-	journal->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	journal->fd = files->open(files, path, O_RDWR | O_CREAT, 0600);
 	if (journal->fd < 0) {
 		error_set_errno(err, "opening %s", path);
 		goto fail;
@@ -125,6 +140,7 @@ struct part_journal *part_journal_open(const char *const path, const struct part
 	/* One that cannot be read is as good as none. */
 	if (file_read_all(path, &text, &ignored) != 0)
 		buffer_reset(&text);
+	journal->length = text.len;
 	if (!take_text(journal, buffer_span(&text)) && rewrite(journal, err) != 0)
 		goto fail;
 	buffer_release(&text);
@@ -162,6 +178,7 @@ size_t part_journal_count(const struct part_journal *const journal)
 }
 
 struct part_reader {
+	const struct file_ops *files;
 	int fd;
 	const char *path;
 	uint8_t *block; /* of VERIFY_BLOCK_BYTES */
@@ -174,7 +191,8 @@ static int part_checksum(const struct part_reader *const reader, uint64_t offset
 	int result = 0;
 	while (left > 0 && result == 0) {
 		const size_t len = left < VERIFY_BLOCK_BYTES ? (size_t)left : VERIFY_BLOCK_BYTES;
-		result = file_read_at(file_system(), reader->fd, reader->block, len, (off_t)offset, reader->path, err);
+		result = file_read_at(reader->files, reader->fd, reader->block, len, (off_t)offset,
+			reader->path, err);
 		if (result == 0)
 			xxh3_stream_add(stream, span_of(reader->block, len));
 		offset += len;
@@ -188,7 +206,8 @@ static int part_checksum(const struct part_reader *const reader, uint64_t offset
 
 int part_journal_verify(struct part_journal *const journal, const int fd, const char *const data_path, struct error *const err)
 {
-	const struct part_reader reader = {.fd = fd, .path = data_path, .block = memory_new(VERIFY_BLOCK_BYTES)};
+	const struct part_reader reader = {.files = journal->files, .fd = fd, .path = data_path,
+		.block = memory_new(VERIFY_BLOCK_BYTES)};
 	const size_t before = part_journal_count(journal);
 	int result = 0;
 	for (size_t i = 0; i < journal->count && result == 0; i++) {
@@ -210,9 +229,7 @@ int part_journal_add(struct part_journal *const journal, const size_t part, cons
 	struct buffer line;
 	buffer_init(&line, 64);
 	buffer_format(&line, "%zu %" PRIu64 "\n", part, checksum);
-	int result = 0;
-	if (write(journal->fd, line.data, line.len) != (ssize_t)line.len)
-		result = error_set_errno(err, "writing %s", journal->path);
+	const int result = append(journal, buffer_span(&line), err);
 	buffer_release(&line);
 	if (result == 0)
 		journal->parts[part] = (struct part_entry){.here = true, .checksum = checksum};

@@ -4,10 +4,7 @@
 #ifndef CLIENT_PART_JOURNAL_H
 #define CLIENT_PART_JOURNAL_H
 
-#include <sys/types.h>
-
-#include "base/error.h"
-#include "base/span.h"
+#include "base/file.h"
 
 struct part_journal;
 
@@ -22,7 +19,8 @@ uint64_t part_plan_offset(const struct part_plan *plan, size_t part);
 uint64_t part_plan_bytes(const struct part_plan *plan, size_t part);
 
 /* Opens or makes `path` for `plan` (copied). Lines that are cut off or out of range are dropped. */
-struct part_journal *part_journal_open(const char *path, const struct part_plan *plan, struct error *err);
+struct part_journal *part_journal_open(const struct file_ops *files, const char *path,
+	const struct part_plan *plan, struct error *err);
 void part_journal_close(struct part_journal *journal); /* the file stays; NULL is fine */
 bool part_journal_has(const struct part_journal *journal, size_t part);
 size_t part_journal_count(const struct part_journal *journal); /* of parts that are there */

@@ -38,11 +38,13 @@ char *path_fetch_files(const char *const work, const struct path_link *const lin
 	return link_path(work, link, "files");
 }
 
-int path_fetch_clean(const char *const work, const struct path_message *const path, struct error *const err)
+int path_fetch_clean(const struct file_ops *const files, const char *const work,
+	const struct path_message *const path, struct error *const err)
 {
 	char **names;
 	size_t count;
-	if (file_make_folder(work, 0755, err) != 0 || file_list(work, &names, &count, err) != 0)
+	if (file_make_folder(files, work, 0755, err) != 0 ||
+		file_list(work, &names, &count, err) != 0)
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
@@ -54,19 +56,20 @@ int path_fetch_clean(const char *const work, const struct path_message *const pa
 		}
 		char *const leftover = folder_files_join(work, names[i]);
 		if (!wanted)
-			result = file_remove_tree(leftover, err);
+			result = file_remove_tree(files, leftover, err);
 		free(leftover);
 	}
 	file_names_free(names, count);
 	return result;
 }
 
-int path_fetch_drop(const char *const work, const struct path_message *const path, struct error *const err)
+int path_fetch_drop(const struct file_ops *const files, const char *const work,
+	const struct path_message *const path, struct error *const err)
 {
 	int result = 0;
 	for (size_t i = 0; i < path->link_count && result == 0; i++) {
 		char *const folder = link_path(work, &path->links[i], NULL);
-		result = file_remove_tree(folder, err);
+		result = file_remove_tree(files, folder, err);
 		free(folder);
 	}
 	return result;
@@ -115,9 +118,9 @@ static int add_download(struct downloads *const downloads, const struct path_fet
 	downloads->bytes += object->size;
 	free(url);
 	free(name);
-	int result = file_make_folder(parts, 0755, err);
+	int result = file_make_folder(fetch->transfer.files, parts, 0755, err);
 	if (result == 0)
-		result = folder_files_make_parent(download->path, err);
+		result = folder_files_make_parent(fetch->transfer.files, download->path, err);
 	free(parts);
 	free(files);
 	return result;
@@ -128,7 +131,7 @@ int path_fetch_all(const struct path_fetch *const fetch, uint64_t *const out_byt
 	struct downloads downloads = {0};
 	struct transfer_options transfer = fetch->transfer;
 	char what[64];
-	int result = file_make_folder(fetch->work, 0755, err);
+	int result = file_make_folder(transfer.files, fetch->work, 0755, err);
 	for (size_t i = 0; i < fetch->path->link_count && result == 0; i++) {
 		const struct path_link *const link = &fetch->path->links[i];
 		for (size_t k = 0; k < link->form.object_count && result == 0; k++)

@@ -17,9 +17,11 @@ struct path_fetch {
 /* Brings every object of every link that is not there yet. What other calls for the same link left is used, whatever path it was of. */
 int path_fetch_all(const struct path_fetch *fetch, uint64_t *out_bytes, struct error *err);
 /* Removes from `work` all that belongs to no link of `path`. */
-int path_fetch_clean(const char *work, const struct path_message *path, struct error *err);
+int path_fetch_clean(const struct file_ops *files, const char *work,
+	const struct path_message *path, struct error *err);
 /* Removes the links of `path` from `work`. */
-int path_fetch_drop(const char *work, const struct path_message *path, struct error *err);
+int path_fetch_drop(const struct file_ops *files, const char *work, const struct path_message *path,
+	struct error *err);
 /* The folder of a link's objects, by their names in the form. Heap, the caller's. */
 char *path_fetch_files(const char *work, const struct path_link *link);
 

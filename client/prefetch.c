@@ -44,7 +44,9 @@ static int fetch_to(struct prefetch *const prefetch, struct arena *const arena, 
 	if (remote_run_path(prefetch->remote, prefetch->params.run, &route, arena, &path, err) != 0)
 		return -1;
 	const struct path_fetch fetch = {
-		.transfer = {.remote = &prefetch->quiet, .own = prefetch->remote, .parallel = prefetch->params.parallel},
+		.transfer = {.remote = &prefetch->quiet, .own = prefetch->remote,
+			.files = prefetch->params.files,
+			.parallel = prefetch->params.parallel},
 		.run = prefetch->params.run,
 		.path = &path,
 		.work = prefetch->params.work,

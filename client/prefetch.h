@@ -10,6 +10,7 @@
 struct prefetch;
 
 struct prefetch_params {  /* borrowed until prefetch_stop */
+	const struct file_ops *files;
 	const struct remote_options *remote;
 	const struct run_name *run;
 	const char *work;

@@ -32,6 +32,7 @@ static int diff(struct publisher *const publisher, const struct snapshot *const 
 		.base_step = publisher->state.committed.step,
 		.threads = publisher->order->threads,
 		.out = out,
+		.files = publisher->state.files,
 	};
 	const int result = delta_diff(&params, &publisher->outcome.stats, err);
 	checkpoint_close(opened);
@@ -61,7 +62,7 @@ static int make_delta(struct publisher *const publisher, const struct snapshot *
 	struct error failure = {0};
 	int result = 0;
 	if (!is_made(publisher, snapshot, out)) {
-		result = file_remove_tree(out, &failure);
+		result = file_remove_tree(state->files, out, &failure);
 		if (result == 0)
 			result = diff(publisher, snapshot, base, out, &failure);
 	}
@@ -70,7 +71,7 @@ static int make_delta(struct publisher *const publisher, const struct snapshot *
 		result = 1;
 	} else if (result != 0) {
 		struct error ignored = {0};
-		file_remove_tree(out, &ignored);
+		file_remove_tree(state->files, out, &ignored);
 		*err = failure;
 	}
 	publisher->outcome.diff_ms = now_ms() - started;

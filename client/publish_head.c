@@ -101,9 +101,9 @@ static int fetch_from(struct publisher *const publisher, const struct publish_ma
 		.threads = publisher->order->threads,
 		.show_progress = !publisher->session->output.quiet,
 	};
-	int result = file_remove_tree(step_folder, err);
+	int result = file_remove_tree(state->files, step_folder, err);
 	if (result == 0)
-		result = file_make_folder(step_folder, 0700, err);
+		result = file_make_folder(state->files, step_folder, 0700, err);
 	if (result == 0)
 		result = catch_up(&params, out, err);
 	free(folder);

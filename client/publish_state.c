@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/encode.h"
-#include "base/file.h"
 #include "base/json_node.h"
 #include "base/memory.h"
 #include "client/folder_files.h"
@@ -142,7 +141,7 @@ static int clean(const struct publish_state *const state, struct error *const er
 		if (strncmp(names[i], "step-", 5) != 0 || is_kept(state, names[i]))
 			continue;
 		char *const path = publish_state_work_path(state, names[i]);
-		result = file_remove_tree(path, err);
+		result = file_remove_tree(state->files, path, err);
 		free(path);
 	}
 	file_names_free(names, count);
@@ -195,7 +194,7 @@ int publish_state_save(struct publish_state *const state, struct error *const er
 	print_state(state, &text);
 	int result = buffer_check(&text, path, err);
 	if (result == 0)
-		result = file_publish(file_system(), path, buffer_span(&text), 0600, err);
+		result = file_publish(state->files, path, buffer_span(&text), 0600, err);
 	buffer_release(&text);
 	free(path);
 	return result == 0 ? clean(state, err) : -1;
@@ -222,21 +221,24 @@ static int load_or_begin(struct publish_state *const state, struct error *const 
 	return is_new ? begin(state, err) : load(state, err);
 }
 
-int publish_state_open(struct publish_state *const state, const char *const folder, const char *const endpoint, const char *const run,
+int publish_state_open(struct publish_state *const state, const struct file_ops *const files,
+	const char *const folder, const char *const endpoint, const char *const run,
 	struct error *const err)
 {
 	*state = (struct publish_state){
+		.files = files,
 		.folder = memory_copy_text(folder),
 		.lock_fd = -1,
 		.endpoint = memory_copy_text(endpoint),
 		.run = memory_copy_text(run),
 	};
-	if (file_make_folder(folder, 0700, err) != 0)
+	if (file_make_folder(files, folder, 0700, err) != 0)
 		goto fail;
 	state->lock_fd = folder_lock_enter(folder, "deltabucket publish", err);
 	if (state->lock_fd < 0)
 		goto fail;
-	if (folder_files_remove_temporary(folder, STATE_FILE, err) != 0 || load_or_begin(state, err) != 0 || clean(state, err) != 0)
+	if (folder_files_remove_temporary(files, folder, STATE_FILE, err) != 0 ||
+		load_or_begin(state, err) != 0 || clean(state, err) != 0)
 		goto fail;
 	return 0;
 fail:
@@ -271,10 +273,48 @@ int publish_state_commit(struct publish_state *const state, const bool with_anch
 	int result = 0;
 	for (size_t i = 0; i < sizeof PENDING_ONLY / sizeof PENDING_ONLY[0] && result == 0; i++) {
 		char *const path = publish_state_path(state, state->committed.step, PENDING_ONLY[i]);
-		result = file_remove_tree(path, err);
+		result = file_remove_tree(state->files, path, err);
 		free(path);
 	}
 	return result;
+}
+
+char *publish_state_new_path(const struct publish_state *const state)
+{
+	return publish_state_work_path(state, "new");
+}
+
+static int move_new(const struct publish_state *const state, const uint64_t step,
+	struct error *const err)
+{
+	char *const fresh = publish_state_new_path(state);
+	char *const folder = publish_state_path(state, step, "");
+	char *const checkpoint = publish_state_path(state, step, "checkpoint");
+	int result = file_make_folder(state->files, folder, 0700, err);
+	if (result == 0)
+		result = file_remove_tree(state->files, checkpoint, err);
+	if (result == 0 && state->files->rename(state->files, fresh, checkpoint) != 0)
+		result = error_set_errno(err, "renaming %s to %s", fresh, checkpoint);
+	free(checkpoint);
+	free(folder);
+	free(fresh);
+	return result;
+}
+
+int publish_state_set_pending(struct publish_state *const state,
+	const struct publish_mark *const mark, struct error *const err)
+{
+	const bool resumes = state->has_pending && state->pending.step == mark->step &&
+		digest128_equal(&state->pending.content, &mark->content);
+	if (!resumes && publish_state_drop_pending(state, err) != 0)
+		return -1;
+	if (move_new(state, mark->step, err) != 0)
+		return -1;
+	if (resumes)
+		return 0;
+	state->pending = *mark;
+	state->has_pending = true;
+	return publish_state_save(state, err);
 }
 
 int publish_state_drop_pending(struct publish_state *const state, struct error *const err)
@@ -283,18 +323,28 @@ int publish_state_drop_pending(struct publish_state *const state, struct error *
 	return publish_state_save(state, err);
 }
 
+static int append_line(const struct publish_state *const state, const char *const path,
+	const struct span line, struct error *const err)
+{
+	uint64_t length = 0;
+	int result = file_exists(path) ? file_size(path, &length, err) : 0;
+	if (result != 0)
+		return -1;
+	const int fd = state->files->open(state->files, path, O_WRONLY | O_CREAT, 0600);
+	if (fd < 0)
+		return error_set_errno(err, "opening %s", path);
+	result = file_write_at(state->files, fd, line, (off_t)length, path, err);
+	close(fd);
+	return result;
+}
+
 int publish_state_add_sent(const struct publish_state *const state, const char *const target, struct error *const err)
 {
 	char *const path = publish_state_path(state, state->pending.step, "sent");
 	struct buffer line;
 	buffer_init(&line, SENT_MAX_BYTES);
 	buffer_format(&line, "%s\n", target);
-	const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	int result = 0;
-	if (fd < 0 || write(fd, line.data, line.len) != (ssize_t)line.len)
-		result = error_set_errno(err, "writing %s", path);
-	if (fd >= 0)
-		close(fd);
+	const int result = append_line(state, path, buffer_span(&line), err);
 	buffer_release(&line);
 	free(path);
 	return result;
@@ -312,7 +362,7 @@ int publish_state_read_sent(const struct publish_state *const state, struct buff
 int publish_state_clear_sent(const struct publish_state *const state, struct error *const err)
 {
 	char *const path = publish_state_path(state, state->pending.step, "sent");
-	const int result = file_remove_tree(path, err);
+	const int result = file_remove_tree(state->files, path, err);
 	free(path);
 	return result;
 }

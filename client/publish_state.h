@@ -8,11 +8,16 @@
  *
  * state.json is replaced whole, and a step's folder is complete before state.json names it, so kill -9 anywhere leaves either the state
  * before or the state after; opening removes what no state names. The baseline advances only when the server has said that the step is
- * published. */
+ * published.
+ *
+ * The copies of checkpoints are not synced: that would cost more than the publish. So what a power
+ * cut has left of the committed one is held against its digest before a delta is made of it
+ * (wrong_base: it is fetched again), and what it has left of the pending one is never used. `sent`
+ * may be lost: then its objects are sent again. */
 #ifndef CLIENT_PUBLISH_STATE_H
 #define CLIENT_PUBLISH_STATE_H
 
-#include "base/buffer.h"
+#include "base/file.h"
 #include "base/xxh3.h"
 
 struct publish_mark {
@@ -22,6 +27,7 @@ struct publish_mark {
 };
 
 struct publish_state {
+	const struct file_ops *files;
 	char *folder;
 	int lock_fd;
 	char *endpoint;
@@ -42,8 +48,17 @@ char *publish_state_default_folder(const char *endpoint, const char *run, struct
 
 /* Makes the folder where needed, locks it, reads it, cleans it. busy when another publisher holds it; exists when it belongs to another
  * run or endpoint; corrupt when state.json is unreadable. */
-int publish_state_open(struct publish_state *state, const char *folder, const char *endpoint, const char *run, struct error *err);
+int publish_state_open(struct publish_state *state, const struct file_ops *files,
+	const char *folder, const char *endpoint, const char *run, struct error *err);
 void publish_state_close(struct publish_state *state); /* a zeroed one is fine */
+
+/* "<folder>/new": where a copy of the next checkpoint is made; heap, the caller's. */
+char *publish_state_new_path(const struct publish_state *state);
+/* That copy becomes the pending step's. Where an earlier call has made the same step pending, its
+ * delta and what it sent still count, but not its copy: a power cut may have taken bytes of it.
+ * Another one that is pending is dropped. Saves. */
+int publish_state_set_pending(struct publish_state *state, const struct publish_mark *mark,
+	struct error *err);
 
 /* Writes state.json; then removes step folders that it does not name. */
 int publish_state_save(struct publish_state *state, struct error *err);

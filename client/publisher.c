@@ -7,9 +7,6 @@
 #include "client/publish_forms.h"
 #include "client/publish_head.h"
 
-/* Where the copy of the checkpoint lies until it is known to be a new step. */
-static const char NEW_NAME[] = "new";
-
 static uint64_t next_step(const struct publish_state *const state)
 {
 	return state->has_committed ? state->committed.step + 1 : 0;
@@ -29,13 +26,15 @@ static int check_step(const struct publisher *const publisher, struct error *con
 
 static int copy_checkpoint(const struct publisher *const publisher, struct error *const err)
 {
-	char *const folder = publish_state_work_path(&publisher->state, NEW_NAME);
-	int result = file_remove_tree(folder, err);
+	char *const folder = publish_state_new_path(&publisher->state);
+	const struct file_ops *const files = publisher->state.files;
+	int result = file_remove_tree(files, folder, err);
 	if (result == 0)
-		result = snapshot_copy(publisher->order->checkpoint, folder, err);
+		result = snapshot_copy(files, publisher->order->checkpoint, folder, err);
 	if (result != 0) {
 		struct error ignored = {0};
-		file_remove_tree(folder, &ignored); /* half a copy only takes room, and the disk may be full */
+		/* half a copy only takes room, and the disk may be full */
+		file_remove_tree(files, folder, &ignored);
 	}
 	free(folder);
 	return result;
@@ -58,41 +57,21 @@ static int finish_repeat(struct publisher *const publisher, const struct snapsho
 		.already = true,
 		.checkpoint_bytes = snapshot->bytes,
 	};
-	char *const folder = publish_state_work_path(&publisher->state, NEW_NAME);
-	const int result = file_remove_tree(folder, err);
+	char *const folder = publish_state_new_path(&publisher->state);
+	const int result = file_remove_tree(publisher->state.files, folder, err);
 	free(folder);
 	return result;
 }
 
-/* The copy becomes the pending step, unless that is pending already from a call that did not finish. */
-static int settle_pending(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
+static int set_pending(struct publisher *const publisher, const struct snapshot *const snapshot,
+	struct error *const err)
 {
-	struct publish_state *const state = &publisher->state;
-	const struct publish_mark mark = {.step = next_step(state), .digest = snapshot->digest, .content = snapshot->content};
-	const bool resumes = state->has_pending && state->pending.step == mark.step && digest128_equal(&state->pending.content,
-		&mark.content);
-	if (!resumes && publish_state_drop_pending(state, err) != 0)
-		return -1;
-	char *const fresh = publish_state_work_path(state, NEW_NAME);
-	char *const folder = publish_state_path(state, mark.step, "");
-	char *const checkpoint = publish_state_path(state, mark.step, "checkpoint");
-	int result;
-	if (resumes) {
-		result = file_remove_tree(fresh, err);
-	} else {
-		result = file_make_folder(folder, 0700, err);
-		if (result == 0 && file_system()->rename(file_system(), fresh, checkpoint) != 0)
-			result = error_set_errno(err, "renaming %s to %s", fresh, checkpoint);
-		if (result == 0) {
-			state->pending = mark;
-			state->has_pending = true;
-			result = publish_state_save(state, err);
-		}
-	}
-	free(checkpoint);
-	free(folder);
-	free(fresh);
-	return result;
+	const struct publish_mark mark = {
+		.step = next_step(&publisher->state),
+		.digest = snapshot->digest,
+		.content = snapshot->content,
+	};
+	return publish_state_set_pending(&publisher->state, &mark, err);
 }
 
 static void fill_form(struct step_message *const message, const struct publish_form *const form, const enum step_form_kind kind)
@@ -192,7 +171,7 @@ static int publish_once(struct publisher *const publisher, struct error *const e
 	struct snapshot snapshot = {0};
 	if (check_step(publisher, err) != 0 || copy_checkpoint(publisher, err) != 0)
 		return -1;
-	char *const folder = publish_state_work_path(&publisher->state, NEW_NAME);
+	char *const folder = publish_state_new_path(&publisher->state);
 	int result = snapshot_open(&snapshot, folder, publisher->order->threads, err);
 	free(folder);
 	if (result != 0)
@@ -205,7 +184,7 @@ static int publish_once(struct publisher *const publisher, struct error *const e
 		result = error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step,
 			publisher->run.text);
 	else
-		result = settle_pending(publisher, &snapshot, err);
+		result = set_pending(publisher, &snapshot, err);
 	if (result == 0 && !repeats)
 		result = publish_snapshot(publisher, &snapshot, err);
 	snapshot_close(&snapshot);
@@ -220,7 +199,8 @@ static int open_state(struct publisher *const publisher, struct error *const err
 		folder = publish_state_default_folder(endpoint, publisher->run.text, err);
 	if (publisher->order->state_folder == NULL && folder == NULL)
 		return -1;
-	const int result = publish_state_open(&publisher->state, folder != NULL ? folder : publisher->order->state_folder, endpoint,
+	const int result = publish_state_open(&publisher->state, publisher->session->files,
+		folder != NULL ? folder : publisher->order->state_folder, endpoint,
 		publisher->run.text, err);
 	free(folder);
 	return result;

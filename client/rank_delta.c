@@ -67,7 +67,8 @@ static void add_stats(struct delta_stats *const sum, const struct delta_stats *c
 }
 
 static int encode(const struct rank_delta_params *const params, const struct checkpoint *const base, const struct checkpoint *const next,
-	const char *const out, struct delta_stats *const stats, struct error *const err)
+	const char *const out, struct digest128 *const base_digests,
+		struct delta_stats *const stats, struct error *const err)
 {
 	struct model_files base_files = {0};
 	struct model_files next_files = {0};
@@ -81,11 +82,13 @@ static int encode(const struct rank_delta_params *const params, const struct che
 		.next = next_source,
 		.base_files = &base_files,
 		.next_files = &next_files,
+		.out_base_digests = base_digests,
 		.format = DELTA_ULP_CLASS,
 		.model_version = params->step,
 		.is_part = true,
 		.threads = params->threads,
 		.out = out,
+		.files = params->files,
 	};
 	if (result == 0)
 		result = delta_encode(&encode, stats, err);
@@ -96,10 +99,29 @@ static int encode(const struct rank_delta_params *const params, const struct che
 	return result;
 }
 
-/* One shard's delta, moved to the shard's name. */
-static int make_shard(const struct rank_delta_params *const params, const struct folder_file *const base, const struct folder_file *const next,
-	struct delta_stats *const sum, struct error *const err)
+/* What is made on the way. */
+struct making {
+	const struct rank_delta_params *params;
+	struct digest128 *base_digests; /* of all tensors, in the schema's order */
+	struct delta_stats *sum;
+};
+
+static void take_digests(const struct making *const making, const struct schema *const shard,
+	const struct digest128 *const digests)
 {
+	for (size_t i = 0; i < schema_count(shard); i++) {
+		const ptrdiff_t index = schema_find(making->params->schema,
+			schema_tensor(shard, i)->name);
+		ASSERT(index >= 0);
+		making->base_digests[index] = digests[i];
+	}
+}
+
+/* One shard's delta, moved to the shard's name. */
+static int make_shard(const struct making *const making, const struct folder_file *const base,
+	const struct folder_file *const next, struct error *const err)
+{
+	const struct rank_delta_params *const params = making->params;
 	struct checkpoint *const from = checkpoint_open(base->path, err);
 	struct checkpoint *const to = from == NULL ? NULL : checkpoint_open(next->path, err);
 	char *const work = folder_files_join(params->out, ".making");
@@ -109,14 +131,19 @@ static int make_shard(const struct rank_delta_params *const params, const struct
 	int result = to == NULL ? -1 : 0;
 	if (result == 0 && !same_header(from, to))
 		result = refuse(next->name, err);
+	struct digest128 *const digests = memory_new_array(to == NULL ? 1 :
+		schema_count(checkpoint_schema(to)) + 1, sizeof *digests);
 	if (result == 0)
-		result = encode(params, from, to, work, &stats, err);
-	if (result == 0 && file_system()->rename(file_system(), made, out) != 0)
+		result = encode(params, from, to, work, digests, &stats, err);
+	if (result == 0 && params->files->rename(params->files, made, out) != 0)
 		result = error_set_errno(err, "renaming %s to %s", made, out);
 	if (result == 0)
-		result = file_remove_tree(work, err);
-	if (result == 0)
-		add_stats(sum, &stats);
+		result = file_remove_tree(params->files, work, err);
+	if (result == 0) {
+		add_stats(making->sum, &stats);
+		take_digests(making, checkpoint_schema(to), digests);
+	}
+	free(digests);
 	free(out);
 	free(made);
 	free(work);
@@ -165,7 +192,7 @@ static int make_index(const struct rank_delta_params *const params, struct error
 			result = buffer_check(&made, to, err);
 		}
 		if (result == 0)
-			result = file_publish(file_system(), to, buffer_span(&made), 0644, err);
+			result = file_publish(params->files, to, buffer_span(&made), 0644, err);
 	}
 	shard_index_free(index);
 	buffer_release(&made);
@@ -175,14 +202,32 @@ static int make_index(const struct rank_delta_params *const params, struct error
 	return result;
 }
 
+static int check_base(const struct making *const making, struct error *const err)
+{
+	const struct rank_delta_params *const params = making->params;
+	const struct digest128 found = schema_checkpoint_digest(params->schema,
+		making->base_digests);
+	if (params->base_digest == NULL || digest128_equal(&found, params->base_digest))
+		return 0;
+	return error_set(err, ERROR_WRONG_BASE,
+		"the baseline in %s is damaged: its digest is not that of the committed step",
+		params->base);
+}
+
 int rank_delta_make(const struct rank_delta_params *const params, struct delta_stats *const out_stats, struct error *const err)
 {
 	struct folder_files base = {0};
 	struct folder_files next = {0};
+	const size_t tensors = schema_count(params->schema);
+	struct making making = {.params = params,
+		.base_digests = memory_new_array(tensors + 1, sizeof *making.base_digests),
+		.sum = out_stats};
+	/* Files other than the shards are the same on both sides, and so are their tensors. */
+	memcpy(making.base_digests, params->next_digests, tensors * sizeof *making.base_digests);
 	*out_stats = (struct delta_stats){0};
-	int result = file_remove_tree(params->out, err);
+	int result = file_remove_tree(params->files, params->out, err);
 	if (result == 0)
-		result = file_make_folder(params->out, 0700, err);
+		result = file_make_folder(params->files, params->out, 0700, err);
 	if (result == 0)
 		result = folder_files_read(params->base, &base, err);
 	if (result == 0)
@@ -191,9 +236,12 @@ int rank_delta_make(const struct rank_delta_params *const params, struct delta_s
 		result = check_files(&base, &next, err);
 	for (size_t i = 0; i < next.count && result == 0; i++)
 		if (is_shard(next.files[i].name))
-			result = make_shard(params, &base.files[i], &next.files[i], out_stats, err);
+			result = make_shard(&making, &base.files[i], &next.files[i], err);
+	if (result == 0)
+		result = check_base(&making, err);
 	if (result == 0)
 		result = make_index(params, err);
+	free(making.base_digests);
 	folder_files_release(&next);
 	folder_files_release(&base);
 	return result;

@@ -6,14 +6,20 @@
 #include "weights/delta.h"
 
 struct rank_delta_params {
+	const struct file_ops *files;
 	const char *base;   /* folders of client/rank_share.h */
 	const char *next;
 	const char *out;    /* made anew; what is there is removed */
 	uint64_t step;
 	unsigned threads;
+	const struct schema *schema;           /* of both */
+	const struct digest128 *next_digests;  /* of next's tensors, in its order */
+	/* of all of base's tensors, which nobody has looked at since; NULL: not known */
+	const struct digest128 *base_digest;
 };
 
-/* unsupported when a file other than the shards, or a shard's header, is not the base's: only an anchor carries such changes. */
+/* wrong_base when the base is not what its digest says; unsupported when a file other than the
+ * shards, or a shard's header, is not the base's: only an anchor carries such changes. */
 int rank_delta_make(const struct rank_delta_params *params, struct delta_stats *out_stats, struct error *err);
 
 #endif

@@ -22,7 +22,7 @@ static int write_epoch(const struct rank_epoch_params *const params, const uint6
 	char text[EPOCH_MAX_BYTES];
 	char *const path = folder_files_join(params->shared, "epoch");
 	snprintf(text, sizeof text, "%" PRIu64 "\n", epoch);
-	const int result = file_publish(file_system(), path, span_text(text), 0600, err);
+	const int result = file_publish(params->session->files, path, span_text(text), 0600, err);
 	free(path);
 	return result;
 }

@@ -32,9 +32,7 @@ struct rank_publisher {
 	struct arena *arena;        /* of what the server said of the head */
 	bool has_head;
 	struct step_message head;
-	struct snapshot snapshot;   /* of this rank's shards */
-	struct step_file *files;    /* of this rank's part, the index included */
-	size_t file_count;
+	struct rank_share share;    /* of the pending step */
 	struct folder_files sending; /* the objects of the one form, beneath `sending_root` */
 	struct step_object *objects;
 	enum step_form_kind kind;
@@ -66,7 +64,8 @@ static int open_state(struct rank_publisher *const self, struct error *const err
 	}
 	snprintf(name, sizeof name, "rank-%05" PRIu64 "-of-%05" PRIu64, self->rank->rank, self->rank->ranks);
 	char *const folder = folder_files_join(self->shared, name);
-	const int result = publish_state_open(&self->state, folder, endpoint, self->run.text, err);
+	const int result = publish_state_open(&self->state, self->session->files, folder, endpoint,
+		self->run.text, err);
 	free(folder);
 	return result;
 }
@@ -107,53 +106,26 @@ static bool has_files(const struct step_message *const step, const struct step_f
 	return true;
 }
 
-static int add_index(struct rank_publisher *const self, const char *const folder, struct error *const err)
-{
-	char *const path = folder_files_join(folder, RANK_SHARE_INDEX);
-	int result = 0;
-	self->files = memory_new_array(self->snapshot.file_count + 1, sizeof *self->files);
-	for (size_t i = 0; i < self->snapshot.file_count; i++)
-		self->files[self->file_count++] = self->snapshot.files[i];
-	if (file_exists(path)) {
-		struct step_file *const index = &self->files[self->file_count++];
-		index->path = span_text(RANK_SHARE_INDEX_NAME);
-		result = file_size(path, &index->size, err);
-		if (result == 0)
-			result = transfer_file_digest(path, &index->digest, err);
-	}
-	free(path);
-	return result;
-}
-
-static void drop_share(struct rank_publisher *const self)
-{
-	free(self->files);
-	self->files = NULL;
-	self->file_count = 0;
-	snapshot_close(&self->snapshot);
-}
-
 /* The copy of this rank's shards, as the pending step. */
 static int take_share(struct rank_publisher *const self, const uint64_t step, struct error *const err)
 {
 	struct publish_state *const state = &self->state;
-	drop_share(self);
+	rank_share_release(&self->share);
 	if (publish_state_drop_pending(state, err) != 0)
 		return -1;
 	char *const folder = publish_state_path(state, step, "");
 	char *const checkpoint = publish_state_path(state, step, "checkpoint");
-	int result = file_remove_tree(folder, err);
+	int result = file_remove_tree(state->files, folder, err);
 	if (result == 0)
-		result = file_make_folder(folder, 0700, err);
+		result = file_make_folder(state->files, folder, 0700, err);
 	if (result == 0)
-		result = rank_share_copy(self->order->checkpoint, self->rank->rank, self->rank->ranks, checkpoint, err);
+		result = rank_share_copy(state->files, self->order->checkpoint, self->rank->rank,
+			self->rank->ranks, checkpoint, err);
 	if (result == 0)
-		result = snapshot_open(&self->snapshot, checkpoint, self->order->threads, err);
-	if (result == 0)
-		result = add_index(self, checkpoint, err);
+		result = rank_share_open(&self->share, checkpoint, self->order->threads, err);
 	if (result == 0) {
-		state->pending = (struct publish_mark){
-			.step = step, .digest = self->snapshot.digest, .content = snapshot_content(self->files, self->file_count)};
+		state->pending = self->share.mark;
+		state->pending.step = step;
 		state->has_pending = true;
 		result = publish_state_save(state, err);
 	}
@@ -165,19 +137,20 @@ static int take_share(struct rank_publisher *const self, const uint64_t step, st
 /* Of the files in `whole` those that this rank publishes now. */
 static int copy_ours(const struct rank_publisher *const self, const char *const whole, const char *const to, struct error *const err)
 {
+	const struct file_ops *const files = self->state.files;
 	struct folder_files ours = {0};
 	char *const pending = publish_state_path(&self->state, self->state.pending.step, "checkpoint");
 	int result = folder_files_read(pending, &ours, err);
 	if (result == 0)
-		result = file_make_folder(to, 0700, err);
+		result = file_make_folder(files, to, 0700, err);
 	for (size_t i = 0; i < ours.count && result == 0; i++) {
 		const char *const name = ours.files[i].name;
 		char *const from = folder_files_join(whole, strcmp(name, RANK_SHARE_INDEX) == 0 ? RANK_SHARE_INDEX_NAME : name);
 		char *const path = folder_files_join(to, name);
 		if (file_exists(from)) {
-			result = folder_files_make_parent(path, err);
+			result = folder_files_make_parent(files, path, err);
 			if (result == 0)
-				result = file_clone(from, path, err);
+				result = file_clone(files, from, path, err);
 		}
 		free(path);
 		free(from);
@@ -194,6 +167,7 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 	const struct remote_run_route route = {.has_want = true, .want = self->head.step};
 	struct path_message path;
 	struct catch_up_result fetched;
+	struct rank_share share = {.file_count = 0};
 	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 	char *const whole = publish_state_work_path(state, "new");
 	char *const work = publish_state_work_path(state, "incoming");
@@ -212,22 +186,26 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 	};
 	state->has_committed = false;
 	if (result == 0)
-		result = file_remove_tree(whole, err);
+		result = file_remove_tree(state->files, whole, err);
 	if (result == 0)
-		result = file_remove_tree(step_folder, err);
+		result = file_remove_tree(state->files, step_folder, err);
 	if (result == 0)
 		result = catch_up(&params, &fetched, err);
 	if (result == 0)
-		result = file_make_folder(step_folder, 0700, err);
+		result = file_make_folder(state->files, step_folder, 0700, err);
 	if (result == 0)
 		result = copy_ours(self, whole, checkpoint, err);
 	if (result == 0)
-		result = file_remove_tree(whole, err);
+		result = file_remove_tree(state->files, whole, err);
+	if (result == 0)
+		result = rank_share_open(&share, checkpoint, self->order->threads, err);
 	if (result == 0) {
-		state->committed = (struct publish_mark){.step = self->head.step};
+		state->committed = share.mark;
+		state->committed.step = self->head.step;
 		state->has_committed = true;
 		result = publish_state_save(state, err);
 	}
+	rank_share_release(&share);
 	free(checkpoint);
 	free(step_folder);
 	free(work);
@@ -245,7 +223,8 @@ static int settle_pending(struct rank_publisher *const self, struct error *const
 		return 0;
 	if (take_share(self, before.step, err) != 0)
 		return -1;
-	return digest128_equal(&self->state.pending.content, &before.content) && has_files(&self->head, self->files, self->file_count);
+	return digest128_equal(&self->state.pending.content, &before.content) &&
+		has_files(&self->head, self->share.files, self->share.file_count);
 }
 
 /* Which step this is, and what it is made against. 1 when the pending step turned out to be published already. */
@@ -261,7 +240,7 @@ static int settle_step(struct rank_publisher *const self, struct error *const er
 		/* Our part of a step that is there: either this very call did it before, or it is another step. */
 		if (take_share(self, self->head.step, err) != 0)
 			return -1;
-		if (!has_files(&self->head, self->files, self->file_count))
+		if (!has_files(&self->head, self->share.files, self->share.file_count))
 			return error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step, self->run.text);
 		return 1;
 	}
@@ -274,32 +253,73 @@ static int settle_step(struct rank_publisher *const self, struct error *const er
 	return !self->has_head || has_baseline || self->order->anchor.when == ANCHOR_ALWAYS ? 0 : fetch_baseline(self, err);
 }
 
+/* What earlier versions noted of a baseline that they fetched. */
+static const struct digest128 unknown;
+
+static int make_delta(struct rank_publisher *const self, const char *const next,
+	const char *const out, struct error *const err)
+{
+	const struct publish_state *const state = &self->state;
+	const bool is_known = !digest128_equal(&state->committed.digest, &unknown);
+	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
+	const struct rank_delta_params params = {
+		.files = state->files,
+		.base = base,
+		.next = next,
+		.out = out,
+		.step = state->pending.step,
+		.threads = self->order->threads,
+		.schema = checkpoint_schema(self->share.snapshot.checkpoint),
+		.next_digests = self->share.snapshot.tensor_digests,
+		.base_digest = is_known ? &state->committed.digest : NULL,
+	};
+	const int result = rank_delta_make(&params, &self->outcome.stats, err);
+	free(base);
+	return result;
+}
+
+/* Whether the copy of the committed step has lost bytes: nobody has synced it, and a power cut
+ * may have come since. */
+static bool is_baseline_damaged(const struct rank_publisher *const self)
+{
+	const struct publish_state *const state = &self->state;
+	struct rank_share share = {.file_count = 0};
+	struct error ignored = {0};
+	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
+	const bool is_whole = digest128_equal(&state->committed.content, &unknown) ||
+		(rank_share_open(&share, base, self->order->threads, &ignored) == 0 &&
+			digest128_equal(&share.mark.content, &state->committed.content));
+	rank_share_release(&share);
+	free(base);
+	return !is_whole;
+}
+
+static int choose_delta(struct rank_publisher *const self, const char *const next,
+	struct error *const err)
+{
+	char *const out = publish_state_path(&self->state, self->state.pending.step, "delta");
+	const int64_t started = now_ms();
+	struct error failure = {0};
+	int result = make_delta(self, next, out, &failure);
+	if (result != 0 && is_baseline_damaged(self))
+		result = fetch_baseline(self, err) != 0 ? -1 : make_delta(self, next, out, err);
+	else if (result != 0)
+		*err = failure;
+	self->outcome.diff_ms = now_ms() - started;
+	if (result == 0)
+		result = folder_files_read(out, &self->sending, err);
+	free(out);
+	return result;
+}
+
 static int choose_form(struct rank_publisher *const self, struct error *const err)
 {
-	struct publish_state *const state = &self->state;
-	char *const checkpoint = publish_state_path(state, state->pending.step, "checkpoint");
-	char *const delta = publish_state_path(state, state->pending.step, "delta");
-	int result;
+	char *const checkpoint = publish_state_path(&self->state, self->state.pending.step,
+		"checkpoint");
 	self->kind = self->has_head && self->order->anchor.when != ANCHOR_ALWAYS ? STEP_DELTA : STEP_ANCHOR;
-	if (self->kind == STEP_ANCHOR) {
-		result = folder_files_read(checkpoint, &self->sending, err);
-	} else {
-		char *const base = publish_state_path(state, state->committed.step, "checkpoint");
-		const struct rank_delta_params params = {
-			.base = base,
-			.next = checkpoint,
-			.out = delta,
-			.step = state->pending.step,
-			.threads = self->order->threads,
-		};
-		const int64_t started = now_ms();
-		result = rank_delta_make(&params, &self->outcome.stats, err);
-		self->outcome.diff_ms = now_ms() - started;
-		free(base);
-		if (result == 0)
-			result = folder_files_read(delta, &self->sending, err);
-	}
-	free(delta);
+	const int result = self->kind == STEP_ANCHOR ?
+		folder_files_read(checkpoint, &self->sending, err) :
+		choose_delta(self, checkpoint, err);
 	free(checkpoint);
 	return result;
 }
@@ -347,18 +367,20 @@ static int upload(struct rank_publisher *const self, struct error *const err)
 
 static void fill_part(const struct rank_publisher *const self, struct part_tensor *const tensors, struct part_message *const out)
 {
-	const struct schema *const schema = checkpoint_schema(self->snapshot.checkpoint);
-	*out = (struct part_message){.tensors = tensors, .tensor_count = self->snapshot.tensor_count};
+	const struct schema *const schema = checkpoint_schema(self->share.snapshot.checkpoint);
+	*out = (struct part_message){.tensors = tensors,
+		.tensor_count = self->share.snapshot.tensor_count};
 	for (size_t i = 0; i < out->tensor_count; i++)
-		tensors[i] = (struct part_tensor){.name = schema_tensor(schema, i)->name, .digest = self->snapshot.tensor_digests[i]};
+		tensors[i] = (struct part_tensor){.name = schema_tensor(schema, i)->name,
+			.digest = self->share.snapshot.tensor_digests[i]};
 	out->step = (struct step_message){
 		.step = self->state.pending.step,
 		.epoch = self->state.epoch,
 		.has_base = self->has_head,
 		.label = span_text(self->order->label),
 		.metadata = self->order->metadata,
-		.files = self->files,
-		.file_count = self->file_count,
+		.files = self->share.files,
+		.file_count = self->share.file_count,
 		.form_count = 1,
 	};
 	if (self->has_head) {
@@ -376,7 +398,8 @@ static void fill_part(const struct rank_publisher *const self, struct part_tenso
 static int put_part(struct rank_publisher *const self, bool *const out_published, struct error *const err)
 {
 	struct part_message message;
-	struct part_tensor *const tensors = memory_new_array(self->snapshot.tensor_count + 1, sizeof *tensors);
+	struct part_tensor *const tensors = memory_new_array(self->share.snapshot.tensor_count + 1,
+		sizeof *tensors);
 	char below[96];
 	struct buffer body;
 	struct json_node *answer = NULL;
@@ -433,7 +456,7 @@ static int check_published(struct rank_publisher *const self, struct error *cons
 	struct step_message found;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
 	int result = remote_run_step(self->remote, &self->run, step, arena, &found, err);
-	if (result == 0 && !has_files(&found, self->files, self->file_count))
+	if (result == 0 && !has_files(&found, self->share.files, self->share.file_count))
 		result = error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s was published by others", step, self->run.text);
 	if (result == 0)
 		self->outcome.digest = found.digest;
@@ -448,7 +471,7 @@ static int publish(struct rank_publisher *const self, struct error *const err)
 	if (settled < 0)
 		return -1;
 	self->outcome.step = self->state.pending.step;
-	self->outcome.checkpoint_bytes = self->snapshot.bytes;
+	self->outcome.checkpoint_bytes = self->share.snapshot.bytes;
 	self->outcome.already = settled > 0;
 	if (settled == 0) {
 		if (choose_form(self, err) != 0 || describe_objects(self, err) != 0 || upload(self, err) != 0 || put_part(self, &published, err) != 0)
@@ -481,7 +504,7 @@ int rank_publisher_run(struct session *const session, const char *const run, con
 		free((uint8_t *)self.objects[i].key.data);
 	free(self.objects);
 	folder_files_release(&self.sending);
-	drop_share(&self);
+	rank_share_release(&self.share);
 	arena_free(self.arena);
 	remote_free(self.remote);
 	publish_state_close(&self.state);

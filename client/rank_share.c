@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "client/folder_files.h"
+#include "client/transfer.h"
 #include "weights/shard_index.h"
 
 enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
@@ -75,28 +75,30 @@ static bool is_ours(const struct share *const share, const char *const name, con
 	return !share->is_complete || (*number)++ % ranks == rank;
 }
 
-static int copy_file(const struct folder_file *const file, const char *const to, struct error *const err)
+static int copy_file(const struct file_ops *const files, const struct folder_file *const file,
+	const char *const to, struct error *const err)
 {
 	const bool is_index = strcmp(file->name, RANK_SHARE_INDEX_NAME) == 0;
 	char *const path = folder_files_join(to, is_index ? RANK_SHARE_INDEX : file->name);
-	int result = folder_files_make_parent(path, err);
+	int result = folder_files_make_parent(files, path, err);
 	if (result == 0)
-		result = file_clone(file->path, path, err);
+		result = file_clone(files, file->path, path, err);
 	free(path);
 	return result;
 }
 
-static int copy(const struct share *const share, const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+static int copy(const struct file_ops *const files, const struct share *const share,
+	const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
 {
 	uint64_t number = 0;
 	size_t shards = 0;
-	if (file_make_folder(to, 0755, err) != 0)
+	if (file_make_folder(files, to, 0755, err) != 0)
 		return -1;
 	for (size_t i = 0; i < share->files.count; i++) {
 		const struct folder_file *const file = &share->files.files[i];
 		if (!is_ours(share, file->name, rank, ranks, &number))
 			continue;
-		if (copy_file(file, to, err) != 0)
+		if (copy_file(files, file, to, err) != 0)
 			return -1;
 		shards += is_safetensors(file->name) ? 1 : 0;
 	}
@@ -105,7 +107,8 @@ static int copy(const struct share *const share, const uint64_t rank, const uint
 	return error_set(err, ERROR_NOT_FOUND, "there is no shard for rank %" PRIu64 " of %" PRIu64 ": every rank needs one", rank, ranks);
 }
 
-int rank_share_copy(const char *const checkpoint, const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+int rank_share_copy(const struct file_ops *const files, const char *const checkpoint,
+	const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
 {
 	struct share share = {0};
 	buffer_init(&share.index_text, INDEX_MAX_BYTES);
@@ -113,9 +116,48 @@ int rank_share_copy(const char *const checkpoint, const uint64_t rank, const uin
 	if (result == 0)
 		result = read_index(&share, err);
 	if (result == 0)
-		result = copy(&share, rank, ranks, to, err);
+		result = copy(files, &share, rank, ranks, to, err);
 	shard_index_free(share.index);
 	buffer_release(&share.index_text);
 	folder_files_release(&share.files);
 	return result;
+}
+
+static int add_index(struct rank_share *const share, const char *const folder,
+	struct error *const err)
+{
+	char *const path = folder_files_join(folder, RANK_SHARE_INDEX);
+	int result = 0;
+	if (file_exists(path)) {
+		struct step_file *const index = &share->files[share->file_count++];
+		index->path = span_text(RANK_SHARE_INDEX_NAME);
+		result = file_size(path, &index->size, err);
+		if (result == 0)
+			result = transfer_file_digest(path, &index->digest, err);
+	}
+	free(path);
+	return result;
+}
+
+int rank_share_open(struct rank_share *const share, const char *const folder,
+	const unsigned threads, struct error *const err)
+{
+	*share = (struct rank_share){.file_count = 0};
+	if (snapshot_open(&share->snapshot, folder, threads, err) != 0)
+		return -1;
+	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof *share->files);
+	for (size_t i = 0; i < share->snapshot.file_count; i++)
+		share->files[share->file_count++] = share->snapshot.files[i];
+	if (add_index(share, folder, err) != 0)
+		return -1;
+	share->mark.digest = share->snapshot.digest;
+	share->mark.content = snapshot_content(share->files, share->file_count);
+	return 0;
+}
+
+void rank_share_release(struct rank_share *const share)
+{
+	free(share->files);
+	snapshot_close(&share->snapshot);
+	*share = (struct rank_share){.file_count = 0};
 }

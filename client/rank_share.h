@@ -5,15 +5,26 @@
 #ifndef CLIENT_RANK_SHARE_H
 #define CLIENT_RANK_SHARE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/error.h"
+#include "client/publish_state.h"
+#include "client/snapshot.h"
 
 #define RANK_SHARE_INDEX ".model.safetensors.index.json"
 #define RANK_SHARE_INDEX_NAME "model.safetensors.index.json"
 
 /* not_found when there is no shard for this rank. `to` must not exist. */
-int rank_share_copy(const char *checkpoint, uint64_t rank, uint64_t ranks, const char *to, struct error *err);
+int rank_share_copy(const struct file_ops *files, const char *checkpoint, uint64_t rank,
+	uint64_t ranks, const char *to, struct error *err);
+
+/* Such a copy, measured. */
+struct rank_share {
+	struct snapshot snapshot;
+	struct step_file *files;  /* the index included, under the name that the step knows it by */
+	size_t file_count;
+	struct publish_mark mark; /* all but the step */
+};
+/* As snapshot_open. Release in any case. */
+int rank_share_open(struct rank_share *share, const char *folder, unsigned threads,
+	struct error *err);
+void rank_share_release(struct rank_share *share); /* a zeroed one is fine */
 
 #endif

@@ -88,7 +88,8 @@ static int copy_chunk(struct seed *const seed, const struct seed_chunk *const fr
 	const struct map_chunk chunk = {.offset = offset, .size = size, .id = chunk_hash(span_of(seed->content, size))};
 	if (!chunk_id_equal(&chunk.id, &from->id))
 		return 0;
-	if (file_write_at(file_system(), seed->fetch->fd, span_of(seed->content, size), (off_t)offset, seed->fetch->path, err) != 0)
+	if (file_write_at(seed->fetch->files, seed->fetch->fd, span_of(seed->content, size),
+		(off_t)offset, seed->fetch->path, err) != 0)
 		return -1;
 	progress_add(seed->fetch->progress, size);
 	seed->copied[seed->copied_count++] = chunk;

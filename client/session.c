@@ -27,6 +27,7 @@ struct transfer_options session_transfer(struct session *const session, struct r
 	return (struct transfer_options){
 		.remote = &session->remote_options,
 		.own = own,
+		.files = session->files,
 		.parallel = (unsigned)session->options->parallel.value,
 		.progress = progress,
 	};

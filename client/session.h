@@ -2,6 +2,7 @@
 #ifndef CLIENT_SESSION_H
 #define CLIENT_SESSION_H
 
+#include "base/file.h"
 #include "client/interrupt.h"
 #include "client/options.h"
 #include "client/output.h"
@@ -11,6 +12,7 @@
 struct session {
 	const struct options *options;
 	struct output output;
+	const struct file_ops *files;         /* what files are written through */
 	struct interrupt *interrupt;          /* NULL for commands that only compute */
 	struct remote_options remote_options; /* set for commands that talk to the server */
 	bool usage;                           /* the failure is the command line's: exit code 2 */

@@ -4,22 +4,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "client/folder_files.h"
 
-int snapshot_copy(const char *const from, const char *const to, struct error *const err)
+int snapshot_copy(const struct file_ops *const files, const char *const from, const char *const to,
+	struct error *const err)
 {
 	struct checkpoint *const checkpoint = checkpoint_open(from, err);
 	if (checkpoint == NULL)
 		return -1;
-	int result = file_make_folder(to, 0755, err);
+	int result = file_make_folder(files, to, 0755, err);
 	for (size_t i = 0; i < checkpoint_file_count(checkpoint) && result == 0; i++) {
 		const struct checkpoint_file *const file = checkpoint_file(checkpoint, i);
 		char *const path = folder_files_join(to, file->path);
-		result = folder_files_make_parent(path, err);
+		result = folder_files_make_parent(files, path, err);
 		if (result == 0)
-			result = file_clone(file->full_path, path, err);
+			result = file_clone(files, file->full_path, path, err);
 		free(path);
 	}
 	checkpoint_close(checkpoint);

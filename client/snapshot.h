@@ -2,6 +2,7 @@
 #ifndef CLIENT_SNAPSHOT_H
 #define CLIENT_SNAPSHOT_H
 
+#include "base/file.h"
 #include "weights/checkpoint.h"
 #include "wire/step_message.h"
 
@@ -17,8 +18,10 @@ struct snapshot {
 	struct digest128 content;         /* of the file list */
 };
 
-/* Copies the checkpoint at `from` (a file becomes model.safetensors) into the new folder `to`, by reflink where the file system can. */
-int snapshot_copy(const char *from, const char *to, struct error *err);
+/* Copies the checkpoint at `from` (a file becomes model.safetensors) into the new folder `to`,
+ * by reflink where the file system can. Not synced. */
+int snapshot_copy(const struct file_ops *files, const char *from, const char *to,
+	struct error *err);
 
 /* too_large when there are more files than a manifest may list. */
 int snapshot_open(struct snapshot *snapshot, const char *folder, unsigned threads, struct error *err);

@@ -214,7 +214,8 @@ static int write_tensor(void *const state, const size_t item, const unsigned wor
 	struct span block;
 	int more;
 	while ((more = tensor_cursor_next(cursor, &block, err)) > 0) {
-		if (file_write_at(file_system(), making->fd, block, (off_t)at, making->path, err) != 0) {
+		if (file_write_at(making->params->files, making->fd, block, (off_t)at, making->path,
+			err) != 0) {
 			more = -1;
 			break;
 		}
@@ -234,16 +235,18 @@ static int write_weights(struct making *const making, const char *const to, stru
 	int result = plan_file(making, &header, err);
 	if (result == 0) {
 		making->path = folder_files_join(to, WEIGHTS_FILE);
-		making->fd = open(making->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		making->fd = making->params->files->open(making->params->files, making->path,
+			O_RDWR | O_CREAT | O_EXCL, 0644);
 		if (making->fd < 0)
 			result = error_set_errno(err, "making %s", making->path);
 	}
 	if (result == 0)
-		result = file_write_at(file_system(), making->fd, buffer_span(&header), 0, making->path, err);
+		result = file_write_at(making->params->files, making->fd, buffer_span(&header), 0,
+			making->path, err);
 	if (result == 0)
 		result = parallel_run(parallel_workers(making->params->threads, making->count), making->count, write_tensor, making, err);
 	if (result == 0)
-		result = file_sync(file_system(), making->fd, making->path, err);
+		result = file_sync(making->params->files, making->fd, making->path, err);
 	buffer_release(&header);
 	return result;
 }
@@ -289,10 +292,12 @@ static int take_file(const struct making *const making, const struct step_file *
 	memcpy(name, wanted->path.data, wanted->path.len);
 	char *const found = find_file(making, wanted, name);
 	char *const target = folder_files_join(to, name);
-	int result = found != NULL ? folder_files_make_parent(target, err) : error_set(err, ERROR_DIGEST_MISMATCH,
-		"the file %s of step %" PRIu64 " is neither held nor did it come", name, making->params->path->to_step);
-	if (result == 0 && link(found, target) != 0)
-		result = file_clone(found, target, err);
+	int result = found != NULL ? folder_files_make_parent(making->params->files, target, err) :
+		error_set(err, ERROR_DIGEST_MISMATCH,
+			"the file %s of step %" PRIu64 " is neither held nor did it come", name,
+			making->params->path->to_step);
+	if (result == 0)
+		result = file_share(making->params->files, found, target, err);
 	free(target);
 	free(found);
 	free(name);
@@ -316,7 +321,7 @@ static int write_schema(const struct making *const making, const char *const to,
 	schema_print(making->schema, &text);
 	int result = buffer_check(&text, path, err);
 	if (result == 0)
-		result = file_publish(file_system(), path, buffer_span(&text), 0644, err);
+		result = file_publish(making->params->files, path, buffer_span(&text), 0644, err);
 	buffer_release(&text);
 	free(path);
 	return result;
@@ -330,7 +335,7 @@ static int run(struct making *const making, const char *const to, struct error *
 		return error_set(err, ERROR_UNSUPPORTED, "step %" PRIu64 " was published without digests of its tensors: a part of it cannot be proven",
 			making->params->path->to_step);
 	making->chosen = subset_select(making->params->subset, making->schema, err);
-	if (making->chosen == NULL || file_make_folder(to, 0755, err) != 0)
+	if (making->chosen == NULL || file_make_folder(making->params->files, to, 0755, err) != 0)
 		return -1;
 	if (write_weights(making, to, err) != 0 || take_files(making, to, err) != 0)
 		return error_wrap(err, "making step %" PRIu64, making->params->path->to_step);

@@ -4,10 +4,12 @@
 #ifndef CLIENT_SUBSET_MAKE_H
 #define CLIENT_SUBSET_MAKE_H
 
+#include "base/file.h"
 #include "client/subset.h"
 #include "wire/step_message.h"
 
 struct subset_make_params {
+	const struct file_ops *files;
 	const struct subset *subset;
 	const struct path_message *path;  /* at least one link; its files are in `work` (client/path_fetch.h) */
 	const char *work;

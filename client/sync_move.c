@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "client/part_file.h"
@@ -178,6 +177,7 @@ static int download_xet(struct lot *const lot, struct error *const err)
 			.part_path = lot->parts[i],
 		};
 	const struct xet_download download = {
+		.files = move->session->files,
 		.options = &move->session->remote_options,
 		.own = move->remote,
 		.access = move->access,
@@ -235,7 +235,7 @@ static int make_folders(const struct sync_move *const move, const struct lot *co
 {
 	int result = 0;
 	for (size_t i = 0; i < lot->count && result == 0 && !move->uploads; i++)
-		result = folder_files_make_parent(lot->paths[i], err);
+		result = folder_files_make_parent(move->session->files, lot->paths[i], err);
 	return result;
 }
 
@@ -284,8 +284,10 @@ int sync_move_all(struct sync_move *const move, sync_told_fn *const told, struct
 
 static int remove_local(const struct sync_move *const move, const struct sync_item *const item, struct error *const err)
 {
+	const struct file_ops *const files = move->session->files;
 	char *const path = folder_files_join(move->folder, item->name);
-	const int result = unlink(path) == 0 ? 0 : error_set_errno(err, "removing %s", path);
+	const int result = files->unlink(files, path) == 0 ? 0 :
+		error_set_errno(err, "removing %s", path);
 	free(path);
 	return result;
 }

@@ -15,6 +15,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "client/file_chunks.h"
+#include "client/folder_files.h"
 #include "client/part_file.h"
 #include "client/part_journal.h"
 #include "client/pool.h"
@@ -84,12 +85,13 @@ static bool is_there_already(const struct transfer_download *const what, const s
 	return transfer_file_digest(what->path, &digest, &ignored) == 0 && digest128_equal(&digest, &what->digest);
 }
 
-static int open_journal(struct file *const file, struct error *const err)
+static int open_journal(struct file *const file, const struct file_ops *const files,
+	struct error *const err)
 {
 	char path[4096];
 	if (snprintf(path, sizeof path, "%s.journal", file->what->part_path) >= (int)sizeof path)
 		return error_set(err, ERROR_INVALID, "the path %s is too long", file->what->part_path);
-	file->journal = part_journal_open(path, &file->plan, err);
+	file->journal = part_journal_open(files, path, &file->plan, err);
 	if (file->journal == NULL || part_journal_verify(file->journal, file->fd, file->what->part_path, err) != 0)
 		return -1;
 	return 0;
@@ -123,10 +125,10 @@ static int file_prepare(struct file *const file, const struct transfer_download 
 		progress_add(options->progress, what->size);
 		return 0;
 	}
-	file->fd = part_file_open(what->part_path, what->size, err);
+	file->fd = part_file_open(options->files, what->part_path, what->size, err);
 	if (file->fd < 0)
 		return -1;
-	if (part_plan_count(&file->plan) > 1 && open_journal(file, err) != 0)
+	if (part_plan_count(&file->plan) > 1 && open_journal(file, options->files, err) != 0)
 		return -1;
 	file->parts = part_plan_count(&file->plan);
 	file->taken = memory_new_array(file->parts, sizeof *file->taken);
@@ -142,19 +144,9 @@ static void file_release(struct file *const file)
 	free(file->taken);
 }
 
-static int file_finish(struct file *const file, struct error *const err)
-{
-	const struct transfer_download *const what = file->what;
-	if (file_sync(file_system(), file->fd, what->part_path, err) != 0)
-		return -1;
-	if (rename(what->part_path, what->path) != 0)
-		return error_set_errno(err, "renaming %s to %s", what->part_path, what->path);
-	part_file_remove_journals(what->part_path);
-	return 0;
-}
-
 /* All parts are here: proves the file. 1 when it has to come again, 0 when it is in place. */
-static int file_prove(struct file *const file, struct progress *const progress, struct error *const err)
+static int file_prove(struct file *const file, const struct transfer_options *const options,
+	struct error *const err)
 {
 	const struct transfer_download *const what = file->what;
 	struct digest128 digest;
@@ -171,11 +163,11 @@ static int file_prove(struct file *const file, struct progress *const progress, 
 			if (file->restarted)
 				return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as %s and should be %s", what->target, got,
 					wanted);
-			progress_take_back(progress, what->size);
+			progress_take_back(options->progress, what->size);
 			return 1;
 		}
 	}
-	return file_finish(file, err);
+	return part_file_finish(options->files, file->fd, what->part_path, what->path, err);
 }
 
 /* A part of any file that nobody has taken yet; NULL when there is none. */
@@ -208,7 +200,8 @@ struct part_sink {
 static enum sink_result part_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
 {
 	struct part_sink *const part = (struct part_sink *)sink;
-	if (file_write_at(file_system(), part->file->fd, bytes, (off_t)part->offset, part->file->what->part_path, err) != 0)
+	if (file_write_at(part->options->files, part->file->fd, bytes, (off_t)part->offset,
+		part->file->what->part_path, err) != 0)
 		return SINK_FAILED;
 	xxh3_stream_add(part->checksum, bytes);
 	part->offset += bytes.len;
@@ -266,7 +259,7 @@ static void restart(struct download_job *const job, struct file *const file)
 
 static int settle(struct download_job *const job, struct file *const file, struct error *const err)
 {
-	const int again = file_prove(file, job->options->progress, err);
+	const int again = file_prove(file, job->options, err);
 	if (again > 0)
 		restart(job, file);
 	return again < 0 ? -1 : 0;
@@ -318,6 +311,18 @@ static int prepare_all(struct download_job *const job, const struct transfer_dow
 	return 0;
 }
 
+/* Those that were there already too: an earlier call may have been killed before this. */
+static int sync_names(const struct transfer_options *const options,
+	const struct transfer_download *const files, const size_t count, struct error *const err)
+{
+	const char **const paths = memory_new_array(count + 1, sizeof *paths);
+	for (size_t i = 0; i < count; i++)
+		paths[i] = files[i].path;
+	const int result = folder_files_sync_names(options->files, paths, count, err);
+	free(paths);
+	return result;
+}
+
 int transfer_download(const struct transfer_options *const options, const struct transfer_download *const files, const size_t count,
 	struct error *const err)
 {
@@ -332,6 +337,10 @@ int transfer_download(const struct transfer_options *const options, const struct
 	int result = prepare_all(&job, files, &missing, err);
 	if (result == 0 && missing > 0)
 		result = run_pool(options, missing, bytes, download_piece, &job, err);
+	/* Also where it failed: what came keeps its name. */
+	struct error ignored = {0};
+	if (sync_names(options, files, count, result == 0 ? err : &ignored) != 0)
+		result = -1;
 	for (size_t i = 0; i < count; i++)
 		file_release(&job.files[i]);
 	lock_release(&job.lock);

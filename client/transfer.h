@@ -1,8 +1,11 @@
-/* Many bytes at once: files up and down over several connections, a thread each. Downloads come in ranges into a part file with a resume
- * journal, are checked against their digest, synced and only then renamed to their name. One call at a time per thread that calls. */
+/* Many bytes at once: files up and down over several connections, a thread each. Downloads come
+ * in ranges into a part file with a resume journal, are checked against their digest, synced and
+ * only then renamed to their name; the names last when the call returns. One call at a time per
+ * thread that calls. */
 #ifndef CLIENT_TRANSFER_H
 #define CLIENT_TRANSFER_H
 
+#include "base/file.h"
 #include "base/xxh3.h"
 #include "chunker/chunk.h"
 #include "client/progress.h"
@@ -13,6 +16,7 @@ enum { TRANSFER_PART_BYTES = 16 * 1024 * 1024, TRANSFER_PARALLEL = 4 };
 struct transfer_options {
 	const struct remote_options *remote;
 	struct remote *own;         /* an open connection of the calling thread to use along with new ones; may be NULL */
+	const struct file_ops *files; /* what downloads are written through */
 	unsigned parallel;          /* connections at most; 0: TRANSFER_PARALLEL */
 	uint64_t part_bytes;        /* 0: TRANSFER_PART_BYTES */
 	struct progress *progress;  /* may be NULL */

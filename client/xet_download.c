@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "client/file_map.h"
+#include "client/folder_files.h"
 #include "client/part_file.h"
 #include "client/pool.h"
 #include "client/seed_copy.h"
@@ -55,16 +56,18 @@ static bool is_there_already(const struct job *const job, const struct xet_downl
 		hash_cache_hash(job->download->cache, what->path, interrupt, &hash, &ignored) == 0 && chunk_id_equal(&hash, &what->hash);
 }
 
-static int open_part(struct file *const file, struct error *const err)
+static int open_part(const struct job *const job, struct file *const file, struct error *const err)
 {
+	const struct file_ops *const files = job->download->files;
 	const struct xet_download_file *const what = file->what;
 	char journal[PATH_MAX_BYTES];
 	if (journal_path(what, journal, err) != 0)
 		return -1;
-	file->fetch.fd = part_file_open(what->part_path, what->size, err);
+	file->fetch.fd = part_file_open(files, what->part_path, what->size, err);
 	if (file->fetch.fd < 0)
 		return -1;
-	return file_map_open(&file->map, what->size, &what->hash, journal, file->fetch.fd, err);
+	return file_map_open(&file->map, files, what->size, &what->hash, journal, file->fetch.fd,
+		err);
 }
 
 static void file_free(struct file *const file)
@@ -97,14 +100,12 @@ static int tell(struct job *const job, const size_t number, struct error *const 
 
 static int finish(struct job *const job, struct file *const file, struct error *const err)
 {
+	const struct file_ops *const files = job->download->files;
 	const struct xet_download_file *const what = file->what;
 	const struct clock_source *const clock = clock_system();
 	struct file_facts facts;
-	if (file_sync(file_system(), file->fetch.fd, what->part_path, err) != 0)
+	if (part_file_finish(files, file->fetch.fd, what->part_path, what->path, err) != 0)
 		return -1;
-	if (rename(what->part_path, what->path) != 0)
-		return error_set_errno(err, "renaming %s to %s", what->part_path, what->path);
-	part_file_remove_journals(what->part_path);
 	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
 		return -1;
 	hash_cache_add(job->download->cache, what->path, &facts, &what->hash, clock->wall_ms(clock));
@@ -252,8 +253,10 @@ static int open_file(struct job *const job, const size_t number, struct remote *
 	file->what = what;
 	file->number = number;
 	file->map.journal_fd = -1;
-	file->fetch = (struct xet_fetch){.file = what->hash, .size = what->size, .fd = -1, .path = what->part_path, .progress = job->download->progress};
-	if (open_part(file, err) != 0)
+	file->fetch = (struct xet_fetch){.file = what->hash, .size = what->size,
+		.files = job->download->files, .fd = -1,
+		.path = what->part_path, .progress = job->download->progress};
+	if (open_part(job, file, err) != 0)
 		goto failed;
 	progress_add(job->download->progress, file_map_bytes(&file->map));
 	if (use_seeds(file, &xet, err) != 0)
@@ -291,6 +294,18 @@ static unsigned choose_threads(const struct job *const job)
 	return pieces < job->download->parallel ? (unsigned)pieces : job->download->parallel;
 }
 
+/* Those that were there already too: an earlier call may have been killed before this. */
+static int sync_names(const struct xet_download *const download,
+	const struct xet_download_file *const files, const size_t count, struct error *const err)
+{
+	const char **const paths = memory_new_array(count + 1, sizeof *paths);
+	for (size_t i = 0; i < count; i++)
+		paths[i] = files[i].path;
+	const int result = folder_files_sync_names(download->files, paths, count, err);
+	free(paths);
+	return result;
+}
+
 int xet_download(const struct xet_download *const download, const struct xet_download_file *const files, const size_t count, struct error *const err)
 {
 	struct job job = {.download = download, .files = files, .count = count};
@@ -298,7 +313,11 @@ int xet_download(const struct xet_download *const download, const struct xet_dow
 	lock_condition_init(&job.opened);
 	const struct pool_params params = {.remote = download->options, .own = download->own, .threads = choose_threads(&job), .piece = download_piece,
 		.job = &job};
-	const int result = count == 0 ? 0 : pool_run(&params, err);
+	int result = count == 0 ? 0 : pool_run(&params, err);
+	/* Also where it failed: what came keeps its name, and the rest may come another way. */
+	struct error ignored = {0};
+	if (sync_names(download, files, count, result == 0 ? err : &ignored) != 0)
+		result = -1;
 	while (job.open != NULL) {
 		struct file *const file = job.open;
 		job.open = file->next;

@@ -1,6 +1,8 @@
-/* Files out of a bucket, over the content-addressed half: what lies in local files is copied, what was downloaded before stays, the rest comes in
- * ranges over several connections. A file gets its name when all of it hashes to what the server promised. Resumable: beside PART_PATH lies
- * PART_PATH.chunks. One call at a time per thread that calls. */
+/* Files out of a bucket, over the content-addressed half: what lies in local files is copied,
+ * what was downloaded before stays, the rest comes in ranges over several connections. A file
+ * gets its name when all of it hashes to what the server promised, and has it for good when the
+ * call returns. Resumable: beside PART_PATH lies PART_PATH.chunks. One call at a time per thread
+ * that calls. */
 #ifndef CLIENT_XET_DOWNLOAD_H
 #define CLIENT_XET_DOWNLOAD_H
 
@@ -20,6 +22,7 @@ struct xet_download_file {
 typedef int xet_download_done_fn(void *owner, size_t index, struct error *err);
 
 struct xet_download {
+	const struct file_ops *files;      /* what it writes through */
 	const struct remote_options *options;
 	struct remote *own;        /* the calling thread's connection */
 	struct xet_access *access;

@@ -85,7 +85,8 @@ static int place_record(struct range *const range, const uint64_t offset, const 
 	const uint64_t last = end > range->to ? range->to : end;
 	const struct span own = span_slice(record->content, (size_t)(first - offset), (size_t)(last - offset));
 	note(range, offset, record);
-	return file_write_at(file_system(), range->fetch->fd, own, (off_t)first, range->fetch->path, err);
+	return file_write_at(range->fetch->files, range->fetch->fd, own, (off_t)first,
+		range->fetch->path, err);
 }
 
 static int serve_term(struct range *const range, const size_t term, const struct xorb_record *const record, struct error *const err)

@@ -10,6 +10,7 @@
 struct xet_fetch {
 	struct chunk_id file;
 	uint64_t size;           /* of the file */
+	const struct file_ops *files;
 	int fd;                  /* where to write */
 	const char *path;        /* its name, for messages */
 	struct progress *progress;

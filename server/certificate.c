@@ -115,9 +115,11 @@ static int fill_ca(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key, int64_t now
 	return code;
 }
 
-static int publish_pem(const char *path, gnutls_datum_t *pem, mode_t mode, struct error *err)
+static int publish_pem(const struct certificate *certificate, const char *path, gnutls_datum_t *pem,
+	mode_t mode, struct error *err)
 {
-	const int outcome = file_publish(file_system(), path, span_of(pem->data, pem->size), mode, err);
+	const int outcome = file_publish(certificate->options.files, path,
+		span_of(pem->data, pem->size), mode, err);
 	explicit_bzero(pem->data, pem->size);
 	gnutls_free(pem->data);
 	return outcome;
@@ -136,12 +138,65 @@ static int make_ca(struct certificate *certificate, struct error *err)
 		code = gnutls_x509_privkey_export2(certificate->ca_key, GNUTLS_X509_FMT_PEM, &pem);
 	if (code != 0)
 		return tls_error(err, code, "cannot make the private CA");
-	if (publish_pem(certificate->ca_key_path, &pem, 0600, err) != 0)
+	if (publish_pem(certificate, certificate->ca_key_path, &pem, 0600, err) != 0)
 		return -1;
 	code = gnutls_x509_crt_export2(certificate->ca, GNUTLS_X509_FMT_PEM, &pem);
 	if (code != 0)
 		return tls_error(err, code, "cannot write the private CA");
-	return publish_pem(certificate->ca_path, &pem, 0644, err);
+	return publish_pem(certificate, certificate->ca_path, &pem, 0644, err);
+}
+
+/* Of a CA that clients trust, nothing is made anew unasked. */
+static int refuse_ca(const struct certificate *certificate, const char *path, const char *why, struct error *err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s is not what the server wrote: %s. Put it back; or move %s and %s away, and"
+		" the server makes another CA, whose certificate its clients then need.", path, why, certificate->ca_path,
+		certificate->ca_key_path);
+}
+
+static int import_ca(struct certificate *certificate, const struct buffer *crt_pem, const struct buffer *key_pem,
+	struct error *err)
+{
+	const gnutls_datum_t crt = {crt_pem->data, (unsigned)crt_pem->len};
+	const gnutls_datum_t key = {key_pem->data, (unsigned)key_pem->len};
+	int code = gnutls_x509_crt_init(&certificate->ca);
+	if (code == 0)
+		code = gnutls_x509_crt_import(certificate->ca, &crt, GNUTLS_X509_FMT_PEM);
+	if (code != 0)
+		return refuse_ca(certificate, certificate->ca_path, gnutls_strerror(code), err);
+	code = gnutls_x509_privkey_init(&certificate->ca_key);
+	if (code == 0)
+		code = gnutls_x509_privkey_import(certificate->ca_key, &key, GNUTLS_X509_FMT_PEM);
+	if (code == 0)
+		code = gnutls_x509_privkey_verify_params(certificate->ca_key);
+	return code == 0 ? 0 : refuse_ca(certificate, certificate->ca_key_path, gnutls_strerror(code), err);
+}
+
+/* A certificate of which a bit has changed no longer matches its own signature. */
+static bool signs_itself(gnutls_x509_crt_t crt)
+{
+	static const unsigned flags = GNUTLS_VERIFY_DO_NOT_ALLOW_SAME | GNUTLS_VERIFY_DISABLE_TIME_CHECKS |
+		GNUTLS_VERIFY_DISABLE_TRUSTED_TIME_CHECKS;
+	unsigned status = 0;
+	return gnutls_x509_crt_verify(crt, &crt, 1, flags, &status) == 0 && status == 0;
+}
+
+static bool is_key_of(gnutls_x509_privkey_t key, gnutls_x509_crt_t crt)
+{
+	uint8_t ids[2][64];
+	size_t lens[2] = {sizeof ids[0], sizeof ids[1]};
+	return gnutls_x509_crt_get_key_id(crt, 0, ids[0], &lens[0]) == 0 &&
+		gnutls_x509_privkey_get_key_id(key, 0, ids[1], &lens[1]) == 0 &&
+		span_equal(span_of(ids[0], lens[0]), span_of(ids[1], lens[1]));
+}
+
+static int check_ca(const struct certificate *certificate, struct error *err)
+{
+	if (!signs_itself(certificate->ca))
+		return refuse_ca(certificate, certificate->ca_path, "it does not match its own signature", err);
+	if (!is_key_of(certificate->ca_key, certificate->ca))
+		return refuse_ca(certificate, certificate->ca_key_path, "it is not the key of the certificate", err);
+	return 0;
 }
 
 static int load_ca(struct certificate *certificate, struct error *err)
@@ -153,19 +208,10 @@ static int load_ca(struct certificate *certificate, struct error *err)
 	int outcome = file_read_all(certificate->ca_path, &crt_pem, err);
 	if (outcome == 0)
 		outcome = file_read_all(certificate->ca_key_path, &key_pem, err);
-	if (outcome == 0) {
-		const gnutls_datum_t crt = {crt_pem.data, (unsigned)crt_pem.len};
-		const gnutls_datum_t key = {key_pem.data, (unsigned)key_pem.len};
-		int code = gnutls_x509_crt_init(&certificate->ca);
-		if (code == 0)
-			code = gnutls_x509_crt_import(certificate->ca, &crt, GNUTLS_X509_FMT_PEM);
-		if (code == 0)
-			code = gnutls_x509_privkey_init(&certificate->ca_key);
-		if (code == 0)
-			code = gnutls_x509_privkey_import(certificate->ca_key, &key, GNUTLS_X509_FMT_PEM);
-		if (code != 0)
-			outcome = tls_error(err, code, "cannot read the private CA");
-	}
+	if (outcome == 0)
+		outcome = import_ca(certificate, &crt_pem, &key_pem, err);
+	if (outcome == 0)
+		outcome = check_ca(certificate, err);
 	if (key_pem.data != NULL)
 		explicit_bzero(key_pem.data, key_pem.len);
 	buffer_release(&key_pem);
@@ -321,19 +367,13 @@ static int import_files(struct generation *generation, const struct buffer *cert
 	gnutls_x509_crt_t crts[CHAIN_MAX];
 	unsigned count = CHAIN_MAX;
 	gnutls_x509_privkey_t key = NULL;
-	uint8_t ids[2][64];
-	size_t lens[2] = {sizeof ids[0], sizeof ids[1]};
 	int code = gnutls_x509_crt_list_import(crts, &count, &cert, GNUTLS_X509_FMT_PEM, GNUTLS_X509_CRT_LIST_IMPORT_FAIL_IF_EXCEED);
 	if (code < 0)
 		return code;
 	code = gnutls_x509_privkey_init(&key);
 	if (code == 0)
 		code = gnutls_x509_privkey_import2(key, &key_text, GNUTLS_X509_FMT_PEM, NULL, 0);
-	if (code == 0)
-		code = gnutls_x509_crt_get_key_id(crts[0], 0, ids[0], &lens[0]);
-	if (code == 0)
-		code = gnutls_x509_privkey_get_key_id(key, 0, ids[1], &lens[1]);
-	if (code == 0 && !span_equal(span_of(ids[0], lens[0]), span_of(ids[1], lens[1])))
+	if (code == 0 && !is_key_of(key, crts[0]))
 		code = GNUTLS_E_CERTIFICATE_KEY_MISMATCH;
 	if (code == 0)
 		code = fill_generation(generation, crts, count, key);
@@ -399,7 +439,8 @@ static int open_ca(struct certificate *certificate, struct error *err)
 {
 	certificate->ca_path = data_folder_path(certificate->options.folder, "ca.pem");
 	certificate->ca_key_path = data_folder_path(certificate->options.folder, "ca.key");
-	if (file_make_folder(certificate->options.folder, 0700, err) != 0)
+	if (file_make_folder(certificate->options.files, certificate->options.folder, 0700,
+		err) != 0)
 		return -1;
 	return file_exists(certificate->ca_path) ? load_ca(certificate, err) : make_ca(certificate, err);
 }
@@ -408,6 +449,8 @@ struct certificate *certificate_open(const struct certificate_options *options, 
 {
 	struct certificate *const certificate = memory_new(sizeof *certificate);
 	certificate->options = *options;
+	if (options->files == NULL)
+		certificate->options.files = file_system();
 	lock_init(&certificate->lock, LOCK_CERTIFICATE);
 	int outcome = 0;
 	if (options->cert_file == NULL)

@@ -5,7 +5,7 @@
 #define SERVER_CERTIFICATE_H
 
 #include "base/clock.h"
-#include "base/error.h"
+#include "base/file.h"
 
 struct certificate;
 
@@ -17,6 +17,7 @@ struct certificate_options {
 	char *const *names;        /* further DNS names and IP addresses */
 	size_t name_count;
 	const struct clock_source *clock;
+	const struct file_ops *files; /* NULL: the real ones */
 };
 
 /* Loads the given files, or loads or makes the CA and issues a leaf. Texts in the options must outlive the certificate. */

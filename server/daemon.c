@@ -12,6 +12,7 @@
 #include "api/context.h"
 #include "api/keyring.h"
 #include "base/digest.h"
+#include "base/memory.h"
 #include "server/certificate.h"
 #include "server/control_socket.h"
 #include "server/data_folder.h"
@@ -114,14 +115,40 @@ static void derive_key(const struct daemon *daemon, const char *purpose, uint8_t
 	hmac_sha256(span_of(daemon->folder.master_key, sizeof(daemon->folder.master_key)), span_text(purpose), out);
 }
 
+static int read_after_damage(const char *name, enum after_damage *out, struct error *err)
+{
+	static const char *const names[] = {[AFTER_DAMAGE_REFUSE] = "refuse", [AFTER_DAMAGE_READ_ONLY] = "read-only",
+		[AFTER_DAMAGE_SERVE] = "serve"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (name != NULL && strcmp(name, names[i]) == 0) {
+			*out = (enum after_damage)i;
+			return 0;
+		}
+	return error_set(err, ERROR_INVALID, "after_damage must be refuse, read-only or serve");
+}
+
+static int open_keyring(struct daemon *daemon, struct error *err)
+{
+	const char *const given = daemon->configuration->master_key;
+	daemon->keyring = keyring_open(daemon->store, daemon->folder.master_key, err);
+	if (daemon->keyring != NULL || err->kind != ERROR_CORRUPT)
+		return daemon->keyring != NULL ? 0 : -1;
+	char *const path = given != NULL ? memory_copy_text(given) : data_folder_path(daemon->folder.path, "master.key");
+	error_wrap(err, "the master key %s is the wrong one; put the right one back", path);
+	free(path);
+	return -1;
+}
+
 static int open_store(struct daemon *daemon, struct error *err)
 {
 	bool fast_etags;
-	if (read_etag(daemon->configuration->etag, &fast_etags, err) != 0)
+	enum after_damage after_damage = AFTER_DAMAGE_REFUSE;
+	if (read_etag(daemon->configuration->etag, &fast_etags, err) != 0 ||
+	    read_after_damage(daemon->configuration->after_damage, &after_damage, err) != 0)
 		return -1;
 	struct store_options options = {
 		.folder = daemon->folder.path, .metrics = daemon->metrics, .log = daemon->log,
-		.disk_reserve = daemon->configuration->disk_reserve << 20,
+		.disk_reserve = daemon->configuration->disk_reserve << 20, .after_damage = after_damage,
 		.helper_threads = (unsigned)daemon->configuration->helpers, .fast_etags = fast_etags,
 		.lifecycle_day_ms = (int64_t)daemon->configuration->lifecycle_day * 1000,
 		.lifecycle_interval_ms = (int64_t)daemon->configuration->lifecycle_interval * 1000,
@@ -151,10 +178,7 @@ static int open_store(struct daemon *daemon, struct error *err)
 	derive_key(daemon, "deltabucket webhooks", options.webhooks.key);
 	derive_key(daemon, "deltabucket xet answers", options.xet.key);
 	daemon->store = store_open(&options, err);
-	if (daemon->store == NULL)
-		return -1;
-	daemon->keyring = keyring_open(daemon->store, daemon->folder.master_key, err);
-	return daemon->keyring != NULL ? 0 : -1;
+	return daemon->store == NULL ? -1 : open_keyring(daemon, err);
 }
 
 static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err)
@@ -203,7 +227,8 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 		return -1;
 	raise_file_limit(daemon);
 	daemon->metrics = metrics_new();
-	if (data_folder_open(&daemon->folder, configuration->data, configuration->master_key, true, err) != 0)
+	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
+		configuration->master_key, true, err) != 0)
 		return -1;
 	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)
 		return -1;

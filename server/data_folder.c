@@ -23,10 +23,14 @@ char *data_folder_path(const char *folder, const char *name)
 }
 
 /* For whoever comes second; that it could not be written changes nothing. */
-static void sign_lock(const int lock_fd)
+static void sign_lock(const struct data_folder *const folder, const char *const path)
 {
-	if (ftruncate(lock_fd, 0) == 0)
-		dprintf(lock_fd, "%ld\n", (long)getpid());
+	char text[24];
+	struct error ignored = {0};
+	snprintf(text, sizeof text, "%ld\n", (long)getpid());
+	if (folder->files->ftruncate(folder->files, folder->lock_fd, 0) == 0)
+		(void)file_write_at(folder->files, folder->lock_fd, span_text(text), 0, path,
+			&ignored);
 }
 
 static int refuse_lock(const int lock_fd, const char *const path, struct error *const err)
@@ -43,30 +47,38 @@ static int take_lock(struct data_folder *folder, struct error *err)
 {
 	char *const path = data_folder_path(folder->path, "lock");
 	int outcome = 0;
-	folder->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	folder->lock_fd = folder->files->open(folder->files, path, O_RDWR | O_CREAT, 0600);
+	if (folder->lock_fd < 0 && errno == EROFS) /* the folder itself can be locked where it takes no files */
+		folder->lock_fd = folder->files->open(folder->files, file_exists(path) ? path : folder->path, O_RDONLY, 0);
 	if (folder->lock_fd < 0)
 		outcome = error_set_errno(err, "cannot open %s", path);
 	else if (flock(folder->lock_fd, LOCK_EX | LOCK_NB) != 0)
 		outcome = errno == EWOULDBLOCK ? refuse_lock(folder->lock_fd, path, err) : error_set_errno(err, "cannot lock %s", path);
 	else
-		sign_lock(folder->lock_fd);
+		sign_lock(folder, path);
 	free(path);
 	return outcome;
 }
 
-static int make_key(struct data_folder *folder, const char *path, struct error *err)
+static bool has_store(const struct data_folder *const folder)
 {
 	char *const catalog = data_folder_path(folder->path, "catalog.db");
-	const bool has_store = file_exists(catalog);
+	const bool found = file_exists(catalog);
 	free(catalog);
-	if (has_store)
+	return found;
+}
+
+static int make_key(struct data_folder *folder, const char *path, struct error *err)
+{
+	if (has_store(folder))
 		return error_set(err, ERROR_NOT_FOUND, "the master key %s is missing, and without it the secrets in this store cannot be read; "
 			"put it back (backups leave it out on purpose)", path);
 	char text[2 * MASTER_KEY_BYTES + 2];
 	random_bytes(folder->master_key, sizeof folder->master_key);
 	encode_hex(span_of(folder->master_key, sizeof folder->master_key), text);
 	text[2 * MASTER_KEY_BYTES] = '\n';
-	const int published = file_publish(file_system(), path, span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
+	const int published = file_publish(folder->files, path,
+		span_of(text, 2 * MASTER_KEY_BYTES + 1), 0600, err);
 	explicit_bzero(text, sizeof text);
 	return published;
 }
@@ -106,7 +118,11 @@ static int open_inside(struct data_folder *folder, const char *master_key_file, 
 	if (take_lock(folder, err) != 0)
 		return -1;
 	char *const path = master_key_file != NULL ? memory_copy_text(master_key_file) : data_folder_path(folder->path, "master.key");
-	const int outcome = file_exists(path) ? load_key(folder, path, err) : make_key(folder, path, err);
+	const bool is_there = file_exists(path);
+	int outcome = is_there ? load_key(folder, path, err) : make_key(folder, path, err);
+	/* A start that was killed while it made the key may have left its name unsynced. */
+	if (outcome == 0 && is_there && master_key_file == NULL && !has_store(folder))
+		outcome = file_sync_name(folder->files, path, err);
 	free(path);
 	return outcome;
 }
@@ -122,18 +138,22 @@ static int make_absolute(struct data_folder *folder, struct error *err)
 	return 0;
 }
 
-int data_folder_open(struct data_folder *folder, const char *path, const char *master_key_file, bool create, struct error *err)
+int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
+	const char *master_key_file, bool create, struct error *err)
 {
-	*folder = (struct data_folder){.path = memory_copy_text(path), .lock_fd = -1};
+	*folder = (struct data_folder){.files = files, .path = memory_copy_text(path),
+		.lock_fd = -1};
 	int outcome = 0;
 	if (create && !file_exists(path))
-		outcome = file_make_folder(path, 0700, err);
+		outcome = file_make_folder(files, path, 0700, err);
 	else if (!file_exists(path))
 		outcome = error_set(err, ERROR_NOT_FOUND, "there is no data folder %s", path);
 	if (outcome == 0)
 		outcome = make_absolute(folder, err);
 	if (outcome == 0)
 		outcome = open_inside(folder, master_key_file, err);
+	if (outcome == 0) /* what the catalog needs for a while when it is rebuilt is as large as it is */
+		setenv("SQLITE_TMPDIR", folder->path, 0);
 	if (outcome != 0)
 		data_folder_close(folder);
 	return outcome;

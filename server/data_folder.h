@@ -9,11 +9,12 @@
 #ifndef SERVER_DATA_FOLDER_H
 #define SERVER_DATA_FOLDER_H
 
-#include "base/buffer.h"
+#include "base/file.h"
 
 enum { MASTER_KEY_BYTES = 32 };
 
 struct data_folder {
+	const struct file_ops *files;
 	char *path; /* absolute */
 	int lock_fd;
 	uint8_t master_key[MASTER_KEY_BYTES];
@@ -21,7 +22,8 @@ struct data_folder {
 
 /* Makes the folder when `create`, takes the lock, reads the master key (`master_key_file` NULL: DIR/master.key) or makes it while there
  * is no catalog yet. busy when somebody holds the lock; denied when others may read the folder's key; corrupt when the key is no key. */
-int data_folder_open(struct data_folder *folder, const char *path, const char *master_key_file, bool create, struct error *err);
+int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
+	const char *master_key_file, bool create, struct error *err);
 void data_folder_close(struct data_folder *folder); /* a zeroed one is fine */
 
 /* "DIR/name"; the caller frees. */

@@ -120,7 +120,9 @@ static int print_listed(const struct json_node *answer)
 		const struct json_node *const key = json_node_at(keys, i);
 		const struct json_node *const grants = json_node_member(key, "grants");
 		bool is_root = false;
+		bool is_damaged = false;
 		json_node_bool(json_node_member(key, "root"), &is_root);
+		json_node_bool(json_node_member(key, "damaged"), &is_damaged);
 		print_member(key, "", "key_id");
 		print_member(key, "  ", "namespace");
 		print_member(key, "  ", "created");
@@ -130,7 +132,7 @@ static int print_listed(const struct json_node *answer)
 			json_node_text(json_node_at(grants, j), &grant);
 			printf("  %.*s", (int)grant.len, (const char *)grant.data);
 		}
-		printf("\n");
+		printf(is_damaged ? "  damaged: it opens nothing; revoke it\n" : "\n");
 	}
 	return 0;
 }

@@ -113,7 +113,8 @@ static int bind_unix(struct listener_socket *opened, const struct sockaddr_un *w
 		return error_set(err, ERROR_BUSY, "somebody answers on %s", path);
 	if (lstat(path, &facts) == 0 && !S_ISSOCK(facts.st_mode))
 		return error_set(err, ERROR_EXISTS, "%s exists and is no socket", path);
-	unlink(path);
+	if (unlink(path) != 0 && errno != ENOENT)
+		return error_set_errno(err, "cannot remove what a server before left at %s", path);
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(err, "cannot make a socket for %s", path);

@@ -7,6 +7,7 @@
 #include "server/daemon.h"
 #include "server/gc_command.h"
 #include "server/keys_command.h"
+#include "server/set_aside_command.h"
 
 enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2 };
 
@@ -45,7 +46,7 @@ static int serve(int argument_count, char **arguments)
 static const struct {
 	const char *name;
 	int (*run)(int argument_count, char **arguments);
-} commands[] = {{"keys", keys_command}, {"gc", gc_command}};
+} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command}};
 
 int main(int argument_count, char **arguments)
 {

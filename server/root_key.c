@@ -21,15 +21,27 @@ static int has_root(struct keyring *keyring, struct arena *arena, bool *out_foun
 		return -1;
 	*out_found = false;
 	for (size_t i = 0; i < count; i++)
-		*out_found = *out_found || keys[i].is_root;
+		*out_found = *out_found || (keys[i].is_root && !keys[i].is_damaged);
 	return 0;
+}
+
+/* The catalog is damaged where keys lie. */
+static int hold_root(struct keyring *keyring, const struct keyring_made_key *made, struct buffer *out_notice, struct error *err)
+{
+	buffer_format(out_notice, "The root key cannot be stored and is in force until the server ends: %s\n", err->text);
+	return keyring_hold_root(keyring, made, err);
 }
 
 static int make_root(struct keyring *keyring, const struct keyring_new_key *root, struct arena *arena, struct buffer *out_notice,
 	struct error *err)
 {
 	struct keyring_made_key made;
-	if (keyring_add(keyring, root, arena, &made, err) != 0)
+	const int added = keyring_add(keyring, root, arena, &made, err);
+	if (added != 0 && err->kind == ERROR_READ_ONLY) {
+		buffer_add_text(out_notice, "The store is read-only: its root key stays as it was.\n");
+		return 0;
+	}
+	if (added != 0 && (err->kind != ERROR_DAMAGED || hold_root(keyring, &made, out_notice, err) != 0))
 		return error_wrap(err, "cannot make the root key");
 	if (root->id != NULL && root->secret != NULL && root->token != NULL)
 		return 0;

@@ -50,7 +50,8 @@ int store_command_run(const struct store_command *command, struct buffer *out, s
 	for (int i = 0; i < REACH_TRIES; i++) {
 		struct data_folder folder;
 		last.kind = ERROR_NONE;
-		if (data_folder_open(&folder, command->data, command->master_key, false, &last) == 0) {
+		if (data_folder_open(&folder, file_system(), command->data, command->master_key,
+			false, &last) == 0) {
 			const int outcome = work_alone(command, &folder, out, err);
 			data_folder_close(&folder);
 			return outcome;

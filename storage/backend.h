@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/span.h"
+#include "storage/segment.h"
 
 struct backend;
 struct backend_file { /* embed first */
@@ -15,9 +16,10 @@ struct backend_file { /* embed first */
 
 typedef int backend_take_fn(void *taker, const char *name, uint64_t size, struct error *err);
 struct backend_ops {
-	/* Creates (must not exist) or opens for appending and reading. */
+	/* Creates, for writing and reading; must not exist. */
 	int (*create)(struct backend *backend, const char *name, struct backend_file **out_file, struct error *err);
-	int (*open)(struct backend *backend, const char *name, struct backend_file **out_file, struct error *err); /* not_found when absent */
+	/* Opens for reading alone, as a read-only file system allows; not_found when absent. */
+	int (*open)(struct backend *backend, const char *name, struct backend_file **out_file, struct error *err);
 	/* Writes at `offset`, at most the end of what was written; overwrites what a failed append left there. */
 	int (*append)(struct backend_file *file, struct span bytes, uint64_t offset, struct error *err);
 	/* Scatter read of exactly the parts' total from offset; short is corrupt. */
@@ -35,15 +37,24 @@ struct backend_ops {
 	int (*remove)(struct backend *backend, const char *name, struct error *err); /* absent: 0 */
 	/* Calls `take` for every name with the file's size; order is free. `take` may remove. */
 	int (*list)(struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
+	/* What is in doubt is kept in a place of its own, where nothing is removed or replaced: moves a file there (as NAME.1 and so on where
+	 * another one has its name), and back (not_found when it is not there); lists what lies there. */
+	int (*set_aside)(struct backend *backend, const char *name, struct error *err);
+	int (*bring_back)(struct backend *backend, const char *name, struct error *err);
+	int (*list_aside)(struct backend *backend, backend_take_fn *take, void *taker, struct error *err);
+	/* What was removed and moved so far survives a power cut when it returns. */
+	int (*sync_names)(struct backend *backend, struct error *err);
 	void (*free)(struct backend *backend);
 	bool can_append; /* false: a file is written once and sealed with each commit (object stores) */
 };
 struct backend { /* embed first */
 	const struct backend_ops *ops;
+	struct pack_origin origin; /* of the packs that are written from here on; set at start */
+	bool reads_only;           /* of a store that is only read: what is derived is not kept either; set at start */
 };
 
-/* Makes the folder when absent. `files` NULL: the real ones. */
-struct backend *backend_folder_open(const char *folder, const struct file_ops *files, struct error *err);
+/* Makes the folder when absent; `aside` (where doubtful files go) is made when it is needed. `files` NULL: the real ones. */
+struct backend *backend_folder_open(const char *folder, const char *aside, const struct file_ops *files, struct error *err);
 struct backend *backend_memory_new(void);
 
 #endif

@@ -20,6 +20,10 @@ struct backend_folder {
 	struct backend base;
 	const struct file_ops *files;
 	char *folder;
+	char *aside;
+	atomic_bool names_changed[256];  /* in the folder xx, since they were synced */
+	atomic_bool aside_changed;       /* names went from there, likewise */
+	atomic_bool aside_synced;        /* the name of that folder is durable */
 	atomic_bool parents_synced[256]; /* the name of the folder xx is durable */
 };
 struct folder_file {
@@ -38,6 +42,14 @@ static int folder_path(const struct backend_folder *const folder, const char *co
 	return 0;
 }
 
+/* Names begin with two hex digits; what does not is not followed. */
+static void folder_note_name(struct backend_folder *folder, const char *name)
+{
+	uint8_t number;
+	if (decode_hex(span_of(name, FOLDER_PREFIX), &number, 1))
+		atomic_store(&folder->names_changed[number], true);
+}
+
 /* The folder that holds `path`, in place of it. */
 static void folder_cut_to_parent(char *const path)
 {
@@ -46,12 +58,13 @@ static void folder_cut_to_parent(char *const path)
 	*slash = '\0';
 }
 
-static int folder_make_parent(const char *const path, struct error *const err)
+static int folder_make_parent(const struct file_ops *const files, const char *const path,
+	struct error *const err)
 {
 	char parent[FOLDER_PATH_BYTES];
 	snprintf(parent, sizeof parent, "%s", path);
 	folder_cut_to_parent(parent);
-	return file_exists(parent) ? 0 : file_make_folder(parent, 0700, err);
+	return file_exists(parent) ? 0 : file_make_folder(files, parent, 0700, err);
 }
 
 static int folder_open_path(struct backend_folder *const folder, const char *const name, const int flags, struct backend_file **const out_file,
@@ -61,7 +74,7 @@ static int folder_open_path(struct backend_folder *const folder, const char *con
 	if (folder_path(folder, name, path, err) != 0)
 		return -1;
 	const bool creating = (flags & O_CREAT) != 0;
-	if (creating && folder_make_parent(path, err) != 0)
+	if (creating && folder_make_parent(folder->files, path, err) != 0)
 		return -1;
 	const int fd = folder->files->open(folder->files, path, flags | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -82,7 +95,7 @@ static int folder_create(struct backend *const backend, const char *const name, 
 
 static int folder_open(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
 {
-	return folder_open_path((struct backend_folder *)backend, name, O_RDWR, out_file, err);
+	return folder_open_path((struct backend_folder *)backend, name, O_RDONLY, out_file, err);
 }
 
 static const struct file_ops *folder_files(const struct backend_file *const file)
@@ -133,9 +146,8 @@ static int folder_read(struct backend_file *const base, const struct iovec *cons
 }
 
 /* Whoever made the parent may not have synced its name yet, or may have failed to: so everybody does, until it was done once. */
-static int folder_sync_parent(const struct backend_file *const base, const char *const parent, struct error *const err)
+static int folder_sync_parent(struct backend_folder *folder, const char *parent, struct error *err)
 {
-	struct backend_folder *const folder = (struct backend_folder *)base->backend;
 	uint8_t number; /* names are hex */
 	const bool is_known = decode_hex(span_text(parent + strlen(parent) - FOLDER_PREFIX), &number, 1);
 	if (is_known && atomic_load(&folder->parents_synced[number]))
@@ -157,7 +169,8 @@ static int folder_sync(struct backend_file *const base, struct error *const err)
 	char parent[FOLDER_PATH_BYTES];
 	snprintf(parent, sizeof parent, "%s", file->path);
 	folder_cut_to_parent(parent);
-	if (file_sync_folder(folder_files(base), parent, err) != 0 || folder_sync_parent(base, parent, err) != 0)
+	if (file_sync_folder(folder_files(base), parent, err) != 0 ||
+	    folder_sync_parent((struct backend_folder *)base->backend, parent, err) != 0)
 		return -1;
 	atomic_store(&file->name_synced, true);
 	return 0;
@@ -192,7 +205,8 @@ static int folder_put_by(struct backend *const backend, const char *const name, 
 {
 	const struct backend_folder *const folder = (const struct backend_folder *)backend;
 	char path[FOLDER_PATH_BYTES];
-	if (folder_path(folder, name, path, err) != 0 || folder_make_parent(path, err) != 0)
+	if (folder_path(folder, name, path, err) != 0 ||
+		folder_make_parent(folder->files, path, err) != 0)
 		return -1;
 	return write(folder->files, path, bytes, 0600, err);
 }
@@ -223,7 +237,126 @@ static int folder_remove(struct backend *const backend, const char *const name, 
 		return -1;
 	if (folder->files->unlink(folder->files, path) != 0 && errno != ENOENT)
 		return error_set_errno(err, "cannot remove %s", path);
+	folder_note_name((struct backend_folder *)backend, name);
 	return 0;
+}
+
+static int aside_path(const struct backend_folder *folder, const char *name, char out[FOLDER_PATH_BYTES], struct error *err)
+{
+	if (snprintf(out, FOLDER_PATH_BYTES, "%s/%s", folder->aside, name) >= FOLDER_PATH_BYTES)
+		return error_set(err, ERROR_INVALID, "the path of %s below %s is too long", name, folder->aside);
+	return 0;
+}
+
+static int sync_aside(struct backend_folder *folder, struct error *err)
+{
+	char parent[FOLDER_PATH_BYTES];
+	if (file_sync_folder(folder->files, folder->aside, err) != 0)
+		return -1;
+	if (atomic_load(&folder->aside_synced))
+		return 0;
+	snprintf(parent, sizeof parent, "%s", folder->aside);
+	folder_cut_to_parent(parent);
+	if (file_sync_folder(folder->files, parent, err) != 0)
+		return -1;
+	atomic_store(&folder->aside_synced, true);
+	return 0;
+}
+
+/* Where there are no hard links the file is moved at once, and also onto a name that an earlier move has left. */
+static int give_name(const struct backend_folder *folder, const char *from, const char *to, struct error *err)
+{
+	const struct file_ops *files = folder->files;
+	return files->link(files, from, to) == 0 || files->rename(files, from, to) == 0 ? 0
+		: error_set_errno(err, "cannot move %s to %s", from, to);
+}
+
+static int take_name(const struct backend_folder *folder, const char *path, struct error *err)
+{
+	const struct file_ops *files = folder->files;
+	return files->unlink(files, path) == 0 || errno == ENOENT ? 0 : error_set_errno(err, "cannot remove %s", path);
+}
+
+static bool is_same_file(const char *one, const char *other)
+{
+	struct stat a;
+	struct stat b;
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* What lies there already is not replaced, as it may be the better one: NAME.1 and so on are tried. A move that a power cut broke off has
+ * left both names. */
+static int find_place_aside(const struct backend_folder *folder, const char *name, const char *from, char to[FOLDER_PATH_BYTES],
+	struct error *err)
+{
+	char numbered[NAME_MAX + 1];
+	int result = aside_path(folder, name, to, err);
+	for (unsigned i = 1; result == 0 && file_exists(to) && !is_same_file(from, to); i++) {
+		if (snprintf(numbered, sizeof numbered, "%s.%u", name, i) >= (int)sizeof numbered)
+			return error_set(err, ERROR_INVALID, "the name %s is too long to be numbered", name);
+		result = aside_path(folder, numbered, to, err);
+	}
+	return result;
+}
+
+/* The new name lasts before the old one goes: whatever a power cut keeps, the file is in one place or in both. */
+static int folder_set_aside(struct backend *backend, const char *name, struct error *err)
+{
+	struct backend_folder *folder = (struct backend_folder *)backend;
+	char from[FOLDER_PATH_BYTES];
+	char to[FOLDER_PATH_BYTES];
+	if (folder_path(folder, name, from, err) != 0 || find_place_aside(folder, name, from, to, err) != 0 ||
+	    file_make_folder(folder->files, folder->aside, 0700, err) != 0 || give_name(folder, from, to, err) != 0 ||
+	    sync_aside(folder, err) != 0)
+		return -1;
+	folder_note_name(folder, name);
+	return take_name(folder, from, err);
+}
+
+static int folder_bring_back(struct backend *backend, const char *name, struct error *err)
+{
+	struct backend_folder *folder = (struct backend_folder *)backend;
+	char from[FOLDER_PATH_BYTES];
+	char to[FOLDER_PATH_BYTES];
+	char part[FOLDER_PATH_BYTES];
+	if (aside_path(folder, name, from, err) != 0 || folder_path(folder, name, to, err) != 0)
+		return -1;
+	snprintf(part, sizeof part, "%s", to);
+	folder_cut_to_parent(part);
+	if (folder_make_parent(folder->files, to, err) != 0 || give_name(folder, from, to, err) != 0 ||
+	    file_sync_folder(folder->files, part, err) != 0 || folder_sync_parent(folder, part, err) != 0)
+		return -1;
+	atomic_store(&folder->aside_changed, true);
+	return take_name(folder, from, err);
+}
+
+static int sync_part(struct backend_folder *folder, unsigned number, struct error *err)
+{
+	char path[FOLDER_PATH_BYTES];
+	if (!atomic_exchange(&folder->names_changed[number], false))
+		return 0;
+	snprintf(path, sizeof path, "%s/%02x", folder->folder, number);
+	if (!file_exists(path) || file_sync_folder(folder->files, path, err) == 0) /* a name may go that never was there */
+		return 0;
+	atomic_store(&folder->names_changed[number], true);
+	return -1;
+}
+
+static int sync_changed_aside(struct backend_folder *folder, struct error *err)
+{
+	if (!atomic_exchange(&folder->aside_changed, false) || sync_aside(folder, err) == 0)
+		return 0;
+	atomic_store(&folder->aside_changed, true);
+	return -1;
+}
+
+static int folder_sync_names(struct backend *backend, struct error *err)
+{
+	struct backend_folder *folder = (struct backend_folder *)backend;
+	int result = sync_changed_aside(folder, err);
+	for (unsigned i = 0; i < 256 && result == 0; i++)
+		result = sync_part(folder, i, err);
+	return result;
 }
 
 /* A name that vanished meanwhile is passed over. */
@@ -268,9 +401,16 @@ static int folder_list(struct backend *const backend, backend_take_fn *const tak
 	return result;
 }
 
+static int folder_list_aside(struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+{
+	const struct backend_folder *folder = (const struct backend_folder *)backend;
+	return file_exists(folder->aside) ? folder_list_one(folder->aside, take, taker, err) : 0;
+}
+
 static void folder_free(struct backend *const backend)
 {
 	struct backend_folder *const folder = (struct backend_folder *)backend;
+	free(folder->aside);
 	free(folder->folder);
 	free(folder);
 }
@@ -289,17 +429,23 @@ static const struct backend_ops folder_ops = {
 	.get = folder_get,
 	.remove = folder_remove,
 	.list = folder_list,
+	.set_aside = folder_set_aside,
+	.bring_back = folder_bring_back,
+	.list_aside = folder_list_aside,
+	.sync_names = folder_sync_names,
 	.free = folder_free,
 	.can_append = true,
 };
 
-struct backend *backend_folder_open(const char *const path, const struct file_ops *const files, struct error *const err)
+struct backend *backend_folder_open(const char *const path, const char *const aside, const struct file_ops *const files, struct error *const err)
 {
-	if (file_make_folder(path, 0700, err) != 0)
+	const struct file_ops *const used = files != NULL ? files : file_system();
+	if (file_make_folder(used, path, 0700, err) != 0)
 		return NULL;
 	struct backend_folder *const folder = memory_new(sizeof *folder);
 	folder->base.ops = &folder_ops;
-	folder->files = files != NULL ? files : file_system();
+	folder->files = used;
 	folder->folder = memory_copy_text(path);
+	folder->aside = memory_copy_text(aside);
 	return &folder->base;
 }

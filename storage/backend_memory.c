@@ -11,6 +11,7 @@
 struct memory_blob {
 	struct memory_blob *next;
 	unsigned references; /* the name's and one for each open file */
+	bool is_aside;
 	uint8_t *data;
 	size_t len;
 	size_t capacity;
@@ -29,9 +30,40 @@ struct memory_file {
 static struct memory_blob **memory_find(struct backend_memory *const memory, const char *const name)
 {
 	struct memory_blob **link = &memory->blobs;
-	while (*link != NULL && strcmp((*link)->name, name) != 0)
+	while (*link != NULL && ((*link)->is_aside || strcmp((*link)->name, name) != 0))
 		link = &(*link)->next;
 	return link;
+}
+
+static int memory_set_aside(struct backend *backend, const char *name, struct error *err)
+{
+	struct backend_memory *memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	struct memory_blob *blob = *memory_find(memory, name);
+	if (blob != NULL)
+		blob->is_aside = true;
+	lock_leave(&memory->lock);
+	return blob != NULL ? 0 : error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name);
+}
+
+static int memory_bring_back(struct backend *backend, const char *name, struct error *err)
+{
+	struct backend_memory *memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	struct memory_blob *blob = NULL; /* the first that was set aside, which is last in the list */
+	for (struct memory_blob *other = memory->blobs; other != NULL; other = other->next)
+		if (other->is_aside && strcmp(other->name, name) == 0)
+			blob = other;
+	if (blob != NULL)
+		blob->is_aside = false;
+	lock_leave(&memory->lock);
+	return blob != NULL ? 0 : error_set(err, ERROR_NOT_FOUND, "no memory file %s is set aside", name);
+}
+
+static int memory_sync_names(struct backend *backend, struct error *err)
+{
+	(void)backend, (void)err;
+	return 0;
 }
 
 static void memory_unreference(struct memory_blob *const blob)
@@ -208,13 +240,14 @@ struct memory_name {
 };
 
 /* The names are copied first: `take` may remove. */
-static int memory_list(struct backend *const backend, backend_take_fn *const take, void *const taker, struct error *const err)
+static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take_fn *take, void *taker, struct error *err)
 {
-	struct backend_memory *const memory = (struct backend_memory *)backend;
 	struct memory_name *names = NULL;
 	size_t count = 0;
 	lock_enter(&memory->lock);
 	for (const struct memory_blob *blob = memory->blobs; blob != NULL; blob = blob->next) {
+		if (blob->is_aside != is_aside)
+			continue;
 		names = memory_grow(names, count + 1, sizeof *names);
 		names[count++] = (struct memory_name){ .name = memory_copy_text(blob->name), .size = blob->len };
 	}
@@ -226,6 +259,16 @@ static int memory_list(struct backend *const backend, backend_take_fn *const tak
 		free(names[i].name);
 	free(names);
 	return result;
+}
+
+static int memory_list(struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+{
+	return list_blobs((struct backend_memory *)backend, false, take, taker, err);
+}
+
+static int memory_list_aside(struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+{
+	return list_blobs((struct backend_memory *)backend, true, take, taker, err);
 }
 
 static void memory_free(struct backend *const backend)
@@ -254,6 +297,10 @@ static const struct backend_ops memory_ops = {
 	.get = memory_get,
 	.remove = memory_remove,
 	.list = memory_list,
+	.set_aside = memory_set_aside,
+	.bring_back = memory_bring_back,
+	.list_aside = memory_list_aside,
+	.sync_names = memory_sync_names,
 	.free = memory_free,
 	.can_append = true,
 };

@@ -1,4 +1,4 @@
-/* start --change queued--> apply: line by line, each judged before its rows are written --COMMIT--> done
+/* start --[files are added: a helper proves that they can be read]--> change queued --> apply: line by line, each judged before its rows are written --COMMIT--> done
  *
  * What a line is refused for is found before anything of it is written, so no line needs a savepoint; a failure behind that is the whole change's. */
 #include "storage/batch.h"
@@ -12,6 +12,8 @@
 #include "storage/batch_source.h"
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
+#include "storage/content_proof.h"
+#include "storage/damage_row.h"
 #include "storage/derive_series.h"
 #include "storage/file_time.h"
 #include "storage/header_blob.h"
@@ -26,6 +28,11 @@ struct batch {
 	struct store *store;
 	struct batch_params params;
 	bool completes_publish;
+	struct error *faults; /* a line's bytes cannot be read; by line. NULL: none */
+	struct helper_job job;
+	struct helper_lane lane;
+	struct content_proof *proof; /* of line number `proving` */
+	size_t proving;
 	size_t looks; /* at versions that hold a line's bytes, for one that the caller may read: they are not without bound */
 };
 
@@ -129,6 +136,20 @@ static int push_file(const struct line_work *const work, const struct version *c
 	return derive_waiting_note(work->batch->store, work->db, version.sequence, version.key, version.size, err);
 }
 
+/* A copy is refused what is known; what is added was read. */
+static int check_damage(const struct line_work *work, const struct version *source, struct error *err)
+{
+	const struct batch *batch = work->batch;
+	const struct batch_line *line = work->line;
+	if (line->kind == BATCH_COPY)
+		return damage_row_check(work->db, source, line->path, err);
+	const struct error *fault = batch->faults != NULL ? &batch->faults[line - batch->params.lines] : NULL;
+	if (fault == NULL || fault->kind == ERROR_NONE)
+		return 0;
+	*err = *fault;
+	return -1;
+}
+
 static int find_source(const struct line_work *const work, struct version *const out, struct error *const err)
 {
 	const struct batch_line *const line = work->line;
@@ -139,7 +160,7 @@ static int find_source(const struct line_work *const work, struct version *const
 	if (line->has_size && line->size != out->size)
 		return error_set(err, ERROR_INVALID, "The file has %llu bytes, not %llu.", (unsigned long long)out->size,
 			(unsigned long long)line->size);
-	return 0;
+	return check_damage(work, out, err);
 }
 
 static int judge(struct line_work *const work, struct version *const out_source, struct error *const err)
@@ -155,7 +176,8 @@ static int judge(struct line_work *const work, struct version *const out_source,
 /* Whether the failure is the line's own, and not the store's. */
 static bool is_of_line(const struct error *const err)
 {
-	return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED || err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT;
+	return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_DENIED || err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT ||
+		err->kind == ERROR_CONTENT_DAMAGED;
 }
 
 static int apply_line(struct line_work *const work, struct error *const err)
@@ -196,6 +218,78 @@ static void committed(struct change *const change)
 	batch->params.done(batch->params.owner);
 }
 
+/* The line's file, if there is one that the caller may reach: the change says what is wrong otherwise. */
+static int add_to_proof(struct batch *batch, struct db *db, const struct batch_line *line, struct error *err)
+{
+	const struct clock_source *clock = store_clock(batch->store);
+	struct arena *arena = arena_new(LINE_ARENA_BYTES);
+	struct version source = {0};
+	struct bucket bucket;
+	struct error absent = {0};
+	int result = 0;
+	if (bucket_row_same(db, batch->params.bucket, batch->params.bucket_id, &bucket, &absent) == 0 &&
+	    batch_source_find(db, &batch->params, bucket.id, clock->wall_ms(clock), &batch->looks, line, arena, &source, &absent) == 0)
+		result = content_proof_add(batch->proof, db, &source, err);
+	arena_free(arena);
+	return result;
+}
+
+static int begin_proof(struct batch *batch, const struct batch_line *line, struct error *err)
+{
+	struct db *db = store_snapshot_take(batch->store, err);
+	if (db == NULL)
+		return -1;
+	batch->proof = content_proof_new(batch->store);
+	int result = add_to_proof(batch, db, line, err);
+	store_snapshot_give(batch->store, db);
+	return result;
+}
+
+/* Some of the line's proof. 1: there is more. What goes wrong without telling of damage is not the line's fault, and comes up again when it is
+ * read. */
+static int prove_line(struct batch *batch, const struct batch_line *line)
+{
+	struct error err = {0};
+	int result = batch->proof != NULL ? 0 : begin_proof(batch, line, &err);
+	if (result == 0)
+		result = content_proof_step(batch->proof, line->path, &err);
+	if (result == 1)
+		return 1;
+	content_proof_free(batch->proof);
+	batch->proof = NULL;
+	if (result == 0)
+		return 0;
+	if (batch->faults == NULL)
+		batch->faults = memory_new_array(batch->params.count, sizeof *batch->faults);
+	batch->faults[line - batch->params.lines] = err;
+	return 0;
+}
+
+/* What is added came before, or lies here already: it is read ahead of the change, a slice at a time, unless that was done since the start. */
+static void prove(struct helper_job *job)
+{
+	struct batch *batch = (struct batch *)((uint8_t *)job - offsetof(struct batch, job));
+	int result = 0;
+	batch->looks = LOOKS_MAX;
+	for (; batch->proving < batch->params.count; batch->proving += result == 0) {
+		const struct batch_line *line = &batch->params.lines[batch->proving];
+		result = line->kind == BATCH_ADD && !line->is_refused ? prove_line(batch, line) : 0;
+		if (result == 1) {
+			helpers_submit(store_helpers(batch->store), &batch->lane, &batch->job);
+			return;
+		}
+	}
+	committer_submit(store_committer(batch->store), &batch->change); /* `batch` may be gone */
+}
+
+static bool adds_files(const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->params.count; i++)
+		if (batch->params.lines[i].kind == BATCH_ADD && !batch->params.lines[i].is_refused)
+			return true;
+	return false;
+}
+
 struct batch *batch_start(struct store *const store, const struct batch_params *const params)
 {
 	ASSERT(params->count <= BATCH_LINES_MAX);
@@ -204,7 +298,11 @@ struct batch *batch_start(struct store *const store, const struct batch_params *
 	batch->params = *params;
 	batch->change.apply = apply;
 	batch->change.done = committed;
-	committer_submit(store_committer(store), &batch->change);
+	batch->job.run = prove;
+	if (adds_files(batch))
+		helpers_submit(store_helpers(store), &batch->lane, &batch->job);
+	else
+		committer_submit(store_committer(store), &batch->change);
 	return batch;
 }
 
@@ -218,5 +316,7 @@ int batch_outcome(const struct batch *const batch, struct error *const err)
 
 void batch_free(struct batch *const batch)
 {
+	if (batch != NULL)
+		free(batch->faults);
 	free(batch);
 }

@@ -31,7 +31,8 @@ struct batch_params {
 	struct span account;      /* who registered what is added; empty: anonymous */
 	struct batch_line *lines; /* the caller's, alive with their texts until done; outcomes are written into them */
 	size_t count;             /* up to BATCH_LINES_MAX */
-	/* Whether the caller may read a key, or its older versions: 1, 0, -1 when it cannot be told. Called by the committer, and must be quick. */
+	/* Whether the caller may read a key, or its older versions: 1, 0, -1 when it cannot be told. Called by a helper, then by the committer, and must
+	 * be quick. */
 	int (*may_read)(void *owner, struct span bucket, struct span key, bool is_current, struct error *err);
 	void (*done)(void *owner); /* the outcome is known; from the committer */
 	void *owner;

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "storage/account_row.h"
+#include "storage/bucket_access.h"
 #include "storage/bucket_row.h"
 #include "storage/bucket_sweep.h"
 #include "storage/bucket_totals.h"
@@ -113,6 +114,27 @@ static int write_documents(struct db *const db, const int64_t bucket, const stru
 	return 0;
 }
 
+/* Whether others' access to the bucket changes. */
+static bool changes_access(const struct bucket_edit *edit)
+{
+	for (size_t i = 0; i < edit->document_count; i++)
+		if (edit->documents[i].kind == BUCKET_PUBLIC_ACCESS)
+			return true;
+	return edit->replaces_grants != BUCKET_GRANTS_NONE;
+}
+
+static int write_access(struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
+{
+	if (!changes_access(edit))
+		return write_documents(db, bucket, edit, err);
+	if (bucket_access_settle(db, bucket, err) != 0)
+		return -1;
+	if (edit->replaces_grants != BUCKET_GRANTS_NONE
+		&& bucket_grant_row_replace(db, bucket, edit->replaces_grants, edit->grants, edit->grant_count, err) != 0)
+		return -1;
+	return write_documents(db, bucket, edit, err) != 0 ? -1 : bucket_access_stamp(db, bucket, err);
+}
+
 static int write_edit(struct bucket_change *const change, struct db *const db, const int64_t bucket, struct error *const err)
 {
 	const struct bucket_edit *const edit = &change->edit;
@@ -122,10 +144,7 @@ static int write_edit(struct bucket_change *const change, struct db *const db, c
 		return -1;
 	if (edit->sets_etag_policy && bucket_row_set_etag_policy(db, bucket, edit->etag_policy, err) != 0)
 		return -1;
-	if (edit->replaces_grants != BUCKET_GRANTS_NONE
-		&& bucket_grant_row_replace(db, bucket, edit->replaces_grants, edit->grants, edit->grant_count, err) != 0)
-		return -1;
-	return write_documents(db, bucket, edit, err);
+	return write_access(db, bucket, edit, err);
 }
 
 static int apply_edit(struct change *const base, struct db *const db, struct error *const err)
@@ -161,7 +180,9 @@ static int apply_create(struct change *const base, struct db *const db, struct e
 		|| bucket_row_add(db, change->name, account, now_ms, err) != 0)
 		return -1;
 	const int64_t bucket = db_last_id(db);
-	return bucket_totals_open(db, bucket, now_ms, err) != 0 ? -1 : write_edit(change, db, bucket, err);
+	if (bucket_totals_open(db, bucket, now_ms, err) != 0 || bucket_access_stamp(db, bucket, err) != 0)
+		return -1;
+	return write_edit(change, db, bucket, err);
 }
 
 static int apply_rename(struct change *const base, struct db *const db, struct error *const err)

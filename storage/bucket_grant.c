@@ -1,12 +1,13 @@
 #include "storage/bucket_grant.h"
 
+#include "storage/bucket_access.h"
 #include "storage/bucket_document.h"
 
 enum { BLOCK_ARENA_BYTES = 4096 };
 
 static const char SQL_GRANTS_OF_BUCKET[] =
-	"SELECT source, account, prefix, permissions, (SELECT document FROM bucket_documents WHERE bucket = ?1 AND kind = ?2) FROM bucket_grants"
-	" WHERE bucket = ?1 ORDER BY source, ordinal";
+	"SELECT source, account, prefix, permissions, (SELECT document FROM bucket_documents WHERE bucket = ?1 AND kind = ?2),"
+	" (SELECT access FROM buckets WHERE id = ?1) FROM bucket_grants WHERE bucket = ?1 ORDER BY source, ordinal";
 static const char SQL_GRANTS_OF_SOURCE[] =
 	"SELECT source, account, prefix, permissions FROM bucket_grants WHERE bucket = ?1 AND source = ?2 ORDER BY ordinal";
 static const char SQL_GRANT_ADD[] =
@@ -19,12 +20,18 @@ struct bucket_grant bucket_grant_public_read(void)
 	return (struct bucket_grant){.permissions = PERMISSION_READ | PERMISSION_LIST};
 }
 
-static bool covers(const struct bucket_question *const question, struct db_statement *const row)
+static struct bucket_grant read_grant(struct db_statement *row)
 {
-	const unsigned permissions = (unsigned)db_column_i64(row, 3);
+	return (struct bucket_grant){.account = db_column_blob(row, 1), .prefix = db_column_blob(row, 2),
+		.permissions = (unsigned)db_column_i64(row, 3)};
+}
+
+static bool covers(const struct bucket_question *question, const struct bucket_grant *grant)
+{
 	if (question->anywhere)
-		return permissions != 0;
-	return (permissions & question->permissions) == question->permissions && span_starts(question->key, db_column_blob(row, 2));
+		return grant->permissions != 0;
+	return (grant->permissions & question->permissions) == question->permissions
+		&& span_starts(question->key, grant->prefix);
 }
 
 static bool is_blocked(const enum bucket_grant_source source, const struct span document)
@@ -34,27 +41,37 @@ static bool is_blocked(const enum bucket_grant_source source, const struct span 
 }
 
 /* Whether the grant is to the one who asks: by name, or to everyone and not blocked. */
-static bool is_for(const struct bucket_question *const question, struct db_statement *const row)
+static bool is_for(const struct bucket_question *question, enum bucket_grant_source source,
+	const struct bucket_grant *grant, struct span block)
 {
-	const struct span account = db_column_blob(row, 1);
-	if (account.len > 0)
-		return span_equal(account, question->account);
-	return !is_blocked((enum bucket_grant_source)db_column_i64(row, 0), db_column_blob(row, 4));
+	if (grant->account.len > 0)
+		return span_equal(grant->account, question->account);
+	return !is_blocked(source, block);
 }
 
-static int judge(struct db *const db, const struct bucket_question *const question, bool *const out_allows, struct error *const err)
+/* All rows are read, whatever the first of them says: only together they prove themselves. */
+static int judge(struct db *db, const struct bucket_question *question, bool *out_allows, struct error *err)
 {
-	struct db_statement *const statement = db_prepare(db, SQL_GRANTS_OF_BUCKET, err);
-	int got = 0;
-	*out_allows = false;
-	if (statement == NULL)
+	struct db_statement *rows = db_prepare(db, SQL_GRANTS_OF_BUCKET, err);
+	uint64_t sum = bucket_access_begin(question->bucket);
+	bool allows = false;
+	bool is_right = false;
+	int got;
+	if (rows == NULL)
 		return -1;
-	db_bind_i64(statement, 1, question->bucket);
-	db_bind_i64(statement, 2, BUCKET_PUBLIC_ACCESS);
-	while (!*out_allows && (got = db_step(statement, err)) == 1)
-		*out_allows = covers(question, statement) && is_for(question, statement);
-	db_reset(statement);
-	return got < 0 ? -1 : 0;
+	db_bind_i64(rows, 1, question->bucket);
+	db_bind_i64(rows, 2, BUCKET_PUBLIC_ACCESS);
+	while ((got = db_step(rows, err)) == 1) {
+		const enum bucket_grant_source source = (enum bucket_grant_source)db_column_i64(rows, 0);
+		const struct bucket_grant grant = read_grant(rows);
+		const struct span block = db_column_blob(rows, 4);
+		sum = bucket_access_add(sum, source, &grant);
+		is_right = bucket_access_end(sum, block) == db_column_i64(rows, 5);
+		allows = allows || (covers(question, &grant) && is_for(question, source, &grant, block));
+	}
+	db_reset(rows);
+	*out_allows = got == 0 && allows && is_right;
+	return got;
 }
 
 int bucket_grant_allows(struct store *const store, const struct bucket_question *const question, bool *const out_allows,
@@ -68,25 +85,26 @@ int bucket_grant_allows(struct store *const store, const struct bucket_question 
 	return result;
 }
 
-static int read_block(struct db *const db, const int64_t bucket, unsigned *const out_bits, struct error *const err)
+static int honours_object_acl(struct db *db, int64_t bucket, bool *out_honours, struct error *err)
 {
-	struct arena *const arena = arena_new(BLOCK_ARENA_BYTES);
-	struct span document;
-	const int result = bucket_document_row_read(db, bucket, BUCKET_PUBLIC_ACCESS, arena, &document, err);
-	*out_bits = result == 0 && document.len == 1 ? document.data[0] : 0;
+	struct arena *arena = arena_new(BLOCK_ARENA_BYTES);
+	struct span document = {NULL, 0};
+	bool is_right = false;
+	int result = bucket_access_is_right(db, bucket, &is_right, err);
+	if (result == 0)
+		result = bucket_document_row_read(db, bucket, BUCKET_PUBLIC_ACCESS, arena, &document, err);
+	*out_honours = result == 0 && is_right && !is_blocked(BUCKET_GRANTS_OF_ACL, document);
 	arena_free(arena);
 	return result;
 }
 
 int bucket_grant_honours_object_acl(struct store *const store, const int64_t bucket, bool *const out_honours, struct error *const err)
 {
-	unsigned block = 0;
-	struct db *const db = store_reader_take(store, err);
+	struct db *const db = store_snapshot_take(store, err); /* they prove themselves together */
 	if (db == NULL)
 		return -1;
-	const int result = read_block(db, bucket, &block, err);
-	store_reader_give(store, db);
-	*out_honours = (block & IGNORE_PUBLIC_ACLS) == 0;
+	const int result = honours_object_acl(db, bucket, out_honours, err);
+	store_snapshot_give(store, db);
 	return result;
 }
 

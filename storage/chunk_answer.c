@@ -133,7 +133,8 @@ static int look(struct chunk_answer *const answer, struct xorb_place *const out_
 	if (entries == NULL)
 		return -1;
 	const struct pack_run whole = {.pack = answer->place.pack, .first = xorb.first, .chunks = xorb.count};
-	const bool is_right = chunk_id_equal(&entries[answer->place.chunk - xorb.first].id, &answer->id) && !pack_store_is_damaged(packs, &whole);
+	const bool is_right = chunk_id_equal(&entries[answer->place.chunk - xorb.first].id, &answer->id) &&
+		pack_store_prove_records(packs, &whole, err) == 0; /* else the client would not send it */
 	*out_place = (struct xorb_place){.hash = xorb.hash, .pack = answer->place.pack, .first = xorb.first, .count = xorb.count};
 	judge_promise(answer, &xorb.hash, now_ms, out_until_ms, out_is_promised);
 	if (is_right)

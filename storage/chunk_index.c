@@ -1,13 +1,16 @@
 /* Two connections to one WAL file: helpers add through the one, everybody looks up through the other, so that a lookup never waits for
  * an insert. Ids are cut to 16 bytes: what is found is a hint that the caller compares with the pack's own index. The file is derived
- * data of this machine, so its schema need not please a second engine. */
+ * data of this machine, so its schema need not please a second engine.
+ *
+ * Damage fails nothing: where a page cannot be read, whoever met it moves the file aside, and from there on nothing is found and nothing
+ * added. The next start finds no file, and makes it anew. */
 #include "storage/chunk_index.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "storage/db.h"
@@ -22,6 +25,10 @@ enum {
 };
 
 struct chunk_index {
+	const struct file_ops *files;
+	char *path;
+	struct log *log;
+	_Atomic bool is_given_up;
 	struct lock write_lock;
 	struct db *writer;
 	struct lock read_lock;
@@ -71,10 +78,10 @@ static struct db *index_open_writer(const char *const path, bool *const out_new,
 }
 
 /* The damaged file is kept, once, for whoever wants to know. */
-static int index_move_aside(const char *const path, struct error *const err)
+static int index_move_aside(const struct file_ops *const files, const char *const path,
+	struct error *const err)
 {
 	static const char *const companions[] = { "-wal", "-shm" };
-	const struct file_ops *const files = file_system();
 	char aside[4096];
 	if (snprintf(aside, sizeof aside, "%s.damaged", path) >= (int)sizeof aside)
 		return error_set(err, ERROR_INVALID, "the path %.100s... is too long", path);
@@ -87,30 +94,65 @@ static int index_move_aside(const char *const path, struct error *const err)
 	return 0;
 }
 
-struct chunk_index *chunk_index_open(const char *const path, bool *const out_rebuild, struct error *const err)
+static bool is_in_memory(const char *path)
 {
-	const bool in_memory = strcmp(path, ":memory:") == 0;
+	return strcmp(path, ":memory:") == 0;
+}
+
+static bool is_damage(const struct error *err)
+{
+	return err->kind == ERROR_DAMAGED || err->kind == ERROR_CORRUPT;
+}
+
+static int index_list(struct db *db, struct pack_id **packs, size_t *count, struct error *err);
+
+/* What is read by every start: the header, the schema, the packs. */
+static int index_look(struct db *db, struct error *err)
+{
+	struct pack_id *packs = NULL;
+	size_t count = 0;
+	int result = index_list(db, &packs, &count, err);
+	free(packs);
+	return result;
+}
+
+static int index_connect(struct chunk_index *index, bool *out_new, struct error *err)
+{
 	bool is_new = false;
-	struct error first = {0};
-	struct db *writer = index_open_writer(path, &is_new, &first);
-	if (writer == NULL && (first.kind != ERROR_CORRUPT || in_memory)) {
-		*err = first;
-		return NULL;
-	}
-	if (writer == NULL && index_move_aside(path, err) == 0)
-		writer = index_open_writer(path, &is_new, err);
-	struct db *const reader = writer == NULL || in_memory ? writer : db_open(path, DB_READ, err);
-	if (reader == NULL) {
+	struct db *writer = index_open_writer(index->path, &is_new, err);
+	struct db *reader = writer == NULL || is_in_memory(index->path) ? writer : db_open(index->path, DB_READ, err);
+	if (reader == NULL || index_look(reader, err) != 0) {
+		if (reader != writer)
+			db_close(reader);
 		db_close(writer);
-		return NULL;
+		return -1;
 	}
-	struct chunk_index *const index = memory_new(sizeof *index);
 	index->writer = writer;
 	index->reader = reader;
+	*out_new = is_new;
+	return 0;
+}
+
+struct chunk_index *chunk_index_open(const struct chunk_index_options *options, bool *out_rebuild, struct error *err)
+{
+	struct chunk_index *index = memory_new(sizeof *index);
+	struct error first = {0};
+	index->files = options->files;
+	index->path = memory_copy_text(options->path);
+	index->log = options->log;
 	lock_init(&index->write_lock, LOCK_CHUNK_INDEX);
 	lock_init(&index->read_lock, LOCK_CHUNK_INDEX);
-	*out_rebuild = is_new;
-	return index;
+	if (index_connect(index, out_rebuild, &first) == 0)
+		return index;
+	if (is_damage(&first) && !is_in_memory(options->path)) {
+		log_failure(index->log, LOG_WARNING, NULL, "chunk_index_damaged", &first);
+		if (index_move_aside(index->files, index->path, err) == 0 && index_connect(index, out_rebuild, err) == 0)
+			return index;
+	} else {
+		*err = first;
+	}
+	chunk_index_close(index);
+	return NULL;
 }
 
 void chunk_index_close(struct chunk_index *const index)
@@ -122,7 +164,28 @@ void chunk_index_close(struct chunk_index *const index)
 	db_close(index->writer);
 	lock_release(&index->read_lock);
 	lock_release(&index->write_lock);
+	free(index->path);
 	free(index);
+}
+
+/* Its connections go on with the file that was moved, and are not asked any more. */
+void chunk_index_give_up(struct chunk_index *index, const struct error *why)
+{
+	struct error err = {0};
+	if (atomic_exchange(&index->is_given_up, true))
+		return;
+	log_failure(index->log, LOG_WARNING, NULL, "chunk_index_damaged", why);
+	if (!is_in_memory(index->path) && index_move_aside(index->files, index->path, &err) != 0)
+		log_failure(index->log, LOG_WARNING, NULL, "chunk_index_damaged", &err);
+}
+
+/* What a caller hears of `result`: damage is no failure of his. */
+static int index_tell(struct chunk_index *index, int result, const struct error *err)
+{
+	if (result >= 0 || !is_damage(err))
+		return result;
+	chunk_index_give_up(index, err);
+	return 0;
 }
 
 bool chunk_index_sampled(const struct chunk_id *const id)
@@ -130,34 +193,39 @@ bool chunk_index_sampled(const struct chunk_id *const id)
 	return chunk_id_modulo_word(id) % INDEX_SAMPLE == 0;
 }
 
-static bool index_find_row(struct db *const db, const struct chunk_id *const id, struct chunk_place *const out)
+/* 1 and the place, 0 when it is not known, -1. */
+static int index_find_row(struct db *db, const struct chunk_id *id, struct chunk_place *out, struct error *err)
 {
-	struct error ignored = {0}; /* unknown is always a right answer */
-	struct db_statement *const statement = db_prepare(db, SQL_FIND, &ignored);
+	struct db_statement *statement = db_prepare(db, SQL_FIND, err);
 	if (statement == NULL)
-		return false;
+		return -1;
 	db_bind_blob(statement, 1, span_of(id->bytes, INDEX_ID_BYTES));
-	bool found = false;
-	if (db_step(statement, &ignored) == 1) {
-		const struct span pack = db_column_blob(statement, 0);
-		const int64_t chunk = db_column_i64(statement, 1);
-		found = pack.len == PACK_ID_BYTES && chunk >= 0 && chunk <= UINT32_MAX;
-		if (found) {
+	int got = db_step(statement, err);
+	if (got == 1) {
+		struct span pack = db_column_blob(statement, 0);
+		int64_t chunk = db_column_i64(statement, 1);
+		got = pack.len == PACK_ID_BYTES && chunk >= 0 && chunk <= UINT32_MAX;
+		if (got == 1) {
 			memcpy(out->pack.bytes, pack.data, PACK_ID_BYTES);
 			out->chunk = (uint32_t)chunk;
 		}
 	}
 	db_reset(statement);
-	return found;
+	return got;
 }
 
-bool chunk_index_find(struct chunk_index *const index, const struct chunk_id *const id, struct chunk_place *const out_place)
+bool chunk_index_find(struct chunk_index *index, const struct chunk_id *id, struct chunk_place *out_place)
 {
-	struct lock *const lock = index->reader == index->writer ? &index->write_lock : &index->read_lock;
+	struct lock *lock = index->reader == index->writer ? &index->write_lock : &index->read_lock;
+	struct error err = {0}; /* unknown is always a right answer */
+	int found = 0;
+	if (atomic_load(&index->is_given_up))
+		return false;
 	lock_enter(lock);
-	const bool found = index_find_row(index->reader, id, out_place);
+	if (!atomic_load(&index->is_given_up))
+		found = index_tell(index, index_find_row(index->reader, id, out_place, &err), &err);
 	lock_leave(lock);
-	return found;
+	return found == 1;
 }
 
 /* 1 and the number, 0 when the pack has none, -1. */
@@ -241,24 +309,36 @@ static int index_settle(struct db *const db, const int result, struct error *con
 	return 0;
 }
 
-int chunk_index_add(struct chunk_index *const index, const struct chunk_index_row *const rows, const size_t count, struct error *const err)
+/* Takes the connection for a change: 1; or gives 0 where nothing is to be written any more, -1. */
+static int index_begin(struct chunk_index *index, struct error *err)
 {
 	lock_enter(&index->write_lock);
-	int result = db_begin(index->writer, err);
-	if (result == 0)
-		result = index_settle(index->writer, index_add_rows(index->writer, rows, count, err), err);
+	if (atomic_load(&index->is_given_up))
+		return 0;
+	return db_begin(index->writer, err) == 0 ? 1 : -1;
+}
+
+static int index_end(struct chunk_index *index, int result, const struct error *err)
+{
+	result = index_tell(index, result, err);
 	lock_leave(&index->write_lock);
 	return result;
 }
 
-int chunk_index_forget_pack(struct chunk_index *const index, const struct pack_id *const pack, struct error *const err)
+int chunk_index_add(struct chunk_index *index, const struct chunk_index_row *rows, size_t count, struct error *err)
 {
-	lock_enter(&index->write_lock);
-	int result = db_begin(index->writer, err);
-	if (result == 0)
+	int result = index_begin(index, err);
+	if (result == 1)
+		result = index_settle(index->writer, index_add_rows(index->writer, rows, count, err), err);
+	return index_end(index, result, err);
+}
+
+int chunk_index_forget_pack(struct chunk_index *index, const struct pack_id *pack, struct error *err)
+{
+	int result = index_begin(index, err);
+	if (result == 1)
 		result = index_settle(index->writer, index_remove_pack(index->writer, pack, err), err);
-	lock_leave(&index->write_lock);
-	return result;
+	return index_end(index, result, err);
 }
 
 static int index_list(struct db *const db, struct pack_id **const packs, size_t *const count, struct error *const err)
@@ -279,18 +359,20 @@ static int index_list(struct db *const db, struct pack_id **const packs, size_t 
 	return got;
 }
 
-int chunk_index_packs(struct chunk_index *const index, struct pack_id **const out_packs, size_t *const out_count, struct error *const err)
+int chunk_index_packs(struct chunk_index *index, struct pack_id **out_packs, size_t *out_count, struct error *err)
 {
+	int result = 0;
 	*out_packs = NULL;
 	*out_count = 0;
 	lock_enter(&index->write_lock);
-	const int result = index_list(index->writer, out_packs, out_count, err);
+	if (!atomic_load(&index->is_given_up))
+		result = index_tell(index, index_list(index->writer, out_packs, out_count, err), err);
 	lock_leave(&index->write_lock);
-	if (result != 0) {
-		free(*out_packs);
-		*out_packs = NULL;
-	}
-	return result;
+	if (result == 0)
+		return 0;
+	free(*out_packs);
+	*out_packs = NULL;
+	return -1;
 }
 
 /* Some pages of what is free; 1: there is more. */
@@ -304,18 +386,22 @@ static int index_trim_some(struct db *const db, struct error *const err)
 	return db_vacuum_some(db, INDEX_TRIM_PAGES, err) != 0 ? -1 : pages > INDEX_TRIM_PAGES;
 }
 
-int chunk_index_trim(struct chunk_index *const index, struct error *const err)
+typedef int index_work_fn(struct db *db, struct error *err);
+
+static int index_run(struct chunk_index *index, index_work_fn *work, struct error *err)
+{
+	int result = 0;
+	lock_enter(&index->write_lock);
+	if (!atomic_load(&index->is_given_up))
+		result = work(index->writer, err);
+	return index_end(index, result, err);
+}
+
+int chunk_index_trim(struct chunk_index *index, struct error *err)
 {
 	int result;
-	do {
-		lock_enter(&index->write_lock);
-		result = index_trim_some(index->writer, err);
-		lock_leave(&index->write_lock);
-	} while (result == 1);
-	if (result != 0)
-		return -1;
-	lock_enter(&index->write_lock);
-	result = db_checkpoint_truncate(index->writer, err);
-	lock_leave(&index->write_lock);
-	return result;
+	do
+		result = index_run(index, index_trim_some, err);
+	while (result == 1);
+	return result != 0 ? -1 : index_run(index, db_checkpoint_truncate, err);
 }

@@ -4,14 +4,23 @@
 #ifndef STORAGE_CHUNK_INDEX_H
 #define STORAGE_CHUNK_INDEX_H
 
-#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "storage/segment.h"
 
 struct chunk_index;
 
-/* A damaged file is moved aside and *out_rebuild set. `path` of ":memory:" serves tests. */
-struct chunk_index *chunk_index_open(const char *path, bool *out_rebuild, struct error *err);
-void chunk_index_close(struct chunk_index *index);
+struct chunk_index_options {
+	const struct file_ops *files;
+	const char *path;  /* ":memory:" serves tests, and a disk that takes no writes */
+	struct log *log;   /* borrowed, may be NULL */
+};
+/* A damaged file is moved aside, to PATH.damaged, and *out_rebuild says that the index is new and empty. */
+struct chunk_index *chunk_index_open(const struct chunk_index_options *options, bool *out_rebuild, struct error *err);
+void chunk_index_close(struct chunk_index *index); /* NULL is fine */
+/* From here on nothing is found, and what is added is dropped; the file is moved aside, so that the next start makes it anew. What follows
+ * does so by itself where it meets damage, which is logged once and is a failure of nobody. */
+void chunk_index_give_up(struct chunk_index *index, const struct error *why);
 
 struct chunk_place {
 	struct pack_id pack;

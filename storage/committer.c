@@ -19,6 +19,7 @@ static const uint64_t WAL_RESTART_BYTES = UINT64_C(64) << 20;
 static const uint64_t WAL_RETRY_BYTES = UINT64_C(8) << 20;
 
 struct committer {
+	struct committer_options options;
 	struct db *db;
 	struct pack_store *packs;
 	struct metrics *metrics;
@@ -29,6 +30,8 @@ struct committer {
 	struct change *first;          /* guarded by lock */
 	struct change *last;           /* guarded by lock */
 	bool stopping;                 /* guarded by lock */
+	uint64_t noted_salt;           /* of the last COMMIT that was acknowledged: the log, and its frames */
+	uint32_t noted_frames;
 	uint64_t restart_at;           /* bytes of WAL at which the next restart is tried */
 };
 
@@ -38,6 +41,7 @@ struct batch {
 	size_t count;
 	bool placed;
 	bool in_doubt; /* COMMIT was tried and broke off */
+	bool is_alone; /* one change that runs outside of transactions */
 };
 
 /* Waits for work; false once stopping and empty. */
@@ -48,9 +52,14 @@ static bool take_batch(struct committer *const committer, struct batch *const ba
 		lock_wait(&committer->lock, &committer->arrived);
 	while (committer->first != NULL && batch->count < BATCH_MAX_CHANGES) {
 		struct change *const change = committer->first;
+		if (change->alone != NULL && batch->count > 0) /* it is first in the next one */
+			break;
+		batch->is_alone = change->alone != NULL;
 		committer->first = change->next;
 		change->next = NULL;
 		batch->changes[batch->count++] = change;
+		if (batch->is_alone)
+			break;
 	}
 	if (committer->first == NULL)
 		committer->last = NULL;
@@ -95,8 +104,8 @@ static int apply_one(struct committer *const committer, struct change *const cha
 	const uint64_t mark = feed != NULL ? change_feed_mark(feed) : 0;
 	if (db_savepoint(db, err) != 0)
 		return -1;
-	if (change->apply(change, db, &change->error) == 0)
-		return db_savepoint_release(db, err);
+	if (change->apply(change, db, &change->error) == 0 && db_savepoint_release(db, &change->error) == 0)
+		return 0;
 	change->failed = true;
 	db_savepoint_rollback(db);
 	if (feed != NULL)
@@ -107,8 +116,34 @@ static int apply_one(struct committer *const committer, struct change *const cha
 	return -1;
 }
 
+/* Nothing that failed here makes what was told untrue: after a kill the catalog is ahead of the note then.
+ * A batch in which every change failed wrote nothing. */
+static void acknowledge(struct committer *committer)
+{
+	struct error ignored;
+	const struct acknowledgement now = {.store = committer->options.store, .change = db_change(committer->db),
+		.log_salt = db_log_salt(committer->db), .log_frames = db_log_frames(committer->db)};
+	bool is_noted = now.log_salt == committer->noted_salt && now.log_frames == committer->noted_frames;
+	if (committer->options.acknowledged == NULL || is_noted ||
+	    acknowledged_note(committer->options.acknowledged, &now, &ignored) != 0)
+		return;
+	committer->noted_salt = now.log_salt;
+	committer->noted_frames = now.log_frames;
+}
+
+static int run_alone(struct committer *committer, struct change *change, struct error *err)
+{
+	change->failed = false;
+	change->in_doubt = false;
+	return change->alone(change, committer->db, err);
+}
+
 static int commit_batch(struct committer *const committer, struct batch *const batch, struct error *const err)
 {
+	if (batch->is_alone)
+		return run_alone(committer, batch->changes[0], err);
+	if (store_health_may_write(committer->options.health, err) != 0 && !store_health_wants_try(committer->options.health))
+		return -1;
 	if (batch->placed && committer->packs != NULL && pack_store_shared_sync(committer->packs, err) != 0)
 		return error_wrap(err, "syncing the shared pack"); /* invariant 1 */
 	if (db_begin(committer->db, err) != 0)
@@ -122,7 +157,7 @@ static int commit_batch(struct committer *const committer, struct batch *const b
 		return -1;
 	}
 	result = db_commit(committer->db, err);
-	batch->in_doubt = result != 0 && err->kind == ERROR_IO; /* a refusal, a full disk too, comes before the log has the last frame */
+	batch->in_doubt = result != 0 && db_is_in_doubt(committer->db);
 	return result;
 }
 
@@ -153,13 +188,27 @@ static void settle_feed(struct committer *const committer, const bool committed)
 		(committed ? change_feed_show : change_feed_take_back_all)(feed);
 }
 
+static void tell_health(struct committer *committer, bool committed, const struct error *err)
+{
+	struct store_health *health = committer->options.health;
+	if (health == NULL)
+		return;
+	if (committed)
+		store_health_note_success(health);
+	else
+		store_health_note_failure(health, err);
+}
+
 static void run_batch(struct committer *const committer, struct batch *const batch)
 {
 	struct error error;
-	place_all(batch);
+	if (!batch->is_alone)
+		place_all(batch);
 	const bool committed = commit_batch(committer, batch, &error) == 0;
 	settle_feed(committer, committed);
+	tell_health(committer, committed, &error);
 	if (committed) {
+		acknowledge(committer);
 		metrics_add(committer->metrics, METRIC_COMMITS, 1);
 		if (committer->packs != NULL)
 			pack_store_shared_committed(committer->packs);
@@ -198,12 +247,13 @@ static void *run(void *const argument)
 	}
 }
 
-struct committer *committer_start(struct db *const db, struct pack_store *const packs, struct metrics *const metrics)
+struct committer *committer_start(const struct committer_options *const options)
 {
 	struct committer *const committer = memory_new(sizeof(*committer));
-	committer->db = db;
-	committer->packs = packs;
-	committer->metrics = metrics;
+	committer->options = *options;
+	committer->db = options->db;
+	committer->packs = options->packs;
+	committer->metrics = options->metrics;
 	committer->restart_at = WAL_RESTART_BYTES;
 	lock_init(&committer->lock, LOCK_COMMIT_QUEUE);
 	lock_condition_init(&committer->arrived);
@@ -271,6 +321,12 @@ static int awaited_apply(struct change *const change, struct db *const db, struc
 	return awaited->inner->apply(awaited->inner, db, err);
 }
 
+static int awaited_alone(struct change *change, struct db *db, struct error *err)
+{
+	struct awaited *awaited = (struct awaited *)change;
+	return awaited->inner->alone(awaited->inner, db, err);
+}
+
 static void awaited_done(struct change *const change)
 {
 	struct awaited *const awaited = (struct awaited *)change;
@@ -286,6 +342,7 @@ int committer_run(struct committer *const committer, struct change *const change
 	struct awaited awaited = {.inner = change, .committer = committer};
 	awaited.change.place = change->place == NULL ? NULL : awaited_place;
 	awaited.change.apply = awaited_apply;
+	awaited.change.alone = change->alone == NULL ? NULL : awaited_alone;
 	awaited.change.done = awaited_done;
 	committer_submit(committer, &awaited.change);
 	lock_enter(&committer->lock);

@@ -4,8 +4,10 @@
 #define STORAGE_COMMITTER_H
 
 #include "base/metrics.h"
+#include "storage/acknowledged.h"
 #include "storage/db.h"
 #include "storage/pack_store.h"
+#include "storage/store_health.h"
 
 struct committer;
 
@@ -14,6 +16,8 @@ struct change {
 	int (*place)(struct change *change, struct error *err);
 	/* On the committer, inside the transaction. Touches about 1,000 rows at most. */
 	int (*apply)(struct change *change, struct db *db, struct error *err);
+	/* In place of the two above, NULL otherwise: on the committer between transactions, with none open, while nobody else changes anything. */
+	int (*alone)(struct change *change, struct db *db, struct error *err);
 	/* On the committer after COMMIT (or after the failure is settled): `failed` and `error` tell. Must be quick: store, wake. May free the
 	 * change. */
 	void (*done)(struct change *change);
@@ -25,8 +29,15 @@ struct change {
 	struct change *next; /* the queue's */
 };
 
-/* `db` (writing) is taken over by the committer thread. `packs` may be NULL where no change places anything. */
-struct committer *committer_start(struct db *db, struct pack_store *packs, struct metrics *metrics);
+struct committer_options {
+	struct db *db;                      /* for writing, taken over */
+	struct pack_store *packs;           /* NULL where no change places anything */
+	struct metrics *metrics;            /* may be NULL */
+	struct store_health *health;        /* may be NULL: nobody is told of writes that are refused */
+	struct acknowledged *acknowledged;  /* noted after each COMMIT; may be NULL */
+	struct store_identity store;        /* for that */
+};
+struct committer *committer_start(const struct committer_options *options);
 void committer_stop(struct committer *committer); /* runs what is queued; then closes db */
 /* Takes the change until done. After stop began: done comes at once with busy. */
 void committer_submit(struct committer *committer, struct change *change);

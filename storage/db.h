@@ -30,8 +30,11 @@ int db_set_version(struct db *db, int version, int application, struct error *er
 #define db_begin(db, err) db_begin_at((db), __FILE__, __LINE__, (err))
 int db_begin_at(struct db *db, const char *file, int line, struct error *err);
 int db_commit(struct db *db, struct error *err); /* on failure all is rolled back */
+/* After db_commit failed: whether the log may hold the transaction whole, as COMMIT itself broke off. */
+bool db_is_in_doubt(const struct db *db);
 void db_rollback(struct db *db);                 /* nothing to do when no transaction is open */
-/* False also when the engine gave the transaction up by itself (disk full, I/O error). */
+/* False also when the engine gave the transaction up by itself (disk full, I/O error). Until db_rollback, what would
+ * change something fails then, for the same reason. */
 bool db_in_transaction(const struct db *db);
 /* One level of nesting inside a transaction. */
 int db_savepoint(struct db *db, struct error *err);
@@ -58,6 +61,19 @@ void db_reset(struct db_statement *statement);
 int64_t db_column_i64(struct db_statement *statement, int column);
 struct span db_column_blob(struct db_statement *statement, int column); /* valid until the next step or reset */
 bool db_column_is_null(struct db_statement *statement, int column);
+/* From here on the connection keeps counts and sums of all tables, in the table `sums` (docs/FORMAT.md, "Counts and sums"); where that has no row,
+ * everything is counted once. A migration that changes tables removes the row first. */
+int db_keep_sums(struct db *db, struct error *err);
+/* The number of the last change that this connection has seen committed, its own or the one before: each COMMIT that changes rows has the next. */
+int64_t db_change(const struct db *db);
+/* Pages of the file and its log that any connection of the process found damaged or could not read, and those that were one flipped bit off and are
+ * right again: how often, since the first connection was opened. */
+uint64_t db_damage(const struct db *db);
+uint64_t db_mended(const struct db *db);
+/* Whether the pages of the file have checksums; one that lacks them gets them by db_vacuum_whole. */
+bool db_is_summed(const struct db *db);
+/* From here on this connection reads pages of the file as they are, damaged or not: for a reader of its own that can tell by itself what is right. */
+void db_overlook(struct db *db);
 int64_t db_last_id(struct db *db);
 int64_t db_changes(struct db *db);
 
@@ -65,6 +81,12 @@ int64_t db_changes(struct db *db);
 int db_checkpoint_passive(struct db *db, struct error *err);
 int db_checkpoint_restart(struct db *db, struct error *err);
 uint64_t db_wal_bytes(const struct db *db); /* in use in the WAL after this connection's last commit */
+/* Whether the log stays as it is when the last connection closes; otherwise it is moved into the file then. */
+void db_keep_log(struct db *db, bool keeps);
+/* The log that this connection's last commit was written to, by a name that changes when the log begins again; and how many frames it had then.
+ * 0 before the first commit. */
+uint64_t db_log_salt(const struct db *db);
+uint32_t db_log_frames(const struct db *db);
 /* A number that changes when another connection commits. */
 int db_data_version(struct db *db, int64_t *out_version, struct error *err);
 /* Everything into the file, and the log cut to nothing; waits a moment for readers and the writer, then leaves it for another time (0). */

@@ -129,8 +129,9 @@ static bool find(struct dedup *const dedup, const struct chunk_id *const id, con
 	return chunk_index_find(chunk_index, id, &place) && dedup_follow(dedup, &place, id, out);
 }
 
-/* What was seen damaged is stored anew. */
-bool dedup_find(struct dedup *const dedup, const struct chunk_id *const id, const bool is_first, struct chunk_place *const out)
+enum dedup_found dedup_find(struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out)
 {
-	return find(dedup, id, is_first, out) && !pack_damage_has(dedup->store->damage, &out->pack, out->chunk, 1);
+	if (!find(dedup, id, is_first, out))
+		return DEDUP_UNKNOWN;
+	return pack_damage_has(dedup->store->damage, &out->pack, out->chunk, 1) ? DEDUP_DAMAGED : DEDUP_FOUND;
 }

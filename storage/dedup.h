@@ -28,6 +28,8 @@ struct dedup {
 void dedup_init(struct dedup *dedup, struct pack_store *store);
 /* `keep_holds`: a commit in doubt may yet name the packs, so they stay held until the process ends. */
 void dedup_release(struct dedup *dedup, bool keep_holds);
-bool dedup_find(struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out_place);
+/* Damaged: the chunk is here, and known not to be right: its bytes are to be stored anew. */
+enum dedup_found { DEDUP_UNKNOWN, DEDUP_FOUND, DEDUP_DAMAGED };
+enum dedup_found dedup_find(struct dedup *dedup, const struct chunk_id *id, bool is_first, struct chunk_place *out_place);
 
 #endif

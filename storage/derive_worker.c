@@ -91,7 +91,7 @@ static int apply_prune(struct change *const change, struct db *const db, struct 
 static int64_t one_round(void *const owner)
 {
 	struct derive_worker *const worker = owner;
-	const bool found = worker->options.enabled && work_once(worker) == 1;
+	const bool found = worker->options.enabled && store_takes_work(worker->store) && work_once(worker) == 1;
 	return found ? 0 : worker->options.interval_ms > 0 ? worker->options.interval_ms : INTERVAL_MS;
 }
 

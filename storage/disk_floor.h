@@ -1,16 +1,18 @@
-/* The last bytes of a disk are kept for deletes, the catalog and the garbage collection: without them a store that is full could neither be emptied
+/* Whether new content may come. The last bytes of a disk are kept for deletes, the catalog and the garbage collection: without them a store that is full could neither be emptied
  * nor started. Whoever is about to store content looks first. Any thread. Internal to storage. */
 #ifndef STORAGE_DISK_FLOOR_H
 #define STORAGE_DISK_FLOOR_H
 
 #include "base/file.h"
+#include "storage/store_health.h"
 
 struct disk_floor {
 	const struct file_ops *files; /* borrowed, as `folder` */
 	const char *folder;           /* on the disk that is meant */
+	struct store_health *health;  /* borrowed; NULL: the store takes writes */
 	uint64_t bytes;               /* wanted to stay free; of a small disk an eighth at most. 0: nothing is kept */
 };
-/* no_space when there is less. A disk that cannot be asked is not full: writing to it will tell. NULL is no floor. */
+/* read_only when the store takes no writes; no_space when there is less. A disk that cannot be asked is not full: writing to it will tell. NULL is no floor. */
 int disk_floor_check(const struct disk_floor *floor, struct error *err);
 
 #endif

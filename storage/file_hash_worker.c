@@ -172,7 +172,8 @@ static int64_t one_round(void *const owner)
 {
 	struct file_hash_worker *const worker = owner;
 	run_orders(worker);
-	walk(worker);
+	if (store_takes_work(worker->store))
+		walk(worker);
 	return INTERVAL_MS;
 }
 

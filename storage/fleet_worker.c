@@ -116,7 +116,8 @@ static void work(struct fleet_worker *const worker, const bool retain)
 static int64_t one_round(void *const owner)
 {
 	struct fleet_worker *const worker = owner;
-	work(worker, ++worker->rounds % RETAIN_ROUNDS == 0);
+	if (store_takes_work(worker->store))
+		work(worker, ++worker->rounds % RETAIN_ROUNDS == 0);
 	return INTERVAL_MS;
 }
 

@@ -9,6 +9,9 @@
 #include "storage/committer.h"
 #include "storage/gc_pack.h"
 #include "storage/pack_row.h"
+#include "storage/pack_store_internal.h"
+#include "storage/removal_row.h"
+#include "storage/store_health.h"
 #include "storage/store_internal.h"
 #include "storage/sweeper.h"
 #include "storage/xet_file.h"
@@ -72,23 +75,31 @@ static bool group_advance(const struct gc_work *const work, struct gc_pack **con
 	return moved;
 }
 
-/* 0, or -1 when the store is closing. */
-static int group_work(struct gc *const gc, const struct gc_work *const work, struct gc_pack *group)
+/* Asked before each thing that goes: what a round began on may have been found damaged since. */
+static int check_goes_on(struct gc *gc, struct error *err)
+{
+	if (worker_thread_is_stopping(&gc->thread))
+		return error_set(err, ERROR_BUSY, "The store is closing.");
+	return store_health_check_delete(store_health(gc->store), err);
+}
+
+static int group_work(struct gc *gc, const struct gc_work *work, struct gc_pack *group, struct error *err)
 {
 	int64_t patience = work->is_asked ? GC_ASKED_PATIENCE_MS : GC_PATIENCE_MS;
-	bool goes_on = true;
-	while (group != NULL && goes_on && patience > 0) {
-		const bool moved = group_advance(work, &group);
-		const int64_t ms = moved || group == NULL ? 0 : GC_STEP_MS;
+	int result = 0;
+	while (group != NULL && patience > 0 && (result = check_goes_on(gc, err)) == 0) {
+		bool moved = group_advance(work, &group);
+		int64_t ms = moved || group == NULL ? 0 : GC_STEP_MS;
 		patience -= ms;
-		goes_on = worker_thread_pause(&gc->thread, ms);
+		(void)worker_thread_pause(&gc->thread, ms);
 	}
 	group_close(work, &group);
-	return goes_on ? 0 : -1;
+	return result;
 }
 
 /* Looks at these packs and works on what it finds, group by group. */
-static int work_on(struct gc *const gc, const struct gc_work *const work, const int64_t *const numbers, const size_t count)
+static int work_on(struct gc *const gc, const struct gc_work *const work, const int64_t *const numbers, const size_t count,
+	struct error *const err)
 {
 	struct gc_pack *group = NULL;
 	size_t size = 0;
@@ -106,12 +117,12 @@ static int work_on(struct gc *const gc, const struct gc_work *const work, const 
 		}
 		if (size < GC_GROUP)
 			continue;
-		if (group_work(gc, work, group) != 0)
+		if (group_work(gc, work, group, err) != 0)
 			return -1;
 		group = NULL;
 		size = 0;
 	}
-	return group_work(gc, work, group);
+	return group_work(gc, work, group, err);
 }
 
 static int next_of_all(struct gc *const gc, const int64_t after, int64_t *const numbers, size_t *const out_count, struct error *const err)
@@ -129,6 +140,65 @@ static int next_touched(struct gc *const gc, const int64_t after, int64_t *const
 	(void)err;
 	*out_count = pack_touches_due(store_pack_touches(gc->store), after, numbers, GC_NUMBERS);
 	return 0;
+}
+
+struct removals {
+	struct change change; /* first */
+	const struct pack_id *files;
+	size_t count;
+};
+
+static int apply_removals(struct change *change, struct db *db, struct error *err)
+{
+	const struct removals *removals = (struct removals *)change;
+	for (size_t i = 0; i < removals->count; i++)
+		if (removal_row_drop(db, &removals->files[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+/* Files that changes took out of use are gone for good before the rows that name them go. *inout_count becomes
+ * that of the files that went: one that could not be removed, or that the cache still reads from, keeps its row, and another
+ * round tries again. */
+static int remove_files(struct gc *gc, struct pack_id *files, size_t *inout_count, struct error *err)
+{
+	struct pack_store *packs = store_packs(gc->store);
+	struct removals removals = {.change = {.apply = apply_removals}, .files = files};
+	if (check_goes_on(gc, err) != 0)
+		return -1;
+	pack_cache_leave_out(packs->cache, files, inout_count);
+	for (size_t i = 0; i < *inout_count; i++)
+		if (pack_store_remove_files(packs, &files[i]))
+			files[removals.count++] = files[i];
+	*inout_count = removals.count;
+	if (packs->backend->ops->sync_names(packs->backend, err) != 0)
+		return -1;
+	return removals.count == 0 ? 0 : committer_run(store_committer(gc->store), &removals.change, err);
+}
+
+static int list_removals(struct gc *gc, struct pack_id **out_files, size_t *out_count, struct error *err)
+{
+	struct db *db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	int result = removal_row_list(db, GC_NUMBERS, out_files, out_count, err);
+	store_reader_give(gc->store, db);
+	return result;
+}
+
+static int finish_removals(struct gc *gc, struct error *err)
+{
+	int result = 0;
+	size_t listed = GC_NUMBERS;
+	for (size_t gone = listed; result == 0 && listed == GC_NUMBERS && gone == listed;) {
+		struct pack_id *files = NULL;
+		result = list_removals(gc, &files, &listed, err);
+		gone = listed;
+		if (result == 0 && listed > 0)
+			result = remove_files(gc, files, &gone, err);
+		free(files);
+	}
+	return result;
 }
 
 /* Chunk rows of packs that are gone, as a power cut may leave them. */
@@ -230,15 +300,15 @@ static int round_of(struct gc *const gc, const struct gc_work *const work, next_
 		if (count == 0)
 			break;
 		any = true;
-		if (work_on(gc, work, numbers, count) != 0)
-			return error_set(err, ERROR_BUSY, "the store is closing");
+		if (work_on(gc, work, numbers, count, err) != 0)
+			return -1;
 		after = numbers[count - 1];
 	}
 	if (!work->dry_run)
 		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING, (int64_t)work->report->packs_waiting);
 	if (work->dry_run || !any)
 		return 0;
-	if (next == next_of_all && forget_gone(gc, err) != 0)
+	if (finish_removals(gc, err) != 0 || (next == next_of_all && forget_gone(gc, err) != 0) || check_goes_on(gc, err) != 0)
 		return -1;
 	return trim(gc, work, err);
 }
@@ -285,9 +355,11 @@ static int sweep(struct gc *const gc, struct gc_report *const report, struct err
 	struct sweep sweep = {0};
 	bool more = true;
 	while (more) {
+		if (check_goes_on(gc, err) != 0)
+			return -1;
 		const int result = sweeper_slice(gc->store, &sweep, &more, err);
-		if ((result != 0 && err->kind == ERROR_BUSY) || worker_thread_is_stopping(&gc->thread))
-			return error_set(err, ERROR_BUSY, "the store is closing");
+		if (result != 0 && err->kind == ERROR_BUSY)
+			return error_set(err, ERROR_BUSY, "The store is closing.");
 		report->sweeps_failed += result != 0;
 		if (result != 0)
 			log_failure(store_log(gc->store), LOG_WARNING, NULL, "sweep", err);
@@ -306,6 +378,15 @@ static int find_registered(struct gc *const gc, struct gc_report *const report, 
 	return result;
 }
 
+/* The look at the catalog that a start begins with has ended, and found it sound. */
+static int await_proof(struct gc *gc, struct error *err)
+{
+	struct store_health *health = store_health(gc->store);
+	while (store_health_proof(health) == STORE_UNPROVEN && worker_thread_pause(&gc->thread, GC_STEP_MS))
+		continue;
+	return check_goes_on(gc, err);
+}
+
 static void answer(struct gc *const gc, struct gc_request *const request)
 {
 	struct gc_work work = work_of(gc, &request->report);
@@ -313,7 +394,9 @@ static void answer(struct gc *const gc, struct gc_request *const request)
 	work.live_percent = request->live_percent != 0 ? request->live_percent : GC_ASKED_PERCENT;
 	work.dry_run = request->dry_run;
 	work.is_asked = true;
-	int result = work.dry_run ? 0 : sweep(gc, &request->report, &request->error);
+	int result = await_proof(gc, &request->error);
+	if (result == 0 && !work.dry_run)
+		result = sweep(gc, &request->report, &request->error);
 	if (result == 0)
 		result = round_of(gc, &work, next_of_all, &request->error);
 	if (result == 0)
@@ -362,7 +445,7 @@ static int64_t one_round(void *const owner)
 	const int64_t interval_ms = (int64_t)gc->options.interval_s * 1000;
 	const bool answered = answer_all(gc);
 	const bool is_due = interval_ms > 0 && clock->monotonic_ms(clock) >= gc->look_due_ms;
-	if (!answered && is_due)
+	if (!answered && is_due && store_may_delete(gc->store))
 		look_around(gc);
 	if (answered || is_due)
 		gc->look_due_ms = clock->monotonic_ms(clock) + interval_ms;

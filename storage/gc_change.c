@@ -4,8 +4,11 @@
 
 #include "base/memory.h"
 #include "storage/committer.h"
+#include "storage/damage_row.h"
 #include "storage/pack_row.h"
 #include "storage/pack_table.h"
+#include "storage/removal_row.h"
+#include "storage/store_health.h"
 #include "storage/store_internal.h"
 #include "storage/xorb_row.h"
 
@@ -56,7 +59,10 @@ static int apply_remove(struct gc_change *const change, struct db *const db, str
 	change->is_named = change->is_named || is_referred(change);
 	if (change->is_named)
 		return pack_row_spare(db, number, err);
-	return xorb_row_drop_of_pack(db, number, err) == 0 ? pack_row_remove(db, number, err) : -1;
+	if (removal_row_add(db, pack_record_file(&change->pack->record), err) != 0 || xorb_row_drop_of_pack(db, number, err) != 0 ||
+	    damage_row_drop_pack(db, number, err) != 0)
+		return -1;
+	return pack_row_remove(db, number, err);
 }
 
 int gc_change_mark(const struct gc_work *const work, const struct gc_pack *const pack, struct db *const db, uint8_t *const live,
@@ -92,6 +98,8 @@ static int apply_move(struct gc_change *const change, struct db *const db, struc
 		return 0;
 	if (xorb_row_drop_broken(db, pack->number, pack->record.chunks, pack->live, err) != 0)
 		return -1;
+	if (removal_row_add(db, pack_record_file(&pack->record), err) != 0)
+		return -1;
 	return pack_row_move(db, pack->number, &change->moved_to->file, change->moved_to->length, err);
 }
 
@@ -101,6 +109,9 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 		[GC_CONDEMN] = apply_condemn, [GC_SPARE] = apply_spare, [GC_REMOVE] = apply_remove, [GC_MOVE] = apply_move,
 	};
 	struct gc_change *const change = (struct gc_change *)base;
+	const bool deletes = change->act != GC_SEAL && change->act != GC_SPARE;
+	if (deletes && store_health_check_delete(store_health(change->work->store), err) != 0)
+		return -1;
 	return change->act == GC_SEAL ? 0 : acts[change->act](change, db, err);
 }
 

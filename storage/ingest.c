@@ -39,6 +39,7 @@ static void ingest_destroy(struct ingest *const ingest)
 	chunk_stream_free(ingest->chunks);
 	xorb_parse_free(ingest->serialized);
 	ingest_digest_release(ingest);
+	ingest_check_release(ingest);
 	lock_release(&ingest->lock);
 	free(ingest);
 }
@@ -105,7 +106,8 @@ void ingest_job_ends(struct ingest *const ingest)
 bool ingest_is_full(struct ingest *const ingest)
 {
 	lock_enter(&ingest->lock);
-	const bool is_full = ingest->blocks_out >= INGEST_BLOCKS_MAX || ingest->drains_out >= INGEST_DRAINS_MAX;
+	const bool is_full = ingest->blocks_out >= INGEST_BLOCKS_MAX || ingest->drains_out >= INGEST_DRAINS_MAX ||
+		ingest->checks_out >= INGEST_CHECKS_MAX;
 	ingest->wants_room = is_full;
 	lock_leave(&ingest->lock);
 	return is_full;
@@ -115,7 +117,8 @@ bool ingest_is_full(struct ingest *const ingest)
 void ingest_offer_room(struct ingest *const ingest)
 {
 	lock_assert_held(&ingest->lock);
-	if (!ingest->wants_room || ingest->blocks_out > INGEST_BLOCKS_ROOM || ingest->drains_out > INGEST_DRAINS_ROOM)
+	if (!ingest->wants_room || ingest->blocks_out > INGEST_BLOCKS_ROOM || ingest->drains_out > INGEST_DRAINS_ROOM ||
+	    ingest->checks_out > INGEST_CHECKS_ROOM)
 		return;
 	ingest->wants_room = false;
 	if (!atomic_load(&ingest->abandoned))
@@ -127,7 +130,9 @@ static int ingest_push(struct ingest *const ingest, const struct span bytes, str
 	if (ingest->serialized != NULL)
 		return xorb_parse_push(ingest->serialized, bytes, err);
 	ingest->scratch = pack_store_take_scratch(ingest->store);
-	const int result = chunk_stream_push(ingest->chunks, bytes, err);
+	int result = ingest_check_repair(ingest, err);
+	if (result == 0)
+		result = chunk_stream_push(ingest->chunks, bytes, err);
 	pack_store_give_scratch(ingest->store, ingest->scratch);
 	ingest->scratch = NULL;
 	return result;
@@ -172,26 +177,28 @@ int ingest_cut(struct ingest *const ingest, struct error *const err)
 	return -1;
 }
 
-static int ingest_end(struct ingest *const ingest, struct error *const err)
+static int ingest_end_stream(struct ingest *ingest, struct error *err)
+{
+	if (ingest->serialized != NULL)
+		return 0;
+	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES && !ingest->options.never_inline;
+	return ingest_end_chunk(ingest, err);
+}
+
+static int ingest_end_xorb(struct ingest *ingest, struct error *err)
 {
 	if (ingest->serialized != NULL)
 		return ingest_records_end(ingest, err);
-	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES && !ingest->options.never_inline;
-	int result = ingest_end_chunk(ingest, err);
-	if (result == 0)
-		result = ingest_end_chunks(ingest, err);
-	return result;
+	if (ingest_check_repair(ingest, err) != 0)
+		return -1;
+	part_builder_join(&ingest->part_builder);
+	return ingest_end_chunks(ingest, err);
 }
 
-void ingest_finish(struct ingest *const ingest)
+void ingest_close(struct ingest *ingest)
 {
 	struct error err = {0};
-	ingest_job_begins(ingest); /* this call itself: done comes when the last of them ends */
-	lock_enter(&ingest->lock);
-	ASSERT(!ingest->finished);
-	ingest->finished = true;
-	lock_leave(&ingest->lock);
-	if (!ingest_has_failed(ingest) && ingest_end(ingest, &err) != 0)
+	if (!ingest_has_failed(ingest) && ingest_end_xorb(ingest, &err) != 0)
 		ingest_fail(ingest, &err);
 	ingest->part.size = ingest->size;
 	ingest->part.segments = ingest->part_builder.segments;
@@ -203,6 +210,20 @@ void ingest_finish(struct ingest *const ingest)
 		ingest_digest_end(ingest);
 	metrics_add(ingest->store->metrics, METRIC_BYTES_INGESTED, (int64_t)ingest->size);
 	ingest_job_ends(ingest);
+}
+
+void ingest_finish(struct ingest *const ingest)
+{
+	struct error err = {0};
+	ingest_job_begins(ingest); /* this call itself, and ingest_close: done comes when the last of them ends */
+	lock_enter(&ingest->lock);
+	ASSERT(!ingest->finished);
+	ingest->finished = true;
+	lock_leave(&ingest->lock);
+	if (!ingest_has_failed(ingest) && ingest_end_stream(ingest, &err) != 0)
+		ingest_fail(ingest, &err);
+	if (!ingest_check_end(ingest))
+		ingest_close(ingest);
 }
 
 int ingest_outcome(struct ingest *const ingest, struct error *const err)
@@ -236,6 +257,7 @@ void ingest_committed(struct ingest *const ingest)
 {
 	ASSERT(!atomic_load(&ingest->keeps_packs) && (!ingest->is_staged || ingest->is_placed));
 	atomic_store(&ingest->keeps_packs, true);
+	ingest_check_offer(ingest);
 	if (ingest->record_count == 0)
 		return;
 	struct pack_id *const packs = memory_new_array(ingest->record_count, sizeof *packs);

@@ -1,13 +1,17 @@
 #include "storage/ingest_internal.h"
 
-static bool ingest_find(struct ingest *const ingest, const struct chunk_id *const id, struct chunk_place *const out)
+/* Found in a place that is worth taking; *out is then that place, else, when the chunk is damaged there, known to be so. */
+static bool ingest_find(struct ingest *ingest, const struct chunk_id *id, struct chunk_place *out)
 {
-	const bool found = part_builder_find(&ingest->part_builder, id, out) ||
-		dedup_find(&ingest->dedup, id, ingest->part_builder.count == 0, out);
-	return found && part_builder_accepts(&ingest->part_builder, out);
+	if (part_builder_find(&ingest->part_builder, id, out))
+		return part_builder_accepts(&ingest->part_builder, out);
+	enum dedup_found found = dedup_find(&ingest->dedup, id, ingest->part_builder.count == 0, out);
+	if (found == DEDUP_DAMAGED)
+		ingest_check_damaged(ingest, ingest->part_builder.count, out);
+	return found == DEDUP_FOUND && part_builder_accepts(&ingest->part_builder, out);
 }
 
-static int ingest_store_chunk(struct ingest *const ingest, const struct chunk_id *const id, const struct span content,
+int ingest_store_chunk(struct ingest *const ingest, const struct chunk_id *const id, const struct span content,
 	struct chunk_place *const out, struct error *const err)
 {
 	if (ingest->xorb.count > 0 && !xorb_builder_fits(&ingest->xorb, content.len, ingest->store->pack_max_bytes) &&
@@ -22,6 +26,14 @@ static int ingest_store_chunk(struct ingest *const ingest, const struct chunk_id
 	return 0;
 }
 
+/* Counted as it seems; what a helper finds wrong is stored, and counted, later. */
+static void ingest_take_found(struct ingest *ingest, const struct chunk_id *id, const struct chunk_place *place, struct span content)
+{
+	metrics_add(ingest->store->metrics, METRIC_CHUNKS_DEDUPLICATED, 1);
+	if (ingest_check_wants(ingest, place))
+		ingest_check_add(ingest, id, place, content);
+}
+
 int ingest_take_chunk(void *const taker, const struct chunk_id *const id, const struct span content, struct error *const err)
 {
 	struct ingest *const ingest = taker;
@@ -32,7 +44,7 @@ int ingest_take_chunk(void *const taker, const struct chunk_id *const id, const 
 	}
 	struct chunk_place place;
 	if (ingest_find(ingest, id, &place))
-		metrics_add(ingest->store->metrics, METRIC_CHUNKS_DEDUPLICATED, 1);
+		ingest_take_found(ingest, id, &place, content);
 	else if (ingest_store_chunk(ingest, id, content, &place, err) != 0)
 		return -1;
 	part_builder_add(&ingest->part_builder, &chunk, &place);
@@ -57,6 +69,7 @@ int ingest_place(struct ingest *const ingest, struct error *const err)
 	if (shared_pack_append(ingest->store, &ingest->xorb, &ingest->staged_hash, &base, err) != 0)
 		return -1;
 	part_builder_move(&ingest->part_builder, &ingest->pack, &base);
+	ingest->placed = base;
 	ingest->is_placed = true;
 	metrics_add(ingest->store->metrics, METRIC_BYTES_STORED, (int64_t)ingest->xorb.bytes.len);
 	return 0;

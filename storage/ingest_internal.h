@@ -1,4 +1,5 @@
-/* The inside of an ingest: ingest.c (face, threads, lifetime), ingest_chunks.c (chunks into xorbs), ingest_pack.c (xorbs to disk, on
+/* The inside of an ingest: ingest.c (face, threads, lifetime), ingest_chunks.c (chunks into xorbs), ingest_check.c (whether chunks that were
+ * found are right, on helpers), ingest_pack.c (xorbs to disk, on
  * helpers), ingest_digest.c (digests, on a helper), ingest_records.c (serialized xorbs instead of content). */
 #ifndef STORAGE_INGEST_INTERNAL_H
 #define STORAGE_INGEST_INTERNAL_H
@@ -19,6 +20,13 @@ enum {
 	INGEST_BLOCKS_ROOM = 16, /* at so many the writer is called back */
 	INGEST_DRAINS_MAX = 4,  /* the same for records that wait to be written, a good 320 KiB each: more would leave the CPU's cache */
 	INGEST_DRAINS_ROOM = 2
+};
+
+enum {
+	INGEST_CHECK_HITS = 32,
+	INGEST_CHECK_BYTES = 1024 * 1024, /* of content that waits with them */
+	INGEST_CHECKS_MAX = 4,            /* on their way; then writes have to wait */
+	INGEST_CHECKS_ROOM = 2
 };
 
 enum { INGEST_CHECKSUMS = 2 }; /* the options' checksum and declared */
@@ -49,6 +57,28 @@ struct ingest_drain { /* records on their way into a pack */
 	bool is_last; /* of the pack, which is then synced */
 };
 
+struct ingest_hit { /* a chunk that was found, in a place that nobody has read since the start */
+	size_t index;             /* in the stream */
+	struct chunk_id id;
+	struct chunk_place place;
+	size_t offset;            /* of its content in the check's */
+	size_t len;
+	bool is_wrong;
+};
+struct ingest_check { /* hits in order, with what to store when they are wrong */
+	struct helper_job job;
+	struct ingest *ingest;
+	struct ingest_check *next;
+	size_t count;
+	struct ingest_hit hits[INGEST_CHECK_HITS];
+	size_t len;
+	uint8_t content[INGEST_CHECK_BYTES];
+};
+struct ingest_repair { /* a chunk of the stream that was stored anew, since it is damaged elsewhere */
+	size_t index;
+	struct chunk_place damaged;
+};
+
 struct ingest {
 	struct ingest_options options;
 	struct pack_store *store;
@@ -66,12 +96,17 @@ struct ingest {
 	struct pack_record *records;
 	size_t record_count;
 	struct ingest_block *block;         /* being filled */
+	struct ingest_check *check;         /* being filled */
+	bool has_checks;                    /* some were submitted */
+	struct ingest_repair *repairs;
+	size_t repair_count;
 	uint64_t size;
 	uint8_t inline_bytes[INLINE_MAX_BYTES];
 	bool is_inline;
 	bool is_staged;                     /* the xorb waits for ingest_place */
 	bool is_placed;
 	struct chunk_id staged_hash;
+	struct chunk_place placed;          /* where its first chunk came to lie */
 
 	struct xxh3_stream *xxh3;
 	struct checksum_stream *cheap[INGEST_CHECKSUMS];
@@ -82,6 +117,9 @@ struct ingest {
 	struct helper_lane digest_lane;
 	struct helper_lane write_lane;
 	struct helper_lane sync_lane;       /* apart, so that the next pack fills while one is synced */
+	struct helper_lane check_lane;
+	uint8_t *check_stored;              /* the check lane's, INGEST_CHECK_BYTES: what it reads */
+	struct helper_job close;            /* behind the last check */
 	struct helper_job conclude;
 	struct stored_part part;
 
@@ -96,6 +134,9 @@ struct ingest {
 	bool wants_room;
 	unsigned blocks_out;
 	unsigned drains_out;
+	unsigned checks_out;
+	struct ingest_check *wrong;         /* checks that found wrong hits: the writer's to store */
+	struct ingest_check *idle_check;    /* for the next ones */
 	bool failed;
 	struct error error;
 };
@@ -110,6 +151,26 @@ void ingest_job_ends(struct ingest *ingest);
 bool ingest_is_full(struct ingest *ingest);
 /* Under the lock, when a block or drain came back: calls room if someone waits and there is some. */
 void ingest_offer_room(struct ingest *ingest);
+
+/* The last chunk was taken, and all hits are settled: ends the xorb, and what finish began. On the writer's thread, or on a helper once that has
+ * finished. */
+void ingest_close(struct ingest *ingest);
+
+/* Whether the chunk lies where somebody has to look before it counts. */
+bool ingest_check_wants(struct ingest *ingest, const struct chunk_place *place);
+/* The next chunk of the stream was found there: helpers look, and its content waits for what they find. */
+void ingest_check_add(struct ingest *ingest, const struct chunk_id *id, const struct chunk_place *place, struct span content);
+/* Stores what was found wrong so far. */
+int ingest_check_repair(struct ingest *ingest, struct error *err);
+/* No more hits come: ingest_close is called behind the last of them; false when none is on its way. */
+bool ingest_check_end(struct ingest *ingest);
+/* The next chunk will be stored anew, since it is damaged there. */
+void ingest_check_damaged(struct ingest *ingest, size_t index, const struct chunk_place *place);
+/* Tells of what was stored anew, once it is committed. */
+void ingest_check_offer(struct ingest *ingest);
+void ingest_check_release(struct ingest *ingest);
+/* Into the xorb under way. */
+int ingest_store_chunk(struct ingest *ingest, const struct chunk_id *id, struct span content, struct chunk_place *out, struct error *err);
 
 /* chunk_take_fn */
 int ingest_take_chunk(void *taker, const struct chunk_id *id, struct span content, struct error *err);

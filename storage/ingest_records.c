@@ -2,6 +2,15 @@
  * names the xorb names its chunks by their places in it. */
 #include "storage/ingest_internal.h"
 
+/* Nothing is taken from elsewhere, but what is damaged elsewhere is mended with it. */
+static void look_for_damage(struct ingest *ingest, const struct chunk_id *id)
+{
+	struct chunk_place place;
+	size_t index = ingest->part_builder.count;
+	if (pack_damage_is_known(ingest->store->damage) && dedup_find(&ingest->dedup, id, index == 0, &place) == DEDUP_DAMAGED)
+		ingest_check_damaged(ingest, index, &place);
+}
+
 static int take_record(void *const taker, const struct xorb_record *const record, struct error *const err)
 {
 	struct ingest *const ingest = taker;
@@ -9,6 +18,7 @@ static int take_record(void *const taker, const struct xorb_record *const record
 	const struct chunk_place place = {.pack = ingest->pack, .chunk = ingest->xorb.count};
 	if (xorb_builder_add_record(&ingest->xorb, record, err) != 0)
 		return -1;
+	look_for_damage(ingest, &record->id);
 	part_builder_add(&ingest->part_builder, &chunk, &place);
 	metrics_add(ingest->store->metrics, METRIC_CHUNKS_WRITTEN, 1);
 	if (ingest->xorb.bytes.len >= XORB_DRAIN_BYTES)

@@ -145,6 +145,17 @@ static int look_at_uploads(struct walk *const walk, struct db *const db, struct 
 	return got < 0 ? -1 : 0;
 }
 
+static bool is_stopping(const struct walk *const walk)
+{
+	return walk->thread != NULL && worker_thread_is_stopping(walk->thread);
+}
+
+/* Asked before each slice and each group that goes: what was proven may be in doubt since. */
+static bool ends(const struct walk *walk)
+{
+	return is_stopping(walk) || !store_may_delete(walk->store);
+}
+
 typedef int (*look_fn)(struct walk *walk, struct db *db, struct place *place, struct slice *slice, struct error *err);
 
 /* What a damaged row keeps from going keeps no other: then each goes alone, and that one is told at the end. */
@@ -167,7 +178,7 @@ static int remove_group(struct walk *const walk, const struct lifecycle_item *co
 
 static int remove_found(struct walk *const walk, const struct slice *const slice, struct error *const err)
 {
-	for (size_t from = 0; from < slice->count; from += LIFECYCLE_CHANGE_ITEMS) {
+	for (size_t from = 0; from < slice->count && !ends(walk); from += LIFECYCLE_CHANGE_ITEMS) {
 		const size_t left = slice->count - from;
 		const size_t count = left < LIFECYCLE_CHANGE_ITEMS ? left : LIFECYCLE_CHANGE_ITEMS;
 		if (remove_group(walk, &slice->items[from], count, err) != 0)
@@ -189,18 +200,13 @@ static int run_slice(struct walk *const walk, const look_fn look, struct place *
 	return looked != 0 ? -1 : remove_found(walk, slice, err);
 }
 
-static bool is_stopping(const struct walk *const walk)
-{
-	return walk->thread != NULL && worker_thread_is_stopping(walk->thread);
-}
-
 static int run_slices(struct walk *const walk, const bool is_wanted, const look_fn look, struct error *const err)
 {
 	struct place *const place = memory_new(sizeof(*place));
 	struct slice *const slice = memory_new(sizeof(*slice));
 	int result = 0;
 	slice->more = is_wanted;
-	while (result == 0 && slice->more && !is_stopping(walk)) {
+	while (result == 0 && slice->more && !ends(walk)) {
 		slice->arena = arena_new(SLICE_ARENA_BYTES);
 		result = run_slice(walk, look, place, slice, err);
 		arena_free(slice->arena);
@@ -237,7 +243,7 @@ static int walk_all(struct walk *const walk, struct error *const err)
 {
 	int result = 0;
 	int found = 1;
-	while (found == 1 && !is_stopping(walk)) {
+	while (found == 1 && !ends(walk)) {
 		struct arena *const arena = arena_new(RULES_ARENA_BYTES);
 		struct span document;
 		found = next_bucket(walk, arena, &document, err);

@@ -11,7 +11,7 @@ struct lifecycle_worker;
 struct lifecycle_worker *lifecycle_worker_start(struct store *store, int64_t interval_ms, int64_t day_ms);
 void lifecycle_worker_stop(struct lifecycle_worker *worker); /* NULL is fine; before the committer stops */
 
-/* One walk over everything, now. *out_removed: versions and uploads that went, and markers that were put. */
+/* One walk over everything, now; it ends where the catalog is not proven any more. *out_removed: versions and uploads that went, and markers that were put. */
 int lifecycle_worker_walk(struct store *store, int64_t day_ms, uint64_t *out_removed, struct error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
+#include "storage/damage_row.h"
 #include "storage/header_blob.h"
 #include "storage/object_internal.h"
 #include "storage/server_key.h"
@@ -80,7 +81,8 @@ static int apply(struct change *const change, struct db *const db, struct error 
 	if (bucket.id != copy->bucket_id)
 		return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' was deleted while the copy was made.", (int)copy->bucket.len,
 			(const char *)copy->bucket.data);
-	if (server_key_guard(db, bucket.id, copy->key, err) != 0 || find_source(copy, db, &source, err) != 0)
+	if (server_key_guard(db, bucket.id, copy->key, err) != 0 || find_source(copy, db, &source, err) != 0 ||
+	    damage_row_check(db, &source, copy->source.key, err) != 0)
 		return -1;
 	const int found = version_find_current(db, bucket.id, copy->key, NULL, &current, err);
 	const struct version *const under = found == 1 ? &current : NULL;

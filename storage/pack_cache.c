@@ -27,6 +27,7 @@ static void pack_free(struct pack_cache *const cache, struct pack *const pack)
 	pack_index_free(pack->index);
 	if (pack->opened != NULL)
 		cache->backend->ops->close(pack->opened);
+	free(pack->checked);
 	free(pack);
 }
 
@@ -160,6 +161,7 @@ void pack_cache_forget_if_idle(struct pack_cache *const cache, struct pack *cons
 		*pack_cache_link(cache, &pack->id) = pack->chained;
 		cache->pack_count--;
 	}
+	free(pack->checked);
 	free(pack);
 }
 
@@ -186,6 +188,7 @@ void pack_cache_add(struct pack_cache *const cache, const struct pack_id *const 
 	pack->length = length;
 	pack->mode = mode;
 	pack->index = index;
+	pack->is_checked = true;
 	cache_count_index(cache, pack);
 	cache_touch(cache, pack);
 	pack_cache_leave(cache, &garbage);
@@ -246,7 +249,8 @@ static void cache_replace(struct pack_cache *const cache, const struct pack_id *
 	ASSERT(old != NULL && old->known && old->mode == PACK_CACHE_SAVED);
 	struct pack *const pack = memory_new(sizeof *pack);
 	*pack = (struct pack){ .chained = old->chained, .id = *id, .file = index->file, .length = index->length, .references = old->references,
-		.reads = { old->reads[0], old->reads[1] }, .turn = old->turn, .form = old->form + forms, .known = true, .retiring = old->retiring, .index = index };
+		.reads = { old->reads[0], old->reads[1] }, .turn = old->turn, .form = old->form + forms, .known = true, .retiring = old->retiring,
+		.is_checked = forms == 0, .index = index }; /* a mended pack has records that were copied unread */
 	*link = pack;
 	cache_count_index(cache, pack);
 	cache_touch(cache, pack);
@@ -298,6 +302,36 @@ size_t pack_cache_list(struct pack_cache *const cache, struct pack_id **const ou
 	return count;
 }
 
+static int compare_ids(const void *left, const void *right)
+{
+	return memcmp(left, right, sizeof(struct pack_id));
+}
+
+static void mark_files(struct pack_cache *cache, const struct pack_id *files, size_t count, bool *used)
+{
+	lock_enter(&cache->lock);
+	for (size_t i = 0; i < cache->bucket_count; i++)
+		for (const struct pack *pack = cache->buckets[i]; pack != NULL; pack = pack->chained) {
+			const struct pack_id *found = bsearch(&pack->file, files, count, sizeof *files, compare_ids);
+			if (found != NULL && pack->known)
+				used[found - files] = true;
+		}
+	lock_leave(&cache->lock);
+}
+
+void pack_cache_leave_out(struct pack_cache *cache, struct pack_id *files, size_t *count)
+{
+	bool *used = memory_new_array(*count + 1, sizeof *used);
+	size_t left = 0;
+	qsort(files, *count, sizeof *files, compare_ids);
+	mark_files(cache, files, *count, used);
+	for (size_t i = 0; i < *count; i++)
+		if (!used[i])
+			files[left++] = files[i];
+	*count = left;
+	free(used);
+}
+
 static int cache_load_index(struct pack_cache *const cache, struct pack *const pack, const uint64_t length, struct error *const err)
 {
 	bool walked = false;
@@ -307,7 +341,7 @@ static int cache_load_index(struct pack_cache *const cache, struct pack *const p
 	if (index == NULL)
 		return -1;
 	struct error ignored = {0}; /* without the file it is walked again next time */
-	if (walked)
+	if (walked && !cache->backend->reads_only)
 		pack_index_save(index, cache->backend, &ignored);
 	lock_enter(&cache->lock);
 	if (pack->index == NULL) {

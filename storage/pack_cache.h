@@ -36,6 +36,17 @@ unsigned pack_cache_form(struct pack_cache *cache, const struct pack_id *pack); 
 bool pack_cache_knows(struct pack_cache *cache, const struct pack_id *pack);
 /* Ids of all known packs; free() the array. */
 size_t pack_cache_list(struct pack_cache *cache, struct pack_id **out_packs);
+/* Takes from the list, which it sorts, the files that known packs lie in: a change that gives a pack another file is seen by gc before its
+ * maker has told the cache. */
+void pack_cache_leave_out(struct pack_cache *cache, struct pack_id *files, size_t *count);
+
+/* A chunk is checked once its stored bytes were read since the start and found right. Those of packs
+ * that this process wrote, or compacted, count so: a read would show what the page cache holds of them.
+ * Whether all of [first, first + count) are. */
+bool pack_cache_is_checked(struct pack_cache *cache, const struct pack_id *pack, uint32_t first, uint32_t count);
+void pack_cache_set_checked(struct pack_cache *cache, const struct pack_id *pack, uint32_t first, uint32_t count);
+/* Damage was seen in the pack: none of its chunks counts as checked any more. */
+void pack_cache_doubt(struct pack_cache *cache, const struct pack_id *pack);
 
 /* References: held by whoever may yet put rows into the catalog that name the pack's chunks (an ingest that found some). Counted. False, and
  * no hold, when the pack is not known or retiring. */

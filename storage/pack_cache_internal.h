@@ -1,4 +1,5 @@
-/* The inside of the pack cache: pack_cache.c (what is in memory), pack_hold.c (who needs a pack). */
+/* The inside of the pack cache: pack_cache.c (what is in memory), pack_hold.c (who needs a pack), pack_look.c (what
+ * a pack holds), pack_checked.c (which chunks are known to be right). */
 #ifndef STORAGE_PACK_CACHE_INTERNAL_H
 #define STORAGE_PACK_CACHE_INTERNAL_H
 
@@ -19,6 +20,9 @@ struct pack {
 	unsigned turn;
 	unsigned pins;
 	unsigned form;         /* how often records of it were replaced */
+	bool is_checked;       /* every chunk counts as checked: this process wrote the file */
+	uint8_t *checked;      /* else a bit for each that was; NULL: none was */
+	uint32_t checked_bytes;
 	bool known;            /* exists; otherwise the node only carries holds or pins */
 	bool retiring;
 	bool replaced;         /* in no bucket any more: lives for its pins, another node has its place */

@@ -46,15 +46,18 @@ static int feed_rows(struct chunk_index *const chunk_index, const struct pack_in
 	return result;
 }
 
+static int feed_pinned(struct pack_store *store, const struct pack *pinned, struct error *err)
+{
+	const struct pack_index *index = pack_cache_sealed_index(store->cache, pinned);
+	return index == NULL || store->chunk_index == NULL ? 0 : feed_rows(store->chunk_index, index, err);
+}
+
 int pack_feed_one(struct pack_store *const store, const struct pack_id *const pack, struct error *const err)
 {
 	struct pack *const pinned = pack_cache_pin(store->cache, pack, false, err);
 	if (pinned == NULL)
 		return -1;
-	const struct pack_index *const index = pack_cache_sealed_index(store->cache, pinned);
-	int result = 0;
-	if (index != NULL && store->chunk_index != NULL)
-		result = feed_rows(store->chunk_index, index, err);
+	int result = feed_pinned(store, pinned, err);
 	pack_cache_unpin(store->cache, pinned);
 	return result;
 }
@@ -96,19 +99,27 @@ void pack_feed_submit(struct pack_store *const store, const struct pack_id *cons
 	helpers_submit(store->helpers, &store->feed_lane, &feed->job);
 }
 
+/* A pack that cannot be read is no reason to leave the others out. */
+static int reindex_one(struct pack_store *store, const struct pack_id *id, struct error *err)
+{
+	struct error damage = {0};
+	struct pack *pinned = pack_cache_pin(store->cache, id, false, &damage);
+	if (pinned == NULL) {
+		log_failure(store->log, LOG_WARNING, NULL, "pack_reindex", &damage);
+		return 0;
+	}
+	int result = feed_pinned(store, pinned, err);
+	pack_cache_unpin(store->cache, pinned);
+	return result == 0 ? 0 : error_wrap(err, "The chunk index cannot be made anew");
+}
+
 int pack_store_reindex(struct pack_store *const store, struct error *const err)
 {
 	struct pack_id *packs;
 	const size_t count = pack_cache_list(store->cache, &packs);
 	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++) {
-		struct error one = {0};
-		if (pack_feed_one(store, &packs[i], &one) == 0)
-			continue;
-		log_failure(store->log, LOG_WARNING, NULL, "pack_reindex", &one);
-		if (one.kind != ERROR_CORRUPT) /* a damaged pack is no reason to leave the others out */
-			result = error_set(err, one.kind, "cannot rebuild the chunk index: %s", one.text);
-	}
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = reindex_one(store, &packs[i], err);
 	free(packs);
 	return result;
 }

@@ -11,31 +11,52 @@ static const char pack_magic[8] = "DBKTPACK";
 static const char xorb_magic[8] = "DBKTXORB";
 static const char *const pack_suffixes[] = { [PACK_FILE_PACK] = ".pack", [PACK_FILE_INDEX] = ".index" };
 
-static void put_header(const struct pack_id *const pack, const unsigned version, uint8_t out[PACK_HEADER_BYTES])
+/* Places in the header. */
+enum { LIFE_AT = 12, PACK_AT = 16, FILE_AT = 32, STORE_AT = 48, SUM_AT = 56 };
+
+static void put_header(const struct pack_id *const pack, const struct pack_origin *const origin, const unsigned version,
+	uint8_t out[PACK_HEADER_BYTES])
 {
 	memset(out, 0, PACK_HEADER_BYTES);
 	memcpy(out, pack_magic, sizeof pack_magic);
 	little_endian_put(out + 8, version, 2);
 	little_endian_put(out + 10, version, 2);
-	memcpy(out + 16, pack->bytes, PACK_ID_BYTES);
+	little_endian_put(out + LIFE_AT, origin->life, 4);
+	memcpy(out + PACK_AT, pack->bytes, PACK_ID_BYTES);
+	memcpy(out + STORE_AT, origin->store, PACK_STORE_BYTES);
 }
 
 static void sum_header(uint8_t out[PACK_HEADER_BYTES])
 {
-	little_endian_put(out + 56, xxh3_64(span_of(out, 56)), 8);
+	little_endian_put(out + SUM_AT, xxh3_64(span_of(out, SUM_AT)), 8);
 }
 
-void pack_format_put_header(const struct pack_id *const pack, uint8_t out[PACK_HEADER_BYTES])
+static bool sum_is_right(const uint8_t header[PACK_HEADER_BYTES])
 {
-	put_header(pack, PACK_GROWN_VERSION, out);
+	return little_endian_get(header + SUM_AT, 8) == xxh3_64(span_of(header, SUM_AT));
+}
+
+void pack_format_put_header(const struct pack_id *const pack, const struct pack_origin *const origin, uint8_t out[PACK_HEADER_BYTES])
+{
+	put_header(pack, origin, PACK_GROWN_VERSION, out);
 	sum_header(out);
 }
 
-void pack_format_put_compacted_header(const struct pack_id *const pack, const struct pack_id *const file, uint8_t out[PACK_HEADER_BYTES])
+void pack_format_put_compacted_header(const struct pack_id *const pack, const struct pack_id *const file, const struct pack_origin *const origin,
+	uint8_t out[PACK_HEADER_BYTES])
 {
-	put_header(pack, PACK_COMPACTED_VERSION, out);
-	memcpy(out + 32, file->bytes, PACK_ID_BYTES);
+	put_header(pack, origin, PACK_COMPACTED_VERSION, out);
+	memcpy(out + FILE_AT, file->bytes, PACK_ID_BYTES);
 	sum_header(out);
+}
+
+bool pack_format_read_origin(const uint8_t header[PACK_HEADER_BYTES], struct pack_origin *const out)
+{
+	if (memcmp(header, pack_magic, sizeof pack_magic) != 0 || !sum_is_right(header))
+		return false;
+	memcpy(out->store, header + STORE_AT, PACK_STORE_BYTES);
+	out->life = (uint32_t)little_endian_get(header + LIFE_AT, 4);
+	return true;
 }
 
 static int check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *const pack, const unsigned expected,
@@ -49,11 +70,11 @@ static int check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pa
 	if (version > PACK_COMPACTED_VERSION)
 		return error_set(err, ERROR_UNSUPPORTED, "pack %s has format version %u; this program reads up to %d", text, version,
 			PACK_COMPACTED_VERSION);
-	if (little_endian_get(header + 56, 8) != xxh3_64(span_of(header, 56)))
+	if (!sum_is_right(header))
 		return error_set(err, ERROR_CORRUPT, "the header of pack %s has a wrong checksum", text);
 	if (version != expected)
 		return error_set(err, ERROR_CORRUPT, "pack %s has format version %u where the catalog expects %u", text, version, expected);
-	if (memcmp(header + 16, pack->bytes, PACK_ID_BYTES) != 0)
+	if (memcmp(header + PACK_AT, pack->bytes, PACK_ID_BYTES) != 0)
 		return error_set(err, ERROR_CORRUPT, "the header of pack %s names another pack", text);
 	return 0;
 }
@@ -70,7 +91,7 @@ int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES], 
 		return -1;
 	char text[PACK_ID_TEXT_BYTES];
 	pack_id_format(pack, text);
-	if (memcmp(header + 32, file->bytes, PACK_ID_BYTES) != 0)
+	if (memcmp(header + FILE_AT, file->bytes, PACK_ID_BYTES) != 0)
 		return error_set(err, ERROR_CORRUPT, "the header of pack %s names another file", text);
 	return 0;
 }

@@ -29,11 +29,14 @@ struct pack_entry {
 	uint8_t codec;
 };
 
-void pack_format_put_header(const struct pack_id *pack, uint8_t out[PACK_HEADER_BYTES]);
+void pack_format_put_header(const struct pack_id *pack, const struct pack_origin *origin, uint8_t out[PACK_HEADER_BYTES]);
 /* corrupt, or unsupported for a newer version. */
 int pack_format_check_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack, struct error *err);
 /* Of a compacted pack: whose it is, and which of its files this is. */
-void pack_format_put_compacted_header(const struct pack_id *pack, const struct pack_id *file, uint8_t out[PACK_HEADER_BYTES]);
+void pack_format_put_compacted_header(const struct pack_id *pack, const struct pack_id *file, const struct pack_origin *origin,
+	uint8_t out[PACK_HEADER_BYTES]);
+/* Who made a file, by its header: false when that is not a pack's or is damaged. */
+bool pack_format_read_origin(const uint8_t header[PACK_HEADER_BYTES], struct pack_origin *out);
 int pack_format_check_compacted_header(const uint8_t header[PACK_HEADER_BYTES], const struct pack_id *pack, const struct pack_id *file,
 	struct error *err);
 

@@ -1,5 +1,6 @@
 #include "storage/pack_record.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -36,7 +37,7 @@ static uint32_t plain_run(const struct pack_entry *const entries, const size_t c
 }
 
 /* *out_chunks counts those before a bad one. */
-static int read_plain(struct backend_file *const file, const struct pack_entry *const entries, const uint32_t count, uint8_t *const into,
+static int read_together(struct backend_file *const file, const struct pack_entry *const entries, const uint32_t count, uint8_t *const into,
 	uint32_t *const out_chunks, size_t *const out_len, struct error *const err)
 {
 	size_t total = 0;
@@ -53,6 +54,15 @@ static int read_plain(struct backend_file *const file, const struct pack_entry *
 		++*out_chunks;
 	}
 	return 0;
+}
+
+/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that one's. */
+static int read_plain(struct backend_file *file, const struct pack_entry *entries, uint32_t count, uint8_t *into,
+	uint32_t *out_chunks, size_t *out_len, struct error *err)
+{
+	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
+	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
+	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err) : result;
 }
 
 static int read_decoded(struct pack_store *const store, struct backend_file *const file, const struct pack_entry *const entry, uint8_t *const into,
@@ -104,20 +114,33 @@ int pack_store_read_records(struct pack_store *const store, const struct pack_ru
 
 enum { CHECK_BYTES = 1024 * 1024 };
 
-int pack_store_check_records(struct pack_store *const store, const struct pack_run *const run, struct error *const err)
+int pack_store_check_into(struct pack_store *store, const struct pack_run *run, uint8_t *bytes, size_t capacity, struct error *err)
 {
-	uint8_t *const bytes = memory_new(CHECK_BYTES);
 	struct pack_run rest = *run;
 	int result = 0;
 	while (result == 0 && rest.chunks > 0) {
 		uint32_t chunks;
 		size_t len;
-		result = pack_store_read_records(store, &rest, true, bytes, CHECK_BYTES, &chunks, &len, err);
+		result = pack_store_read_records(store, &rest, true, bytes, capacity, &chunks, &len, err);
+		if (chunks > 0)
+			pack_cache_set_checked(store->cache, &rest.pack, rest.first, chunks);
 		rest.first += chunks;
 		rest.chunks -= chunks;
 	}
-	free(bytes);
 	if (result == 0)
 		pack_damage_forget(store->damage, &run->pack, run->first, run->chunks);
 	return result;
+}
+
+int pack_store_check_records(struct pack_store *const store, const struct pack_run *const run, struct error *const err)
+{
+	uint8_t *const bytes = memory_new(CHECK_BYTES);
+	const int result = pack_store_check_into(store, run, bytes, CHECK_BYTES, err);
+	free(bytes);
+	return result;
+}
+
+int pack_store_prove_records(struct pack_store *store, const struct pack_run *run, struct error *err)
+{
+	return pack_store_is_checked(store, run) && !pack_store_is_damaged(store, run) ? 0 : pack_store_check_records(store, run, err);
 }

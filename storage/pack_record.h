@@ -18,4 +18,7 @@ uint32_t pack_record_shown(const struct pack_entry *entry, bool as_stored);
 int pack_store_read_records(struct pack_store *store, const struct pack_run *run, bool as_stored, uint8_t *into, size_t capacity,
 	uint32_t *out_chunks, size_t *out_len, struct error *err);
 
+/* pack_store_check_records with the caller's memory, of PACK_RECORD_MAX_BYTES or more. */
+int pack_store_check_into(struct pack_store *store, const struct pack_run *run, uint8_t *bytes, size_t capacity, struct error *err);
+
 #endif

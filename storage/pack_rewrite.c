@@ -138,7 +138,16 @@ struct pack_index *pack_rewrite(struct pack_store *const store, const struct pac
 /* NULL: the chunk is not of the patch. */
 static const struct pack_entry *patch_entry(const struct pack_patch *const patch, const uint32_t number)
 {
-	return number >= patch->first && number - patch->first < patch->count ? &patch->entries[number - patch->first] : NULL;
+	uint32_t from = 0;
+	uint32_t to = patch->count;
+	while (from < to) {
+		const uint32_t middle = from + (to - from) / 2;
+		if (patch->numbers[middle] < number)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < patch->count && patch->numbers[from] == number ? &patch->entries[from] : NULL;
 }
 
 static uint64_t records_end(struct pack_index *const index)

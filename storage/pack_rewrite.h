@@ -22,7 +22,7 @@ struct pack_index *pack_rewrite(struct pack_store *store, const struct pack_id *
 
 /* Records of the same chunks, verified. */
 struct pack_patch {
-	uint32_t first;                   /* chunks [first, first + count) of the pack */
+	const uint32_t *numbers;          /* of chunks of the pack, rising */
 	uint32_t count;
 	const struct pack_entry *entries; /* of each; its offset is that of the record in `bytes` */
 	struct span bytes;

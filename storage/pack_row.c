@@ -12,6 +12,7 @@ static const char SQL_PACK_RECORD[] =
 	" ON CONFLICT (id) DO UPDATE SET state = excluded.state, length = excluded.length, chunks = excluded.chunks";
 static const char SQL_PACK_LIST[] = "SELECT " PACK_COLUMNS " FROM packs ORDER BY number";
 static const char SQL_PACK_FIND[] = "SELECT " PACK_COLUMNS " FROM packs WHERE number = ?1";
+static const char SQL_PACK_NUMBER[] = "SELECT number FROM packs WHERE id = ?1";
 static const char SQL_PACK_NUMBERS[] = "SELECT number FROM packs WHERE number > ?1 ORDER BY number LIMIT ?2";
 static const char SQL_PACK_MARK[] = "SELECT first, count FROM segments WHERE pack = ?1";
 static const char SQL_PACK_NAMED[] = "SELECT named, EXISTS (SELECT 1 FROM segments WHERE pack = ?1) FROM packs WHERE number = ?1";
@@ -72,6 +73,19 @@ int pack_row_find(struct db *const db, const int64_t number, struct pack_record 
 	int got = db_step(statement, err);
 	if (got == 1 && read_record(db, statement, out, err) != 0)
 		got = -1;
+	db_reset(statement);
+	return got;
+}
+
+int pack_row_number(struct db *db, const struct pack_id *id, int64_t *out, struct error *err)
+{
+	struct db_statement *statement = db_prepare(db, SQL_PACK_NUMBER, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(id->bytes, PACK_ID_BYTES));
+	int got = db_step(statement, err);
+	if (got == 1)
+		*out = db_column_i64(statement, 0);
 	db_reset(statement);
 	return got;
 }

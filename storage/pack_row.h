@@ -9,6 +9,8 @@
 int pack_row_record(struct db *db, const struct pack_record *record, struct error *err);
 /* 1 and the pack of this number, 0, -1. */
 int pack_row_find(struct db *db, int64_t number, struct pack_record *out, struct error *err);
+/* 1 and the number of this pack, 0, -1. */
+int pack_row_number(struct db *db, const struct pack_id *id, int64_t *out, struct error *err);
 /* Numbers of up to `capacity` packs above `after`, rising. */
 int pack_row_numbers(struct db *db, int64_t after, int64_t *out, size_t capacity, size_t *out_count, struct error *err);
 /* packs.named is the sum of this over all rows of `segments` that lead to the pack: whoever adds or removes such rows keeps it right in the same

@@ -1,5 +1,6 @@
 #include "storage/pack_store_internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,11 @@ struct pack_store *pack_store_open(const struct pack_store_options *const option
 	lock_init(&store->lock, LOCK_PACK_STORE);
 	shared_pack_init(store);
 	return store;
+}
+
+void pack_store_set_origin(struct pack_store *store, const struct pack_origin *origin)
+{
+	store->backend->origin = *origin;
 }
 
 static void scratch_free(struct pack_scratch *const scratch)
@@ -123,6 +129,11 @@ bool pack_store_is_damaged(struct pack_store *const store, const struct pack_run
 	return pack_damage_has(store->damage, &run->pack, run->first, run->chunks);
 }
 
+bool pack_store_is_checked(struct pack_store *store, const struct pack_run *run)
+{
+	return pack_cache_is_checked(store->cache, &run->pack, run->first, run->chunks);
+}
+
 unsigned pack_store_form(struct pack_store *const store, const struct pack_id *const pack)
 {
 	return pack_cache_form(store->cache, pack);
@@ -133,15 +144,19 @@ bool pack_store_is_held(struct pack_store *const store, const struct pack_id *co
 	return pack_cache_is_held(store->cache, pack);
 }
 
-void pack_store_remove_files(struct pack_store *const store, const struct pack_id *const file)
+bool pack_store_remove_files(struct pack_store *const store, const struct pack_id *const file)
 {
+	bool are_gone = true;
 	for (enum pack_file_kind kind = PACK_FILE_PACK; kind <= PACK_FILE_INDEX; kind++) {
 		char name[PACK_NAME_BYTES];
 		pack_format_name(file, kind, name);
 		struct error err = {0};
-		if (store->backend->ops->remove(store->backend, name, &err) != 0)
-			log_failure(store->log, LOG_WARNING, NULL, "pack_remove", &err); /* recovery removes it (invariant 4) */
+		if (store->backend->ops->remove(store->backend, name, &err) == 0)
+			continue;
+		log_failure(store->log, LOG_WARNING, NULL, "pack_remove", &err);
+		are_gone = false;
 	}
+	return are_gone;
 }
 
 void pack_store_drop(struct pack_store *const store, const struct pack_id *const pack)
@@ -149,6 +164,7 @@ void pack_store_drop(struct pack_store *const store, const struct pack_id *const
 	struct pack_id file;
 	pack_cache_remove(store->cache, pack, &file);
 	pack_store_remove_files(store, &file);
+	pack_damage_forget(store->damage, pack, 0, UINT32_MAX);
 }
 
 struct pack_drop {
@@ -189,8 +205,10 @@ int pack_store_read_failed(struct pack_store *const store, const struct pack_id 
 {
 	if (err->kind == ERROR_CORRUPT)
 		metrics_add(store->metrics, METRIC_RECORDS_CORRUPT, 1);
-	if (pack_damage_is(err))
+	if (pack_damage_is(err)) {
+		pack_cache_doubt(store->cache, pack);
 		pack_damage_note(store->damage, pack, chunk);
+	}
 	return name_chunk(pack, chunk, err);
 }
 
@@ -275,11 +293,11 @@ static uint32_t run_length(const struct pack_entry *const entries, const size_t 
 }
 
 /* One scatter read: the record headers beside, the payloads on one another. *out_chunks counts those before a bad one. */
-static int run_read(struct backend_file *const file, const struct pack_entry *const entries, const uint32_t count, uint8_t *const into,
+static int read_together(struct backend_file *const file, const struct pack_entry *const entries, const uint32_t count, uint8_t *const into,
 	uint32_t *const out_chunks, size_t *const out_len, struct error *const err)
 {
 	uint8_t headers[PACK_RUN_CHUNKS][PACK_RECORD_HEADER_BYTES];
-	struct iovec parts[2 * PACK_RUN_CHUNKS];
+	struct iovec parts[2 * PACK_RUN_CHUNKS] = {0};
 	uint8_t *at = into;
 	for (uint32_t i = 0; i < count; i++) {
 		parts[2 * i] = (struct iovec){ .iov_base = headers[i], .iov_len = PACK_RECORD_HEADER_BYTES };
@@ -295,6 +313,15 @@ static int run_read(struct backend_file *const file, const struct pack_entry *co
 		++*out_chunks;
 	}
 	return 0;
+}
+
+/* A disk that cannot give one of them gives none: the first alone then, so that a failure is that one's. */
+static int run_read(struct backend_file *file, const struct pack_entry *entries, uint32_t count, uint8_t *into,
+	uint32_t *out_chunks, size_t *out_len, struct error *err)
+{
+	int result = read_together(file, entries, count, into, out_chunks, out_len, err);
+	bool is_unclear = result != 0 && err->os_errno == EIO && count > 1;
+	return is_unclear ? read_together(file, entries, 1, into, out_chunks, out_len, err) : result;
 }
 
 int pack_store_read_run(struct pack_store *const store, const struct pack_run *const run, uint8_t *const into, const size_t capacity,

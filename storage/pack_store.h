@@ -31,12 +31,8 @@ struct pack_store *pack_store_open(const struct pack_store_options *options, str
 /* After helpers_stop: jobs of the store may run until then. */
 void pack_store_close(struct pack_store *store);
 
-/* Recovery, once, before anything else: cuts the open packs to their committed length (and seals them), removes pack files that no record names;
- * missing indexes are made anew by helpers. Sealed packs are not opened: names and sizes tell. A named pack that is absent or shorter than committed
- * is corrupt and reported through `log`, and start goes on: its objects answer errors. Fills *out_sealed with packs whose state in the catalog must
- * become PACK_SEALED (free() it). */
-int pack_store_recover(struct pack_store *store, const struct pack_record *records, size_t count, struct pack_record **out_sealed,
-	size_t *out_sealed_count, struct error *err);
+/* Before anything else the packs are brought in line with the catalog (pack_recovery.h), and this says who makes those that come. */
+void pack_store_set_origin(struct pack_store *store, const struct pack_origin *origin);
 
 /* Reads hold their packs (invariant 5), from within the reading snapshot that named them, with the connection not given back yet: until
  * then no chunk that the snapshot shows goes. Counted; the hold's turn is given back with it. */
@@ -89,10 +85,15 @@ int pack_store_read_run(struct pack_store *store, const struct pack_run *run, ui
 /* Ids and uncompressed sizes of up to `capacity` chunks, from the index alone; at least one, or corrupt. */
 int pack_store_chunk_entries(struct pack_store *store, const struct pack_run *run, struct chunk_entry *out, size_t capacity, size_t *out_count,
 	struct error *err);
-/* Whether a record of these was seen damaged since the start (pack_damage.h). */
+/* Whether a record of these was seen damaged (pack_damage.h). */
 bool pack_store_is_damaged(struct pack_store *store, const struct pack_run *run);
-/* Reads all records of the run and verifies them: 0, and none of them counts as damaged any more; or corrupt. Waits for the disk. */
+/* Whether all of these were read since the start and found right. */
+bool pack_store_is_checked(struct pack_store *store, const struct pack_run *run);
+/* Reads all records of the run and verifies them, undecoded: 0, and none of them counts as damaged any more; or corrupt. Waits for the disk. */
 int pack_store_check_records(struct pack_store *store, const struct pack_run *run, struct error *err);
+/* The same but for what was read since the start and found right: for who will lead others to chunks that nobody sends. Free from the second
+ * time on. */
+int pack_store_prove_records(struct pack_store *store, const struct pack_run *run, struct error *err);
 /* Changes when records of the pack are replaced by others of the same chunks (pack_rewrite.h): their stored lengths are others then. */
 unsigned pack_store_form(struct pack_store *store, const struct pack_id *pack);
 int pack_store_chunk_entry(struct pack_store *store, const struct pack_id *pack, uint32_t chunk, struct chunk_entry *out, struct error *err);

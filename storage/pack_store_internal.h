@@ -81,8 +81,8 @@ int pack_store_read_failed(struct pack_store *store, const struct pack_id *pack,
 void pack_store_drop(struct pack_store *store, const struct pack_id *pack);
 /* The same from a thread that must not wait for the disk: a helper removes the files. */
 void pack_store_drop_later(struct pack_store *store, const struct pack_id *packs, size_t count);
-/* Removes the files of this name. */
-void pack_store_remove_files(struct pack_store *store, const struct pack_id *file);
+/* Removes the files of this name; false, and said in the log, when one is still there. */
+bool pack_store_remove_files(struct pack_store *store, const struct pack_id *file);
 
 /* Saves the indexes of these packs where that is still to do and adds their rows to the chunk index, on a helper. */
 void pack_feed_submit(struct pack_store *store, const struct pack_id *packs, size_t count);

@@ -24,7 +24,7 @@ static struct pack_writer *writer_open(struct backend *const backend, const stru
 struct pack_writer *pack_writer_open(struct backend *const backend, const struct pack_id *const pack, struct error *const err)
 {
 	uint8_t header[PACK_HEADER_BYTES];
-	pack_format_put_header(pack, header);
+	pack_format_put_header(pack, &backend->origin, header);
 	return writer_open(backend, pack, pack, header, err);
 }
 
@@ -32,7 +32,7 @@ struct pack_writer *pack_writer_open_compacted(struct backend *const backend, co
 	struct error *const err)
 {
 	uint8_t header[PACK_HEADER_BYTES];
-	pack_format_put_compacted_header(pack, name, header);
+	pack_format_put_compacted_header(pack, name, &backend->origin, header);
 	return writer_open(backend, pack, name, header, err);
 }
 

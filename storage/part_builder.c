@@ -52,16 +52,38 @@ static void part_add_chunk(struct part_builder *const builder, const struct chun
 	builder->places[builder->count++] = *place;
 }
 
+static void part_join_chunk(struct part_builder *builder, const struct chunk_entry *chunk, const struct chunk_place *place)
+{
+	if (!part_extends(builder, place))
+		part_add_segment(builder, place);
+	struct segment *last = &builder->segments[builder->segment_count - 1];
+	last->count++;
+	last->bytes += chunk->size;
+}
+
 void part_builder_add(struct part_builder *const builder, const struct chunk_entry *const chunk, const struct chunk_place *const place)
 {
 	if (builder->count < CHUNK_MAP_MAX)
 		chunk_map_add(&builder->map, &chunk->id, (uint32_t)builder->count);
 	part_add_chunk(builder, chunk, place);
-	if (!part_extends(builder, place))
-		part_add_segment(builder, place);
-	struct segment *const last = &builder->segments[builder->segment_count - 1];
-	last->count++;
-	last->bytes += chunk->size;
+	part_join_chunk(builder, chunk, place);
+}
+
+void part_builder_replace(struct part_builder *builder, size_t index, const struct chunk_place *place)
+{
+	ASSERT(index < builder->count);
+	builder->places[index] = *place;
+	builder->is_torn = true;
+}
+
+void part_builder_join(struct part_builder *builder)
+{
+	if (!builder->is_torn)
+		return;
+	builder->segment_count = 0;
+	for (size_t i = 0; i < builder->count; i++)
+		part_join_chunk(builder, &builder->chunks[i], &builder->places[i]);
+	builder->is_torn = false;
 }
 
 void part_builder_add_inline(struct part_builder *const builder, const struct chunk_entry *const chunk)

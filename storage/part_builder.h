@@ -15,6 +15,7 @@ struct part_builder {
 	struct segment *segments;
 	size_t segment_count;
 	size_t segment_capacity;
+	bool is_torn;          /* a chunk was replaced: the segments do not show it yet */
 	bool has_few_segments; /* fewer than are good for readers */
 };
 
@@ -27,6 +28,9 @@ void part_builder_add_inline(struct part_builder *builder, const struct chunk_en
 bool part_builder_find(const struct part_builder *builder, const struct chunk_id *id, struct chunk_place *out_place);
 /* Whether a chunk found there is worth taking: repeats that would cut the stream into too many segments are stored again. */
 bool part_builder_accepts(const struct part_builder *builder, const struct chunk_place *place);
+/* Chunk number `index` of the stream lies elsewhere after all; segments are right again after part_builder_join. */
+void part_builder_replace(struct part_builder *builder, size_t index, const struct chunk_place *place);
+void part_builder_join(struct part_builder *builder);
 /* The chunks planned for pack `from` came to lie in `to`. */
 void part_builder_move(struct part_builder *builder, const struct pack_id *from, const struct chunk_place *to);
 struct chunk_id part_builder_file_hash(const struct part_builder *builder);

@@ -34,6 +34,7 @@ struct replica_run {
 };
 struct replica_table {
 	const struct clock_source *clock;
+	bool is_whole; /* set before others use the table */
 	struct lock lock;
 	struct replica_run **runs; /* guarded by lock, as what follows */
 	size_t count;
@@ -274,9 +275,15 @@ int replica_table_load(struct replica_table *const table, struct db *const db, s
 		replica_row_read(scan, &row);
 		load_one(table, &row);
 	}
+	table->is_whole = got == 0;
 	lock_leave(&table->lock);
 	db_reset(scan);
 	return got;
+}
+
+bool replica_table_is_whole(const struct replica_table *table)
+{
+	return table->is_whole;
 }
 
 static void copy_row(const struct replica_run *const run, const struct replica *const replica, struct arena *const arena,

@@ -19,8 +19,10 @@ enum {
 
 struct replica_table *replica_table_new(const struct clock_source *clock);
 void replica_table_free(struct replica_table *table); /* NULL is fine */
-/* Everything in the catalog. At start, before others use the table. */
+/* Everything in the catalog. At start, before others use the table; what a failure leaves out is not known until its replicas are heard of. */
 int replica_table_load(struct replica_table *table, struct db *db, struct error *err);
+/* Whether all that the catalog had was loaded. Where not, nobody can say of runs of before the start what their replicas hold. */
+bool replica_table_is_whole(const struct replica_table *table);
 
 /* What is known of one replica. Texts lie in the arena they were copied to. */
 struct replica_entry {

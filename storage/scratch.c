@@ -17,6 +17,7 @@
 enum { NAME_BYTES = 8, FETCH_PIECE_BYTES = 1024 * 1024, FETCH_ARENA_BYTES = 256 * 1024 };
 
 struct scratch {
+	const struct file_ops *files;
 	char *path;
 };
 
@@ -38,9 +39,10 @@ struct scratch *scratch_open(struct store *const store, struct error *const err)
 	encode_hex(span_of(random, sizeof(random)), name);
 	char *const all = join(store_folder(store), "scratch");
 	struct scratch *const scratch = memory_new(sizeof(*scratch));
+	scratch->files = store_files(store);
 	scratch->path = join(all, name);
 	free(all);
-	if (file_make_folder(scratch->path, 0700, err) == 0)
+	if (file_make_folder(scratch->files, scratch->path, 0700, err) == 0)
 		return scratch;
 	free(scratch->path);
 	free(scratch);
@@ -69,19 +71,21 @@ void scratch_close(struct scratch *const scratch)
 	struct error ignored;
 	if (scratch == NULL)
 		return;
-	(void)file_remove_tree(scratch->path, &ignored); /* what stays goes at the next start */
+	/* what stays goes at the next start */
+	(void)file_remove_tree(scratch->files, scratch->path, &ignored);
 	free(scratch->path);
 	free(scratch);
 }
 
-static int make_parent(const char *const path, struct error *const err)
+static int make_parent(const struct file_ops *const files, const char *const path,
+	struct error *const err)
 {
 	char *const folder = memory_copy_text(path);
 	char *const slash = strrchr(folder, '/');
 	int result = 0;
 	if (slash != NULL && slash != folder) {
 		*slash = '\0';
-		result = file_make_folder(folder, 0700, err);
+		result = file_make_folder(files, folder, 0700, err);
 	}
 	free(folder);
 	return result;
@@ -140,7 +144,8 @@ int scratch_fetch(struct store *const store, const int64_t version, const char *
 	struct arena *const arena = arena_new(FETCH_ARENA_BYTES);
 	struct object object;
 	int result = -1;
-	if (object_find_sequence(store, version, arena, &object, err) == 0 && make_parent(path, err) == 0) {
+	if (object_find_sequence(store, version, arena, &object, err) == 0 &&
+		make_parent(files, path, err) == 0) {
 		const int fd = files->open(files, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		result = fd < 0 ? error_set_errno(err, "%s: cannot be made", path) : fetch(store, &object, fd, path, err);
 		if (fd >= 0)
@@ -170,24 +175,48 @@ int scratch_release(struct store *const store, const int64_t version, struct err
 	return committer_run(store_committer(store), &release.change, err);
 }
 
-/* 1: one is held, 0: none, -1. */
-static int find_held(struct store *const store, int64_t *const out_version, struct error *const err)
+/* 1: one is left, 0: none, -1. */
+static int find_left(struct store *store, int64_t *out_version, struct error *err)
 {
-	struct db *const db = store_reader_take(store, err);
+	struct db *db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
-	const int found = scratch_row_find(db, out_version, err);
+	int found = scratch_row_find(db, store_scratch_left(store), out_version, err);
 	store_reader_give(store, db);
 	return found;
 }
 
-int scratch_recover(struct store *const store, struct error *const err)
+int scratch_release_left(struct store *store, struct error *err)
 {
-	char *const all = join(store_folder(store), "scratch");
 	int64_t version = 0;
-	int found = file_remove_tree(all, err) == 0 ? find_held(store, &version, err) : -1;
+	int found = find_left(store, &version, err);
 	while (found == 1)
-		found = scratch_release(store, version, err) == 0 ? find_held(store, &version, err) : -1;
-	free(all);
+		found = scratch_release(store, version, err) == 0 ? find_left(store, &version, err) : -1;
 	return found;
+}
+
+/* Where that cannot be read, they stay until a start that can. */
+static int note_left(struct store *store, struct error *err)
+{
+	int64_t last = 0;
+	struct db *db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int result = scratch_row_last(db, &last, err);
+	store_reader_give(store, db);
+	store_set_scratch_left(store, result == 0 ? last : 0);
+	if (result == 0 || err->kind != ERROR_DAMAGED)
+		return result;
+	log_failure(store_log(store), LOG_ERROR, NULL, "scratch_not_read", err);
+	return 0;
+}
+
+int scratch_recover(struct store *store, struct error *err)
+{
+	char *all = join(store_folder(store), "scratch");
+	int result = file_remove_tree(store_files(store), all, err);
+	if (result != 0 && !store_takes_work(store))
+		result = 0; /* nothing comes that it would be in the way of */
+	free(all);
+	return result != 0 ? -1 : note_left(store, err);
 }

@@ -2,7 +2,7 @@
  * no worth after a restart: store_open removes all of it. Every call here waits for the disk: never on a reactor or the committer.
  *
  * A hidden version that scratch_store made is held by a row of `scratch_versions` until it is released. Whoever puts it to use names it (a step's
- * object, a source of a derived version) and calls scratch_row_release in the same change; what a crash leaves held is removed at the next start.
+ * object, a source of a derived version) and calls scratch_row_release in the same change; what a crash leaves held is removed after the next start.
  * Any thread; a struct scratch is one thread's at a time. */
 #ifndef STORAGE_SCRATCH_H
 #define STORAGE_SCRATCH_H
@@ -29,7 +29,9 @@ int scratch_store_hidden(struct store *store, const char *path, int64_t bucket, 
 /* Lets go of a held version that is not needed: it is removed unless something names it. */
 int scratch_release(struct store *store, int64_t version, struct error *err);
 
-/* For store_open: removes what an earlier process left, folders and held versions. */
+/* For store_open: removes the folders that an earlier process left, and notes which versions it held. */
 int scratch_recover(struct store *store, struct error *err);
+/* Lets go of those; once, when deleting is allowed. */
+int scratch_release_left(struct store *store, struct error *err);
 
 #endif

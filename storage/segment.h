@@ -11,6 +11,12 @@ enum { PACK_ID_BYTES = 16, VERSION_ID_BYTES = 16, INLINE_MAX_BYTES = 1024 };
 struct pack_id { /* random; names the pack file */
 	uint8_t bytes[PACK_ID_BYTES];
 };
+/* Who made a pack's file: stands in its header. Zeros in packs of before stores had an id. */
+enum { PACK_STORE_BYTES = 8 };
+struct pack_origin {
+	uint8_t store[PACK_STORE_BYTES]; /* the first bytes of the store's id */
+	uint32_t life;                   /* the number of the start in which it was made */
+};
 struct segment {
 	struct pack_id pack;
 	uint32_t first; /* chunk number in the pack */

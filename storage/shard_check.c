@@ -31,6 +31,7 @@ struct shard_check {
 	size_t first_segment;
 	struct merkle merkle;
 	uint64_t chunks;     /* of all files so far */
+	bool has_read;       /* a xorb in this slice, which is enough for one */
 	struct chunk_entry *entries; /* of the term or xorb under way: XORB_MAX_CHUNKS */
 	/* what was found */
 	struct shard_check_file *files;
@@ -89,13 +90,14 @@ static int no_xorb(const struct chunk_id *const hash, struct error *const err)
 	return error_set(err, ERROR_INVALID, "The shard names the xorb %s, which is not stored here.", text);
 }
 
-/* What was seen damaged is looked at once more: no new file shall be made of it. */
-static int check_damaged(const struct shard_check *const check, const struct xorb *const xorb, struct error *const err)
+/* Who names a xorb does not send it: no new file shall be made of what cannot be read. */
+static int prove_xorb(struct shard_check *check, const struct xorb *xorb, struct error *err)
 {
-	struct pack_store *const packs = store_packs(check->store);
+	struct pack_store *packs = store_packs(check->store);
 	const struct pack_run run = {.pack = xorb->pack, .first = xorb->first, .chunks = xorb->count};
 	char text[CHUNK_ID_TEXT_BYTES];
-	if (!pack_store_is_damaged(packs, &run) || pack_store_check_records(packs, &run, err) == 0)
+	check->has_read |= !pack_store_is_checked(packs, &run);
+	if (pack_store_prove_records(packs, &run, err) == 0)
 		return 0;
 	chunk_id_format(&xorb->hash, text);
 	return !pack_damage_is(err) ? -1
@@ -114,7 +116,7 @@ static const struct xorb *find_xorb(struct shard_check *const check, const struc
 			no_xorb(hash, err);
 		return NULL;
 	}
-	if (check_damaged(check, &held, err) != 0) {
+	if (prove_xorb(check, &held, err) != 0) {
 		pack_store_unrefer(store_packs(check->store), &held.pack);
 		return NULL;
 	}
@@ -247,7 +249,7 @@ static int begin_file(struct shard_check *const check, struct error *const err)
 static int step_files(struct shard_check *const check, struct error *const err)
 {
 	const uint64_t until = check->chunks + SLICE_CHUNKS;
-	for (unsigned files = 0; check->chunks < until && files < SLICE_CHUNKS; files++) {
+	for (unsigned files = 0; check->chunks < until && files < SLICE_CHUNKS && !check->has_read; files++) {
 		if (!check->has_file) {
 			const int got = shard_reader_file(&check->reader, &check->file, err);
 			if (got != 1) {
@@ -257,7 +259,7 @@ static int step_files(struct shard_check *const check, struct error *const err)
 			if (begin_file(check, err) != 0)
 				return -1;
 		}
-		for (; check->term < check->file.term_count && check->chunks < until; check->term++)
+		for (; check->term < check->file.term_count && check->chunks < until && !check->has_read; check->term++)
 			if (check_term(check, check->term, err) != 0)
 				return -1;
 		if (check->term == check->file.term_count && end_file(check, err) != 0)
@@ -289,7 +291,7 @@ static int check_xorb(struct shard_check *const check, const struct shard_xorb *
 static int step_xorbs(struct shard_check *const check, struct error *const err)
 {
 	struct shard_xorb listed;
-	for (uint32_t chunks = 0; chunks < SLICE_CHUNKS; chunks += listed.chunk_count + 1) {
+	for (uint32_t chunks = 0; chunks < SLICE_CHUNKS && !check->has_read; chunks += listed.chunk_count + 1) {
 		const int got = shard_reader_xorb(&check->reader, &listed, err);
 		if (got == 1) {
 			if (check_xorb(check, &listed, err) != 0)
@@ -319,6 +321,7 @@ int shard_check_step(struct shard_check *const check, struct error *const err)
 {
 	static int (*const steps[])(struct shard_check *check, struct error *err) = {begin, step_files, step_xorbs};
 	ASSERT(check->phase < CHECK_DONE);
+	check->has_read = false;
 	return steps[check->phase](check, err);
 }
 

@@ -86,6 +86,7 @@ static int store_file(struct step_anchor_build *const build, const struct model_
 	struct error *const err)
 {
 	const struct step_chain *const chain = step_source_chain(build->next);
+	const struct file_ops *const files = store_files(build->work->store);
 	char key[STEP_ANCHOR_KEY_BYTES];
 	const struct span whole = span_of(key, step_anchor_key(chain->run_name, chain->row.step, file->path, key));
 	char *const path = relative_path_join(scratch_path(build->scratch), span_text("file"));
@@ -94,7 +95,7 @@ static int store_file(struct step_anchor_build *const build, const struct model_
 		result = step_anchor_build_check(build, out, err);
 	if (result == 0)
 		result = scratch_store_hidden(build->work->store, path, chain->run.bucket, whole, &out->version, err);
-	(void)unlink(path);
+	(void)files->unlink(files, path);
 	free(path);
 	return result;
 }

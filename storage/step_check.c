@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/bucket_row.h"
+#include "storage/content_proof.h"
 #include "storage/object_internal.h"
 #include "storage/shard_header.h"
 
@@ -138,6 +139,34 @@ static int look(struct db *const db, const struct span bucket, const struct span
 	return has_step < 0 ? -1 : 0;
 }
 
+/* Objects that are not there as declared are for the change to judge. */
+static int prove_object(struct store *store, int64_t bucket, const struct step_object *object, struct error *err)
+{
+	struct content_proof *proof = content_proof_new(store);
+	struct error ignored = {0};
+	struct version version;
+	struct db *db = store_snapshot_take(store, err);
+	int result = db == NULL ? -1 : 0;
+	if (db != NULL && step_find_object(db, bucket, object, &version, &ignored) == 1)
+		result = content_proof_add(proof, db, &version, err);
+	if (db != NULL)
+		store_snapshot_give(store, db);
+	if (result == 0)
+		result = content_proof_end(proof, object->key, err);
+	content_proof_free(proof);
+	return result;
+}
+
+/* A step is for others to read: each byte that it names is, or was since the start. */
+static int prove_objects(struct store *store, int64_t bucket, const struct step_message *step, struct error *err)
+{
+	for (size_t i = 0; i < step->form_count; i++)
+		for (size_t k = 0; k < step->forms[i].object_count; k++)
+			if (prove_object(store, bucket, &step->forms[i].objects[k], err) != 0)
+				return -1;
+	return 0;
+}
+
 void step_check_run(struct store *const store, const struct span bucket, const struct span run, struct step_message *const step,
 	struct step_part_set *const parts, struct step_check *const out)
 {
@@ -149,6 +178,8 @@ void step_check_run(struct store *const store, const struct span bucket, const s
 	out->run = row.id;
 	if (needed && !out->failed)
 		out->failed = step_give_digests(store, row.bucket, step, &out->error) != 0;
+	if (needed && !out->failed)
+		out->failed = prove_objects(store, row.bucket, step, &out->error) != 0;
 	if (needed && !out->failed)
 		out->failed = check_tensors(store, &row, step, parts, out, &out->error) != 0;
 }

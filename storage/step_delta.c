@@ -1,6 +1,7 @@
 #include "storage/step_delta.h"
 
 #include "storage/fold_files.h"
+#include "storage/store_internal.h"
 #include "weights/delta_encode.h"
 
 int step_delta_encode(struct step_work *const work, struct step_source *const base, struct step_source *const next,
@@ -24,6 +25,7 @@ int step_delta_encode(struct step_work *const work, struct step_source *const ba
 		.base_step = from->step,
 		.threads = work->threads,
 		.out = out,
+		.files = store_files(work->store),
 	};
 	if (result == 0)
 		result = delta_encode(&params, &stats, err);

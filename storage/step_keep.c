@@ -16,10 +16,19 @@ static int64_t now_ms(struct store *const store)
 	return store_clock(store)->wall_ms(store_clock(store));
 }
 
+static bool is_of_this_start(struct store *store, const struct run_row *run)
+{
+	return run->created_ms >= store_opened(store).wall_ms;
+}
+
 bool step_keep_is_known(struct store *const store, const struct run_row *const run)
 {
 	const struct clock_source *const clock = store_clock(store);
-	return run->created_ms >= store_opened(store).wall_ms || clock->monotonic_ms(clock) - store_opened(store).monotonic_ms >= PATH_HOLD_MS;
+	if (!store_may_delete(store))
+		return false;
+	if (is_of_this_start(store, run))
+		return true;
+	return replica_table_is_whole(store_replicas(store)) && clock->monotonic_ms(clock) - store_opened(store).monotonic_ms >= PATH_HOLD_MS;
 }
 
 static void add(struct step_keep *const keep, const uint64_t first, const uint64_t last)
@@ -103,6 +112,9 @@ static int check_replicas(struct store *const store, const struct run_row *const
 	char id[REPLICA_ID_MAX_BYTES + 1];
 	uint64_t wanted[WANTED_MAX];
 	uint64_t lowest;
+	if (!replica_table_is_whole(store_replicas(store)) && !is_of_this_start(store, run))
+		return error_set(err, ERROR_DAMAGED, "The leases of replicas could not be read when the server was started, so a replica may hold step %llu.",
+			(unsigned long long)step);
 	if (replica_table_lowest(store_replicas(store), run->id, &lowest, id) && lowest <= step)
 		return error_set(err, ERROR_CHAIN_IN_USE, "The replica '%s' holds step %llu: step %llu is %s.", id, (unsigned long long)lowest,
 			(unsigned long long)step, lowest == step ? "what it holds" : "on its way to the head");

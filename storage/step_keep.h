@@ -16,7 +16,8 @@ struct step_keep {
 	bool wants_anchor;
 	uint64_t anchor_at;
 };
-/* False for a quarter of an hour after a start, of runs that are older than it: then nobody knows what path answers named before. */
+/* False for a quarter of an hour after a start, of runs that are older than it: then nobody knows what path answers named before. Likewise for as long
+ * as the process runs where leases could not be read at its start. False as well while nothing may be deleted. */
 bool step_keep_is_known(struct store *store, const struct run_row *run);
 /* The run has a head and keep_steps is not 0. Release it also after a failure. */
 int step_keep_find(struct store *store, struct db *db, const struct run_row *run, struct step_keep *out, struct error *err);

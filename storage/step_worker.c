@@ -203,7 +203,7 @@ static int64_t one_round(void *const owner)
 	const bool settles = worker->settling;
 	review_aside(worker);
 	lock_leave(&worker->thread.lock);
-	work_through(worker, worker->options.enabled || settles);
+	work_through(worker, (worker->options.enabled && store_takes_work(worker->work.store)) || settles);
 	lock_enter(&worker->thread.lock);
 	if (settles && !worker->thread.woken) {
 		worker->settling = false;

@@ -1,5 +1,4 @@
-/* Opens in the order of dependence and closes in the reverse. The catalog is the truth: its pack rows tell the pack store what to keep, and
- * what recovery sealed is written back before anything else may write. */
+/* Opens in the order of dependence and closes in the reverse. store_start brings catalog and packs together before anything else may write. */
 #include "storage/store.h"
 
 #include <stdatomic.h>
@@ -11,11 +10,11 @@
 #include "base/budget.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "storage/catalog.h"
+#include "storage/catalog_checker.h"
 #include "storage/change_feed.h"
 #include "storage/checkpointer.h"
 #include "storage/committer.h"
-#include "storage/pack_row.h"
+#include "storage/damage_book.h"
 #include "storage/derive_worker.h"
 #include "storage/file_hash_worker.h"
 #include "storage/gate.h"
@@ -25,9 +24,11 @@
 #include "storage/path_hold.h"
 #include "storage/replica_table.h"
 #include "storage/scratch.h"
+#include "storage/set_aside.h"
 #include "storage/step_watch.h"
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
+#include "storage/store_start.h"
 #include "storage/sweeper.h"
 #include "storage/webhook_worker.h"
 #include "storage/xet_make.h"
@@ -44,6 +45,12 @@ struct store {
 	char *folder;
 	struct disk_floor floor; /* of that folder's disk */
 	char *catalog_path;
+	struct catalog_copy *catalog_copy; /* NULL: it is none */
+	struct store_health *health;
+	struct acknowledged *acknowledged; /* the committer's to write */
+	struct store_identity identity;
+	int64_t scratch_left;
+	struct catalog_checker *catalog_checker;
 	const struct file_ops *files;
 	const struct clock_source *clock;
 	struct metrics *metrics;
@@ -54,6 +61,7 @@ struct store {
 	struct chunk_index *chunk_index;
 	struct pack_store *packs;
 	struct committer *committer;
+	struct damage_book *damage_book;
 	struct checkpointer *checkpointer;
 	struct sweeper *sweeper;
 	struct lifecycle_cache *lifecycle_cache;
@@ -95,67 +103,31 @@ static char *path_in(const char *const folder, const char *const name)
 	return path;
 }
 
-static int record_sealed(struct db *const db, const struct pack_record *const sealed, const size_t count, struct error *const err)
+/* No start fails for what it lacks: where the file cannot be had, as on a disk that takes no writes, the index knows what comes from here on. */
+static void open_chunk_index(struct store *store, const char *path, struct error *err)
 {
-	if (count == 0)
-		return 0;
-	if (db_begin(db, err) != 0)
-		return -1;
-	for (size_t i = 0; i < count; i++) {
-		if (pack_row_record(db, &sealed[i], err) != 0) {
-			db_rollback(db);
-			return -1;
-		}
-	}
-	return db_commit(db, err);
-}
-
-/* Also after a stop in order: then the open pack is sealed and nothing else is found. */
-static int recover(struct store *const store, struct db *const db, struct error *const err)
-{
-	struct pack_record *records = NULL;
-	struct pack_record *sealed = NULL;
-	size_t count = 0;
-	size_t sealed_count = 0;
-	int result = pack_row_list(db, &records, &count, err);
-	if (result == 0)
-		result = pack_store_recover(store->packs, records, count, &sealed, &sealed_count, err);
-	if (result == 0)
-		result = record_sealed(db, sealed, sealed_count, err);
-	if (result == 0 && store->reindex)
-		result = pack_store_reindex(store->packs, err);
-	free(sealed);
-	free(records);
-	return result;
-}
-
-/* Recovery removes packs that no row names: with a catalog made anew here, that would be all of them. The catalog is created before the first
- * pack, so one that is missing beside packs was moved or lost. */
-static int check_catalog_is_there(const struct store *const store, const char *const packs_path, struct error *const err)
-{
-	char **names = NULL;
-	size_t count = 0;
-	if (file_exists(store->catalog_path) || !file_exists(packs_path))
-		return 0;
-	if (file_list(packs_path, &names, &count, err) != 0)
-		return -1;
-	file_names_free(names, count);
-	if (count == 0)
-		return 0;
-	return error_set(err, ERROR_CORRUPT, "%s is missing, but %s holds packs: bring the catalog back, or move the packs away.",
-		store->catalog_path, packs_path);
+	struct chunk_index_options options = {.files = store->files, .path = path, .log = store->log};
+	struct error why = {0};
+	store->chunk_index = chunk_index_open(&options, &store->reindex, &why);
+	if (store->chunk_index != NULL)
+		return;
+	log_failure(store->log, LOG_WARNING, NULL, "chunk_index_in_memory", &why);
+	options.path = ":memory:";
+	store->chunk_index = chunk_index_open(&options, &store->reindex, err);
+	store->reindex = false;
 }
 
 static int open_packs(struct store *const store, const struct store_options *const options, struct error *const err)
 {
 	char *const chunks_path = path_in(options->folder, "chunks.db");
 	char *const packs_path = path_in(options->folder, "packs");
+	char *const aside_path = path_in(options->folder, "set-aside");
 	struct backend *backend = NULL;
-	if (options->memory_packs || check_catalog_is_there(store, packs_path, err) == 0)
-		store->chunk_index = chunk_index_open(chunks_path, &store->reindex, err);
+	open_chunk_index(store, chunks_path, err);
 	if (store->chunk_index != NULL)
 		backend = options->memory_packs ? backend_memory_new()
-			: backend_folder_open(packs_path, store->files, err);
+			: backend_folder_open(packs_path, aside_path, store->files, err);
+	free(aside_path);
 	free(packs_path);
 	free(chunks_path);
 	if (backend == NULL)
@@ -174,20 +146,77 @@ static int open_packs(struct store *const store, const struct store_options *con
 	return store->packs == NULL ? -1 : 0;
 }
 
-static int open_catalog(struct store *const store, struct error *const err)
+/* What could not be written down this time is made anew by the next start. */
+static void fill_chunk_index(struct store *store)
 {
-	struct db *const db = catalog_open(store->catalog_path, err);
-	if (db == NULL)
+	struct error err = {0};
+	if (store->reindex && pack_store_reindex(store->packs, &err) != 0)
+		chunk_index_give_up(store->chunk_index, &err);
+}
+
+/* What of a cache stands in a damaged table is not known: its rules and leases are missing until a start
+ * finds the table right again. They keep nobody from the rest; as long as a table is damaged nothing is
+ * deleted, and as long as leases are missing no steps go (step_keep.h). */
+static int pass_damage(const struct store *store, int result, const struct error *err)
+{
+	if (result == 0 || err->kind != ERROR_DAMAGED)
+		return result;
+	log_failure(store->log, LOG_ERROR, NULL, "cache_not_filled", err);
+	return 0;
+}
+
+static int fill_caches(struct store *store, struct db *db, struct error *err)
+{
+	fill_chunk_index(store);
+	if (pass_damage(store, lifecycle_cache_load(store->lifecycle_cache, db, err), err) != 0)
 		return -1;
-	if (recover(store, db, err) != 0 || lifecycle_cache_load(store->lifecycle_cache, db, err) != 0 ||
-		replica_table_load(store->replicas, db, err) != 0) {
-		db_close(db);
+	if (pass_damage(store, damage_book_load(store->packs, db, err), err) != 0)
+		return -1;
+	return pass_damage(store, replica_table_load(store->replicas, db, err), err);
+}
+
+static void start_committer(struct store *store, const struct store_start *start)
+{
+	const struct committer_options options = {.db = start->db, .packs = store->packs, .metrics = store->metrics,
+		.health = store->health, .acknowledged = start->acknowledged, .store = start->store};
+	db_set_companion(start->db, DB_PACK_TOUCHES, store->touches);
+	db_set_companion(start->db, DB_CHANGE_FEED, store->change_feed);
+	store->committer = committer_start(&options);
+}
+
+static int open_catalog(struct store *store, const struct store_options *options, struct error *err)
+{
+	const struct store_start_params params = {.folder = store->folder, .files = store->files, .packs = store->packs,
+		.floor = &store->floor, .log = store->log, .health = store->health, .after_damage = options->after_damage,
+		.memory_packs = options->memory_packs};
+	struct store_start start;
+	if (store_start(&params, &start, err) != 0)
+		return -1;
+	store->catalog_path = start.catalog_path;
+	store->catalog_copy = start.copy;
+	store->acknowledged = start.acknowledged;
+	store->identity = start.store;
+	if (fill_caches(store, start.db, err) != 0) {
+		db_close(start.db);
 		return -1;
 	}
-	db_set_companion(db, DB_PACK_TOUCHES, store->touches);
-	db_set_companion(db, DB_CHANGE_FEED, store->change_feed);
-	store->committer = committer_start(db, store->packs, store->metrics);
+	start_committer(store, &start);
+	store->damage_book = damage_book_open(store);
 	return 0;
+}
+
+/* What earlier starts put aside is shown for as long as it is there. */
+static void tell_set_aside(const struct store *store)
+{
+	struct set_aside aside;
+	struct error err = {0};
+	if (set_aside_list(store->folder, &aside, &err) != 0) {
+		log_failure(store->log, LOG_WARNING, NULL, "set_aside", &err);
+		return;
+	}
+	metrics_set(store->metrics, METRIC_SET_ASIDE, (int64_t)aside.count);
+	metrics_set(store->metrics, METRIC_SET_ASIDE_BYTES, (int64_t)aside.bytes);
+	set_aside_release(&aside);
 }
 
 struct store *store_open(const struct store_options *const options, struct error *const err)
@@ -199,7 +228,8 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->folder = memory_copy_text(options->folder);
 	store->files = options->files != NULL ? options->files : file_system();
 	store->floor = (struct disk_floor){.files = store->files, .folder = store->folder, .bytes = options->disk_reserve};
-	store->catalog_path = path_in(options->folder, "catalog.db");
+	store->health = store_health_new(options->log, options->metrics);
+	store->floor.health = store->health;
 	store->touches = pack_touches_new();
 	store->clock = options->clock != NULL ? options->clock : clock_system();
 	store->opened = (struct store_opened){store->clock->wall_ms(store->clock), store->clock->monotonic_ms(store->clock)};
@@ -216,10 +246,12 @@ struct store *store_open(const struct store_options *const options, struct error
 	store->lifecycle_cache = lifecycle_cache_new(day_ms);
 	store->watch = step_watch_start(store->clock);
 	store->change_feed = change_feed_new(&(struct change_feed_options){.clock = store->clock, .watch = store->watch});
-	if (file_make_folder(options->folder, 0700, err) == 0) {
+	if (file_make_folder(store->files, options->folder, 0700, err) == 0) {
 		store->helpers = helpers_start(options->helper_threads != 0 ? options->helper_threads : HELPER_THREADS);
-		if (open_packs(store, options, err) == 0 && open_catalog(store, err) == 0 && scratch_recover(store, err) == 0 &&
+		if (open_packs(store, options, err) == 0 && open_catalog(store, options, err) == 0 && scratch_recover(store, err) == 0 &&
 		    (store->checkpointer = checkpointer_start(store->catalog_path, err)) != NULL) {
+			tell_set_aside(store);
+			store->catalog_checker = catalog_checker_start(store);
 			store->sweeper = sweeper_start(store);
 			store->lifecycle_worker = lifecycle_worker_start(store,
 				options->lifecycle_interval_ms > 0 ? options->lifecycle_interval_ms : LIFECYCLE_INTERVAL_MS, day_ms);
@@ -258,12 +290,16 @@ void store_close(struct store *const store)
 	gc_stop(store->gc);
 	lifecycle_worker_stop(store->lifecycle_worker);
 	sweeper_stop(store->sweeper);
+	catalog_checker_stop(store->catalog_checker);
 	checkpointer_stop(store->checkpointer);
 	for (size_t i = 0; i < store->reader_count; i++)
 		db_close(store->readers[i]);
+	damage_book_close(store->damage_book);
 	committer_stop(store->committer); /* the last connection: empties the write-ahead log */
+	acknowledged_close(store->acknowledged);
 	step_worker_free(store->step_worker);
 	helpers_stop(store->helpers);     /* the last commits gave them packs to index */
+	damage_book_free(store->damage_book);
 	step_watch_stop(store->watch);
 	change_feed_free(store->change_feed);
 	if (store->packs != NULL)
@@ -280,9 +316,42 @@ void store_close(struct store *const store)
 	budget_release(&store->reply_budget);
 	gate_release(&store->shard_gate);
 	lock_release(&store->lock);
+	store_health_free(store->health);
+	catalog_copy_free(store->catalog_copy);
 	free(store->catalog_path);
 	free(store->folder);
 	free(store);
+}
+
+struct store_health *store_health(struct store *store)
+{
+	return store->health;
+}
+
+void store_set_scratch_left(struct store *store, int64_t version)
+{
+	store->scratch_left = version;
+}
+
+int64_t store_scratch_left(const struct store *store)
+{
+	return store->scratch_left;
+}
+
+bool store_takes_work(struct store *store)
+{
+	struct error ignored;
+	return store_health_may_write(store->health, &ignored) == 0;
+}
+
+bool store_may_delete(struct store *store)
+{
+	return store_health_may_delete(store->health);
+}
+
+uint64_t store_life(const struct store *store)
+{
+	return store->identity.life;
 }
 
 struct committer *store_committer(struct store *const store)

@@ -1,7 +1,8 @@
 /* The whole store of one data folder: catalog, packs, chunk index, committer, checkpointer, sweeper, helpers, step watch. Opening recovers;
  * only the holder of DIR/lock (server/data_folder) may open one. Any thread.
  *
- *   DIR/catalog.db   DIR/chunks.db   DIR/packs/xx/<32 hex>.pack, .index   DIR/scratch/   */
+ *   DIR/catalog.db   DIR/chunks.db   DIR/packs/xx/<32 hex>.pack, .index   DIR/scratch/
+ *   DIR/acknowledged   DIR/set-aside/   */
 #ifndef STORAGE_STORE_H
 #define STORAGE_STORE_H
 
@@ -12,6 +13,13 @@
 #include "storage/gc.h"
 
 struct store;
+
+/* What a start does that finds acknowledged changes lost, or the wrong catalog. */
+enum after_damage {
+	AFTER_DAMAGE_REFUSE,    /* it says what is wrong, and changes nothing */
+	AFTER_DAMAGE_READ_ONLY, /* what is there is served, from a copy of the catalog */
+	AFTER_DAMAGE_SERVE      /* it goes on with what is there, from now on the truth */
+};
 
 struct store_options {
 	const char *folder;
@@ -24,6 +32,7 @@ struct store_options {
 	uint64_t pack_max_bytes;             /* 0: 64 MiB */
 	bool fast_etags;                     /* policy of buckets that have none of their own (bucket.h) */
 	bool memory_packs;                   /* tests: packs in memory */
+	enum after_damage after_damage;
 	int64_t lifecycle_day_ms;            /* what counts as a day in lifecycle rules; 0: 24 hours */
 	int64_t lifecycle_interval_ms;       /* between two walks of the lifecycle worker; 0: an hour */
 	struct gc_options gc;                /* zeros: gc works only when asked to */
@@ -50,11 +59,13 @@ struct store_options {
 		uint8_t key[32];             /* what answers hide chunk ids with is worked out from it */
 	} xet;
 };
-/* A folder with packs and without a catalog is refused (corrupt). */
+/* A catalog that is not the one of these packs, or has lost what was acknowledged, is refused (damaged) before anything moves, unless
+ * after_damage says otherwise. On a file system that takes no writes the store is only read. */
 struct store *store_open(const struct store_options *options, struct error *err);
 /* Waiting exchanges must have been woken (step_watch_wake_all) and finished first. */
 void store_close(struct store *store);
 
+struct store_health *store_health(struct store *store);
 struct committer *store_committer(struct store *store);
 struct pack_store *store_packs(struct store *store);
 struct helpers *store_helpers(struct store *store);
@@ -70,6 +81,7 @@ struct xet_makes *store_xet_makes(struct store *store);
 const struct clock_source *store_clock(const struct store *store);
 bool store_fast_etags(const struct store *store);
 struct lifecycle_cache *store_lifecycle_cache(struct store *store);
+struct log *store_log(const struct store *store); /* may be NULL */
 
 /* A reading connection of the catalog, for the time of a few statements; always give it back. NULL with the error set. */
 struct db *store_reader_take(struct store *store, struct error *err);

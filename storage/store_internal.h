@@ -15,7 +15,6 @@ struct store_opened {
 	int64_t monotonic_ms;
 };
 struct store_opened store_opened(const struct store *store); /* when */
-struct log *store_log(const struct store *store); /* may be NULL */
 struct chunk_index *store_chunk_index(struct store *store);
 struct pack_touches *store_pack_touches(struct store *store);
 const struct derive_options *store_derive_options(const struct store *store);
@@ -28,6 +27,13 @@ const struct xet_options *store_xet_options(const struct store *store);
 const struct disk_floor *store_disk_floor(const struct store *store);
 const char *store_folder(const struct store *store);
 const struct file_ops *store_files(const struct store *store);
+/* The highest version that an earlier process held (scratch.h). Set once, at the start. */
+void store_set_scratch_left(struct store *store, int64_t version);
+int64_t store_scratch_left(const struct store *store);
+/* Whether work behind the requests may change anything at present (store_health.h), and whether it may delete. */
+bool store_takes_work(struct store *store);
+bool store_may_delete(struct store *store);
+uint64_t store_life(const struct store *store); /* the number of this start */
 const char *store_catalog_path(const struct store *store);
 struct metrics *store_metrics(const struct store *store); /* may be NULL */
 /* Publishes read their anchors on a few lanes, chosen by the run: one run's stay in order. */

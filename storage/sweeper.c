@@ -12,6 +12,7 @@
 #include "storage/pin_row.h"
 #include "storage/replica_row.h"
 #include "storage/run_row.h"
+#include "storage/scratch.h"
 #include "storage/step_part_row.h"
 #include "storage/step_pin.h"
 #include "storage/step_row.h"
@@ -27,6 +28,7 @@ struct sweeper {
 	struct worker_thread thread;
 	/* the thread alone */
 	struct sweep sweep;
+	bool has_recovered; /* scratch_release_left */
 	unsigned told; /* kinds whose failure was logged, as in sweep.failed */
 };
 
@@ -209,6 +211,8 @@ int sweeper_slice(struct store *const store, struct sweep *const sweep, bool *co
 {
 	struct slice slice = {.change = {.apply = apply_slice}, .now_ms = store_clock(store)->wall_ms(store_clock(store))};
 	*out_more = false;
+	if (!store_may_delete(store))
+		return 0;
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
@@ -224,13 +228,24 @@ int sweeper_slice(struct store *const store, struct sweep *const sweep, bool *co
 	return 0;
 }
 
+/* What an earlier process left held goes before anything else. */
+static int run_round(struct sweeper *sweeper, bool *out_more, struct error *err)
+{
+	if (!sweeper->has_recovered && scratch_release_left(sweeper->store, err) != 0)
+		return -1;
+	sweeper->has_recovered = true;
+	return sweeper_slice(sweeper->store, &sweeper->sweep, out_more, err);
+}
+
 /* What could not be swept stays marked and is tried again in each run of slices: that is told once. */
 static int64_t one_round(void *const owner)
 {
 	struct sweeper *const sweeper = owner;
 	struct error err = {0};
 	bool more = false;
-	const int result = sweeper_slice(sweeper->store, &sweeper->sweep, &more, &err);
+	if (!store_may_delete(sweeper->store))
+		return INTERVAL_MS;
+	const int result = run_round(sweeper, &more, &err);
 	const bool is_told = sweeper->sweep.failed != 0 && (sweeper->sweep.failed & ~sweeper->told) == 0;
 	if (result != 0 && !is_told && err.kind != ERROR_BUSY)
 		log_failure(store_log(sweeper->store), LOG_WARNING, NULL, "sweep", &err);

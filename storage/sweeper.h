@@ -17,7 +17,8 @@ struct sweep {
 	unsigned failed;       /* a bit for each kind that did */
 	uint64_t rows_damaged; /* of the catalog, that were set aside (xet_file.h) */
 };
-/* One slice, now, through the committer. *out_more: there is more to do, of other kinds after a failure. */
+/* One slice, now, through the committer; nothing while the catalog is not proven. *out_more: there is more to do, of other kinds after a
+ * failure. */
 int sweeper_slice(struct store *store, struct sweep *sweep, bool *out_more, struct error *err);
 /* Logs and counts what a committed change has set aside, if anything. */
 void sweeper_tell(struct store *store, const struct xet_file_damage *damage);

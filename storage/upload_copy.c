@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/encode.h"
 #include "base/memory.h"
+#include "storage/content_proof.h"
 #include "storage/helpers.h"
 #include "storage/store_internal.h"
 #include "storage/put_body.h"
@@ -264,6 +265,18 @@ static int look_up_digests(struct upload_copy *const copy, struct db *const db, 
 	return result;
 }
 
+/* What is not read is taken as it lies. */
+static int check_damage(const struct upload_copy *copy, struct error *err)
+{
+	for (size_t i = 0; i < copy->range.segment_count; i++) {
+		const struct segment *segment = &copy->range.segments[i];
+		const struct pack_run run = {.pack = segment->pack, .first = segment->first, .chunks = segment->count};
+		if (pack_store_is_damaged(store_packs(copy->call.store), &run))
+			return content_is_damaged(copy->source.key, err);
+	}
+	return 0;
+}
+
 /* In a snapshot: what the copy is made of. Inline bytes and derived ones have no chunk to refer to: all of them are edge. */
 static int load_source(struct upload_copy *const copy, struct db *const db, struct error *const err)
 {
@@ -282,7 +295,7 @@ static int load_source(struct upload_copy *const copy, struct db *const db, stru
 	if (part_set_load(db, version.part_set, version.size, version.contents, &copy->range, err) != 0)
 		return -1;
 	refer_to_packs(copy);
-	return look_up_digests(copy, db, &version, err);
+	return check_damage(copy, err) != 0 ? -1 : look_up_digests(copy, db, &version, err);
 }
 
 static int load_snapshot(struct upload_copy *const copy, struct error *const err)

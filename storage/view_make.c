@@ -1,11 +1,11 @@
 #include "storage/view_make.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "storage/step_delta.h"
+#include "storage/store_internal.h"
 #include "weights/relative_path.h"
 
 enum { MADE_ARENA_BYTES = 16 * 1024 * 1024 };
@@ -35,14 +35,15 @@ static int store_trl(struct view_made *const made, struct store *const store, co
 	const uint64_t step, struct error *const err)
 {
 	const struct step_chain *const chain = step_source_chain(made->step);
+	const struct file_ops *const files = store_files(store);
 	char key[VIEW_KEY_BYTES];
 	const struct span name = span_slice(span_of(key, view_key_step(VIEW_TRL, chain->run_name, step, key)), strlen(made->prefix), sizeof(key));
 	char *const inside = relative_path_join(folder, span_text("delta.safetensors"));
 	const char *const from = file_exists(inside) ? inside : folder; /* of a checkpoint that is one file, the delta is one too */
 	char *const alone = relative_path_join(scratch_path(scratch), span_text("alone"));
 	char *const to = relative_path_join(alone, name);
-	int result = file_make_folder(alone, 0700, err);
-	if (result == 0 && rename(from, to) != 0)
+	int result = file_make_folder(files, alone, 0700, err);
+	if (result == 0 && files->rename(files, from, to) != 0)
 		result = error_set_errno(err, "moving '%s'", from);
 	if (result == 0)
 		result = stored_folder_put(&made->stored, store, chain->run.bucket, alone, made->prefix, err);

@@ -184,7 +184,7 @@ static int64_t one_round(void *const owner)
 {
 	struct webhook_worker *const worker = owner;
 	struct error err = {0};
-	const int did = work(worker, &err);
+	const int did = store_takes_work(worker->store) ? work(worker, &err) : 0;
 	struct log *const log = store_log(worker->store);
 	if (did < 0 && err.kind != ERROR_BUSY && log != NULL)
 		log_failure(log, LOG_WARNING, NULL, "webhooks", &err);

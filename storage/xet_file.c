@@ -148,20 +148,25 @@ int xet_file_row_remove(struct db *const db, const struct xet_file *const file, 
 	return xet_file_row_forget(db, &file->hash, err) != 0 ? -1 : part_set_drop(db, file->part_set, err);
 }
 
-/* The sum of a set covers its number, so a row that gives both as they are means this set, whatever else of it is wrong. */
-static bool means_its_set(struct db *const db, const struct xet_file *const file)
+/* The sum of a set covers its number, so a row that gives both as they are means this set, whatever else of it is
+ * wrong. A page that cannot be read says neither. */
+static int means_its_set(struct db *db, const struct xet_file *file, bool *out_means, struct error *err)
 {
 	struct part_range nothing = {0};
-	struct error ignored = {0};
-	return file->part_set > 0 && part_set_load(db, file->part_set, 0, file->contents, &nothing, &ignored) == 0;
+	struct error why = {0};
+	*out_means = file->part_set > 0 && part_set_load(db, file->part_set, 0, file->contents, &nothing, &why) == 0;
+	if (why.kind != ERROR_DAMAGED)
+		return 0;
+	*err = why;
+	return -1;
 }
 
 /* A row that cannot be found by its own hash is left to whoever mends the catalog. */
 static int set_aside(struct db *const db, const struct xet_file *const file, const struct span hash, struct xet_file_damage *const damage,
 	struct error *const err)
 {
-	const bool lets_go = means_its_set(db, file);
-	if (forget(db, hash, err) != 0)
+	bool lets_go;
+	if (means_its_set(db, file, &lets_go, err) != 0 || forget(db, hash, err) != 0)
 		return -1;
 	if (db_changes(db) != 1)
 		return error_set(err, ERROR_CORRUPT, "%s: a row of xet_files is damaged and cannot be removed.", db_path(db));

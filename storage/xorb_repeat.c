@@ -7,10 +7,8 @@
 #include "base/memory.h"
 #include "chunker/xorb_parse.h"
 #include "storage/body_spool.h"
-#include "storage/committer.h"
 #include "storage/pack_damage.h"
-#include "storage/pack_rewrite.h"
-#include "storage/pack_row.h"
+#include "storage/pack_mend.h"
 #include "storage/scratch.h"
 #include "storage/store_internal.h"
 
@@ -21,7 +19,8 @@ struct xorb_repeat {
 	struct xorb_repeat_params params;
 	struct xorb_parse *check;
 	struct body_spool *spool; /* NULL: nothing is kept */
-	struct pack_entry *entries; /* of the records in the spool */
+	uint32_t *numbers;          /* of the records in the spool, in the pack */
+	struct pack_entry *entries; /* of the same */
 	uint32_t count;
 	const uint8_t *begin;      /* of the spool's bytes */
 	bool mended;
@@ -80,6 +79,7 @@ static int take_entry(void *const taker, const struct xorb_record *const record,
 		return error_set(err, ERROR_INVALID, "The xorb has more chunks than what is stored of it.");
 	if (record->is_recoded)
 		return error_set(err, ERROR_INVALID, "The xorb has an LZ4 frame of a rare form, which does not mend what is stored: send it otherwise.");
+	repeat->numbers[repeat->count] = repeat->params.xorb.first + repeat->count;
 	repeat->entries[repeat->count++] = (struct pack_entry){
 		.id = record->id,
 		.checksum = xxh3_64(record->payload),
@@ -97,6 +97,7 @@ static int list_records(struct xorb_repeat *const repeat, struct span *const out
 	if (body_spool_bytes(repeat->spool, out, err) != 0)
 		return -1;
 	struct xorb_parse *const parse = xorb_parse_new(take_entry, repeat, repeat->params.private_codecs);
+	repeat->numbers = memory_new_array(repeat->params.xorb.count, sizeof *repeat->numbers);
 	repeat->entries = memory_new_array(repeat->params.xorb.count, sizeof *repeat->entries);
 	repeat->begin = out->data;
 	int result = xorb_parse_push(parse, *out, err);
@@ -105,74 +106,6 @@ static int list_records(struct xorb_repeat *const repeat, struct span *const out
 	xorb_parse_free(parse);
 	return result == 0 && repeat->count != repeat->params.xorb.count ? error_set(err, ERROR_INVALID, "The xorb has fewer chunks than what is stored of it.")
 		: result;
-}
-
-/* The pack lies in another file. */
-struct move {
-	struct change change; /* first */
-	int64_t pack_number;
-	const struct pack_index *to;
-	struct pack_id old_file;
-};
-
-static int apply_move(struct change *const change, struct db *const db, struct error *const err)
-{
-	struct move *const move = (struct move *)change;
-	struct pack_record record;
-	const int found = pack_row_find(db, move->pack_number, &record, err);
-	if (found != 1 || record.state != PACK_SEALED)
-		return found < 0 ? -1 : error_set(err, ERROR_BUSY, "The pack of the xorb is not sealed. Send it again.");
-	move->old_file = *pack_record_file(&record);
-	return pack_row_move(db, move->pack_number, &move->to->file, move->to->length, err);
-}
-
-struct seal {
-	struct change change; /* first */
-	struct pack_store *packs;
-};
-
-static int place_seal(struct change *const change, struct error *const err)
-{
-	(void)err;
-	pack_store_shared_seal(((struct seal *)change)->packs);
-	return 0;
-}
-
-static int apply_nothing(struct change *const change, struct db *const db, struct error *const err)
-{
-	(void)change, (void)db, (void)err;
-	return 0;
-}
-
-/* A pack is mended once it is sealed and its index saved. The open one is sealed for it. */
-static int await_sealed(struct xorb_repeat *const repeat, struct error *const err)
-{
-	struct pack_store *const packs = store_packs(repeat->store);
-	const enum pack_cache_mode mode = pack_cache_mode(packs->cache, &repeat->params.xorb.pack);
-	struct seal seal = {.change = {.place = place_seal, .apply = apply_nothing}, .packs = packs};
-	if (mode == PACK_CACHE_SAVED)
-		return 0;
-	if (mode == PACK_CACHE_GROWING && committer_run(store_committer(repeat->store), &seal.change, err) != 0)
-		return -1;
-	return error_set(err, ERROR_BUSY, "What is stored of the xorb is damaged, and its pack is just being sealed. Send it again.");
-}
-
-/* The catalog names the new file first, then everybody reads it, then the old one goes. */
-static int take_over(struct xorb_repeat *const repeat, struct pack_index *const index, struct error *const err)
-{
-	struct pack_store *const packs = store_packs(repeat->store);
-	const struct xorb *const xorb = &repeat->params.xorb;
-	struct move move = {.change = {.apply = apply_move}, .pack_number = xorb->pack_number, .to = index};
-	if (committer_run(store_committer(repeat->store), &move.change, err) != 0) {
-		if (!move.change.in_doubt) /* else the catalog may yet come to name it: the next start judges */
-			pack_store_remove_files(packs, &index->file);
-		pack_index_free(index);
-		return -1;
-	}
-	pack_cache_reform(packs->cache, &xorb->pack, index);
-	pack_store_remove_files(packs, &move.old_file);
-	pack_damage_forget(packs->damage, &xorb->pack, xorb->first, xorb->count);
-	return 0;
 }
 
 static void log_mended(const struct xorb_repeat *const repeat)
@@ -188,14 +121,14 @@ static void log_mended(const struct xorb_repeat *const repeat)
 
 static int mend(struct xorb_repeat *const repeat, struct error *const err)
 {
-	struct pack_patch patch = {.first = repeat->params.xorb.first, .count = repeat->params.xorb.count};
+	struct pack_patch patch = {.count = repeat->params.xorb.count};
 	if (repeat->spool == NULL)
 		return error_set(err, ERROR_BUSY, "What is stored of the xorb is damaged. Send it again: then it is mended.");
-	if (await_sealed(repeat, err) != 0 || list_records(repeat, &patch.bytes, err) != 0)
+	if (list_records(repeat, &patch.bytes, err) != 0)
 		return -1;
+	patch.numbers = repeat->numbers;
 	patch.entries = repeat->entries;
-	struct pack_index *const index = pack_rewrite_patched(store_packs(repeat->store), &repeat->params.xorb.pack, &patch, err);
-	if (index == NULL || take_over(repeat, index, err) != 0)
+	if (pack_mend(repeat->store, &repeat->params.xorb.pack, &patch, err) != 0)
 		return -1;
 	repeat->mended = true;
 	log_mended(repeat);
@@ -253,6 +186,7 @@ void xorb_repeat_free(struct xorb_repeat *const repeat)
 	pack_store_unrefer(store_packs(repeat->store), &repeat->params.xorb.pack);
 	body_spool_free(repeat->spool);
 	xorb_parse_free(repeat->check);
+	free(repeat->numbers);
 	free(repeat->entries);
 	free(repeat);
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""usage: tests/run.py [--jobs N] [--threads] FOLDER...   runs every test_*.py below these folders of tests/ and says how many passed.
+"""usage: tests/run.py [--jobs N] [--threads] FOLDER|MODULE...   runs every test_*.py below these
+folders of tests/, and these modules (tests/.../test_x.py), and says how many passed.
 
 With --jobs the modules run in processes of their own, N at a time; each one's output is shown whole, named and timed first. With --threads, for the
 thread sanitizer, modules that say `THREADS_MEET = False` and tests marked `bytes_alone` (tests/support/daemon.py) are left out: they are about bytes
@@ -18,18 +19,28 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, ROOT)
+from tests.support.skips import CANNOT_BE_MENDED
+from tests.support.strays import Strays
+
 SLOW_SECONDS = 4
 HANG_SECONDS = 1200  # of a module, which takes two minutes at most: nothing but a hang comes near
 # Those that take longest go first, so that none is left running alone at the end; then by size.
-LONGEST = ('test_command_xet', 'test_sync', 'test_lifecycle_rules', 'test_derived', 'test_webhooks', 'test_step_proof', 'test_failures', 'test_gc',
-           'test_aws', 'test_hub_commands', 'test_hub_xet', 'test_javascript', 'test_hub')
+LONGEST = ('test_damage', 'test_command_xet', 'test_sync', 'test_lifecycle_rules', 'test_derived', 'test_webhooks', 'test_step_proof', 'test_failures', 'test_gc',
+           'test_aws', 'test_hub_commands', 'test_hub_xet', 'test_javascript', 'test_hub',
+           'test_power_cut', 'test_bit_flips')
 ALONE = re.compile(r'^THREADS_MEET = False$', re.M)
 LAST_LINE = re.compile(r'^(\d+) passed, (\d+) failed, (\d+) skipped$', re.M)
 
 
 class Result(unittest.TextTestResult):
-    """Counts what passed itself: a skipped class and a failed subtest make sums of the others wrong."""
+    """Counts what passed itself: a skipped class and a failed subtest make sums of the others wrong.
+    What a thread, a future or a server of the test raised fails it, and so does a skip whose reason
+    a developer's machine can mend."""
     passed = 0
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.strays = Strays()
 
     def startTest(self, test):
         super().startTest(test)
@@ -42,8 +53,31 @@ class Result(unittest.TextTestResult):
             print(f'    {took:.0f} s: {test.id()}', file=sys.stderr)
 
     def addSuccess(self, test):
-        super().addSuccess(test)
-        self.passed += 1
+        strays = self.strays.take()
+        if strays:
+            self.addError(test, strays[0])
+        else:
+            super().addSuccess(test)
+            self.passed += 1
+
+    def addSkip(self, test, reason):
+        if reason in CANNOT_BE_MENDED:
+            super().addSkip(test, reason)
+        else:
+            self.addFailure(test, (AssertionError, AssertionError(f'skipped: {reason}'), None))
+
+    def stopTestRun(self):
+        self.strays.wait_for_threads()
+        for stray in self.strays.take():
+            self.addError(Afterwards(), stray)
+        super().stopTestRun()
+
+
+class Afterwards(unittest.TestCase):
+    """Stands for no test: a thread went on when the last one had passed, or beside one that failed."""
+
+    def runTest(self):
+        pass
 
 
 def tests_of(suite):
@@ -98,6 +132,13 @@ def meets_threads(path):
         return not ALONE.search(module.read())
 
 
+def modules_of(name):
+    """The paths of a module alone or of those in a folder of tests/."""
+    if name.endswith('.py'):
+        return [os.path.join(ROOT, name)]
+    return glob.glob(os.path.join(HERE, name, 'test_*.py'))
+
+
 def main(arguments):
     jobs = 0
     if arguments[:1] == ['--jobs']:
@@ -106,8 +147,8 @@ def main(arguments):
     arguments = arguments[len(flags):]
     sums = [0, 0, 0]
     if jobs:
-        paths = sorted((path for folder in arguments for path in glob.glob(os.path.join(HERE, folder, 'test_*.py')) if not flags or meets_threads(path)),
-                       key=urgency)
+        paths = sorted((path for name in arguments for path in modules_of(name)
+                        if not flags or meets_threads(path)), key=urgency)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for output, found in pool.map(run_apart, paths, [flags] * len(paths)):
                 print(output, flush=True)

@@ -74,7 +74,7 @@ struct staging *staging_begin(const struct file_ops *const ops, const char *cons
 	else if (!file_exists(staging->parent))
 		result = error_set(err, ERROR_NOT_FOUND, "the folder '%s' does not exist", staging->parent);
 	else if (is_folder)
-		result = file_make_folder(staging->temp, 0755, err);
+		result = file_make_folder(staging->ops, staging->temp, 0755, err);
 	if (result != 0) {
 		staging_free(staging);
 		return NULL;
@@ -104,7 +104,7 @@ static int make_parents(struct staging *const staging, const char *const path, s
 			continue;
 		}
 		note_folder(staging, folder);
-		if (file_make_folder(folder, 0755, err) != 0)
+		if (file_make_folder(staging->ops, folder, 0755, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -176,7 +176,7 @@ int staging_scratch(struct staging *const staging, struct error *const err)
 	if (fd >= 0 && staging->ops->unlink(staging->ops, path) != 0) {
 		error_set_errno(err, "cannot unlink '%s'", path);
 		close(fd);
-		(void)unlink(path);
+		(void)staging->ops->unlink(staging->ops, path);
 		free(path);
 		return -1;
 	}
@@ -213,7 +213,7 @@ int staging_commit(struct staging *const staging, struct error *const err)
 		return 0;
 	/* The name may or may not survive a crash, so the caller is told of a failure and must find none of it. */
 	struct error unused;
-	(void)file_remove_tree(staging->out, &unused);
+	(void)file_remove_tree(staging->ops, staging->out, &unused);
 	return -1;
 }
 
@@ -231,7 +231,7 @@ void staging_free(struct staging *const staging)
 	free(staging->scratch);
 	struct error unused;
 	if (!staging->committed)
-		(void)file_remove_tree(staging->temp, &unused);
+		(void)file_remove_tree(staging->ops, staging->temp, &unused);
 	for (size_t i = 0; i < staging->folder_count; i++)
 		free(staging->folders[i]);
 	free(staging->folders);

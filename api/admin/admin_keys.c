@@ -159,6 +159,8 @@ void admin_keys_print_list(const struct key_record *keys, size_t count, struct b
 		json_writer_text(&json, "name", keys[i].name);
 		json_writer_text(&json, "namespace", keys[i].namespace);
 		json_writer_bool(&json, "root", keys[i].is_root);
+		if (keys[i].is_damaged)
+			json_writer_bool(&json, "damaged", true);
 		json_writer_text(&json, "created", span_text(created));
 		print_grants(&keys[i], &json);
 		json_writer_end(&json, '}');

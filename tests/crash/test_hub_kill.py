@@ -4,11 +4,9 @@ a xorb that was acknowledged can be named without being sent again; then without
 
 DELTABUCKET_TORTURE=1 makes it 200 kills instead of 12.
 """
-import contextlib
 import functools
 import os
 import random
-import sqlite3
 import time
 import unittest
 
@@ -113,11 +111,8 @@ class HubKill(unittest.TestCase):
 
     def let_time_pass(self, daemon):
         """What a day does: that long a shard's files stay for the batch that names them, and promises of the first half."""
-        daemon.stop()
-        with contextlib.closing(sqlite3.connect(os.path.join(daemon.folder, 'catalog.db'))) as catalog, catalog:
-            for change in ('xet_files SET expires_ms = 1', 'xet_grants SET expires_ms = 1', 'xorbs SET promised_ms = 1'):
-                catalog.execute(f'UPDATE {change}')
-        daemon.start()
+        daemon.edit_catalog(*(f'UPDATE {change}' for change in
+                              ('xet_files SET expires_ms = 1', 'xet_grants SET expires_ms = 1', 'xorbs SET promised_ms = 1')))
 
     def test_server_killed_while_hub_clients_write(self):
         source = random.Random(11)

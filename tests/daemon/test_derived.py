@@ -97,6 +97,7 @@ class Derived(unittest.TestCase):
             bucket = self.open(daemon)
             self.check(bucket, said)
 
+    @bytes_alone
     def test_killed_in_between(self):
         with Daemon(tls=False, arguments=['--derive-rate', '8']) as daemon:
             bucket = self.open(daemon)

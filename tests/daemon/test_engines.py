@@ -10,6 +10,7 @@ import unittest
 from tests.support.checkpoints import expand_small
 from tests.support.daemon import SOURCE, Daemon
 
+THREADS_MEET = False
 ENGINES = os.path.join(SOURCE, 'contrib', 'engines')
 
 

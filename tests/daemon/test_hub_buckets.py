@@ -5,7 +5,7 @@ import os
 import time
 import unittest
 
-from tests.support.daemon import Daemon, ROOT_TOKEN
+from tests.support.daemon import ROOT_TOKEN, Daemon, bytes_alone
 
 BAD_NAMES = ['-x', 'x-', '.x', 'x.', 'a--b', 'a..b', 'a.git', 'a%20b', 'a%2Fb', 'a%00b', '%C3%A9', 'x' * 97, 'a~b', 'a:b']
 OPEN_POLICY = json.dumps({'Version': '2012-10-17', 'Statement': [
@@ -55,6 +55,7 @@ class HubDaemon(unittest.TestCase):
         return sorted(bucket['id'] for bucket in self.ask('GET', target, token=token, status=200).json())
 
 
+@bytes_alone
 class Identity(HubDaemon):
     def test_the_key_speaks_for_its_namespace(self):
         for token in (self.alice, 'hf_' + self.alice):
@@ -201,10 +202,12 @@ class Life(HubDaemon):
         self.assertEqual(sorted(statuses), [200] + 15 * [409])
 
 
+@bytes_alone
 class LifeOverTls(Life):
     tls = True
 
 
+@bytes_alone
 class Bad(HubDaemon):
     def test_names(self):
         for name in BAD_NAMES:
@@ -274,6 +277,7 @@ class Bad(HubDaemon):
         self.assertEqual(self.ask('GET', '/api/agent-harnesses', status=200).json(), {'standardEnvVars': [], 'harnesses': {}})
 
 
+@bytes_alone
 class Matrix(HubDaemon):
     """Who sees and may what (owner, another namespace, nobody; public, private, not there)."""
     WRITES = (('PUT', '/settings', {}), ('GET', '/xet-write-token', None), ('DELETE', '', None))
@@ -477,6 +481,7 @@ class Faces(HubDaemon):
         self.assertGreater(freed, 1900000)
 
 
+@bytes_alone
 class PublicByDefault(HubDaemon):
     arguments = ('--hub-default-visibility', 'public', '--public-url', 'https://models.example:8443')
 

@@ -14,6 +14,7 @@ import time
 import unittest
 
 from tests.support.daemon import ROOT_TOKEN, SERVER, Daemon
+from tests.support.skips import needs_mount
 
 
 class Lifecycle(unittest.TestCase):
@@ -212,17 +213,10 @@ class Damage(unittest.TestCase):
 
     def test_a_newer_catalog_is_refused(self):
         with Daemon(tls=False) as daemon:
-            daemon.stop()
-            import sqlite3
-            catalog = sqlite3.connect(f'{daemon.folder}/catalog.db')
-            catalog.execute('PRAGMA user_version = 9999')
-            catalog.commit()
-            catalog.close()
             with self.assertRaisesRegex(RuntimeError, '9999'):
-                daemon.start()
+                daemon.edit_catalog('PRAGMA user_version = 9999')
 
-    @unittest.skipUnless(os.geteuid() == 0 and subprocess.run(['sh', '-c', 'd=$(mktemp -d) && mount -t tmpfs none $d && umount $d'],
-                                                              capture_output=True).returncode == 0, 'needs a mount of its own')
+    @needs_mount
     def test_full_disk(self):
         disk = tempfile.mkdtemp()
         subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m', 'none', disk], check=True)

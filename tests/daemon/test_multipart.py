@@ -3,7 +3,6 @@ import base64
 import hashlib
 import os
 import random
-import signal
 import threading
 import unittest
 import urllib.parse
@@ -465,8 +464,7 @@ class Killed(unittest.TestCase):
                 thread = threading.Thread(target=complete)
                 thread.start()
                 thread.join(attempt * 0.002)
-                daemon.process.send_signal(signal.SIGKILL)
-                daemon.process.wait()
+                daemon.kill()
                 thread.join()
                 daemon.start()
                 if uploads.get(key).status == 404:

@@ -163,6 +163,7 @@ class StepProof(unittest.TestCase):
         self.assertNotIn('verified', self.call('GET', '/steps/1').json())
         self.assertEqual(self.call('GET', '/steps/latest').json()['step'], 1)
 
+    @bytes_alone
     def test_kills_between_do_not_matter(self):
         daemon = self.start('--step-rate', '1')  # MiB/s: slow enough to be caught at it
         self.publish(0, self.anchor_form(0))
@@ -318,6 +319,7 @@ class StepProof(unittest.TestCase):
         self.waits_for(lambda: self.listed() == both, 'the pinned one is not listed')
         self.check_anchor(2)
 
+    @bytes_alone
     def test_kills_while_anchors_are_made(self):
         daemon = self.start('--step-rate', '4')
         self.publish(0, self.anchor_form(0))

@@ -131,6 +131,7 @@ class Sync(unittest.TestCase):
         self.follow()
         self.assertEqual(self.held(), sha256(self.checkpoints[4]))
 
+    @bytes_alone
     def test_killed_publisher_converges(self):
         self.publish(0)
         environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, DELTABUCKET_CA=self.daemon.ca,

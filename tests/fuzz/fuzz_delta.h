@@ -35,7 +35,7 @@ static void remove_folder(void)
 	struct error err;
 	tensor_source_free(base_source);
 	checkpoint_close(base);
-	(void)file_remove_tree(folder, &err);
+	(void)file_remove_tree(file_system(), folder, &err);
 }
 
 static void prepare(void)
@@ -60,7 +60,7 @@ static void prepare(void)
 	ASSERT(base != NULL);
 	base_source = checkpoint_source_new(base);
 	snprintf(path, sizeof path, "%s/delta", folder);
-	ASSERT(file_make_folder(path, 0700, &err) == 0);
+	ASSERT(file_make_folder(file_system(), path, 0700, &err) == 0);
 	atexit(remove_folder);
 }
 

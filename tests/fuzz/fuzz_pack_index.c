@@ -119,7 +119,7 @@ static void try_pack(uint8_t *const bytes, const size_t size)
 	struct backend_file *file;
 	if (size < PACK_HEADER_BYTES)
 		return;
-	pack_format_put_header(&pack, bytes);
+	pack_format_put_header(&pack, &(const struct pack_origin){.life = 1}, bytes);
 	put_footer_checksums(bytes, size);
 	struct backend *const backend = backend_memory_new();
 	ASSERT(backend->ops->create(backend, "pack", &file, &err) == 0);

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 			ASSERT(digests_of(path, before) && digests_of(out, after));
 			ASSERT(memcmp(before, after, schema_count(checkpoint_schema(base)) * sizeof before[0]) == 0);
 		}
-		ASSERT(file_remove_tree(out, &err) == 0);
+		ASSERT(file_remove_tree(file_system(), out, &err) == 0);
 	}
 	ASSERT(!file_exists(out));
 	return 0;

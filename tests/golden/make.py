@@ -18,7 +18,6 @@ import json
 import os
 import random
 import shutil
-import sqlite3
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -132,11 +131,9 @@ def make_store(folder):
         expected['reader'] = daemon.add_key('--name', 'golden reader', '--grant', f'{BUCKET}/public/=read')
         assert daemon.stop() == 0
     store = os.path.join(folder, 'store')
-    with sqlite3.connect(os.path.join(store, 'catalog.db')) as catalog:
-        catalog.execute('PRAGMA wal_checkpoint(TRUNCATE)')
-    catalog.close()
+    assert not os.path.exists(os.path.join(store, 'catalog.db-wal')), 'an orderly stop leaves no log'
     for name in os.listdir(store):
-        if name not in ('catalog.db', 'master.key', 'packs'):
+        if name not in ('acknowledged', 'catalog.db', 'master.key', 'packs'):
             path = os.path.join(store, name)
             shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
     path = os.path.join(folder, 'step.safetensors')

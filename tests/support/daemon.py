@@ -86,6 +86,7 @@ class Daemon:
         self.environment = dict(os.environ, DELTABUCKET_ROOT_KEY_ID=ROOT_ID, DELTABUCKET_ROOT_SECRET=ROOT_SECRET,
                                 DELTABUCKET_ROOT_TOKEN=ROOT_TOKEN, **(environment or {}))
         self.process = None
+        self.may_have_ended = False
         self.log_path = os.path.join(self.scratch, 'log')
 
     @property
@@ -101,16 +102,20 @@ class Daemon:
         return self
 
     def __exit__(self, *failure):
-        """A bad end, and what a sanitizer has told at any time, fails whatever was tested."""
-        runs = self.process is not None and self.process.poll() is None
-        status = self.stop()
-        log = self.log() if os.path.exists(self.log_path) else ''
-        self.held_port.close()
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        if (runs and status != 0) or SANITIZER.search(log):
-            raise AssertionError(f'deltabucketd ended with {status}: {log[-20000:]}')
+        """A bad end, an end that nothing asked for, and what a sanitizer has told at any time, fail
+        whatever was tested."""
+        try:
+            self.stop()
+            log = self.log() if os.path.exists(self.log_path) else ''
+            if SANITIZER.search(log):
+                raise AssertionError(f'a sanitizer has found something: {log[-20000:]}')
+        finally:
+            self.held_port.close()
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
     def start(self):
+        self.check_end()
+        self.may_have_ended = False
         command = [SERVER, '--data', self.folder, '--listen', f'127.0.0.1:{self.port}'] + self.arguments
         if not self.tls:
             command.append('--http')
@@ -119,6 +124,7 @@ class Daemon:
         limit = time.monotonic() + START_SECONDS
         while time.monotonic() < limit:
             if self.process.poll() is not None:
+                self.may_have_ended = True  # told here
                 raise RuntimeError(f'deltabucketd ended with {self.process.returncode}: {self.log()}')
             with contextlib.suppress(OSError, http.client.HTTPException):
                 if self.request('GET', '/-/ready', token=None).status == 200:
@@ -127,23 +133,51 @@ class Daemon:
         raise RuntimeError(f'deltabucketd did not become ready: {self.log()}')
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        self.await_end(signal.SIGKILL)
 
     def stop(self):
-        """SIGTERM; gives the exit status."""
-        if self.process is None or self.process.poll() is not None:
-            return self.process.returncode if self.process else None
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(timeout=STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
+        """SIGTERM; gives the exit status, which is 0, or that of a server that was ended before."""
+        if self.process is None:
+            return None
+        self.check_end()
+        if self.process.poll() is None:
+            try:
+                self.await_end(signal.SIGTERM, STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            self.refuse_end(self.process.returncode != 0)
+        return self.process.returncode
+
+    def await_end(self, number=None, seconds=None):
+        """Waits until the server has ended: by that signal, or by what the test has arranged."""
+        self.may_have_ended = True
+        if number:
+            self.process.send_signal(number)
+        self.process.wait(seconds)
+
+    def check_end(self):
+        """Fails when the server has ended and neither a signal of the test nor a refused start
+        says why."""
+        ended = self.process is not None and self.process.poll() is not None
+        self.refuse_end(ended and not self.may_have_ended)
+
+    def refuse_end(self, wrong):
+        if wrong:
+            self.may_have_ended = True  # told once
+            raise AssertionError(f'deltabucketd ended with {self.process.returncode}: '
+                                 f'{self.log()[-20000:]}')
 
     def log(self):
         with open(self.log_path, errors='replace') as log:
             return log.read()
+
+    def await_log(self, text):
+        limit = time.monotonic() + REPLY_SECONDS
+        while text not in self.log():
+            if time.monotonic() > limit:
+                raise AssertionError(f'{text!r} is not logged: {self.log()}')
+            time.sleep(0.05)
 
     def rss_bytes(self):
         with open(f'/proc/{self.process.pid}/status') as status:
@@ -188,6 +222,12 @@ class Daemon:
         if check and done.returncode != 0:
             raise AssertionError(f'deltabucketd {arguments} ended with {done.returncode}: {done.stderr}')
         return done
+
+    def edit_catalog(self, *scripts):
+        """Runs SQL on the catalog, with the server stopped meanwhile."""
+        self.stop()
+        subprocess.run([os.path.join(BUILD, 'catalog_edit'), os.path.join(self.folder, 'catalog.db'), *scripts], check=True, timeout=REPLY_SECONDS)
+        self.start()
 
     def add_key(self, *arguments):
         return json.loads(self.admin('keys', 'add', '--json', *arguments).stdout)

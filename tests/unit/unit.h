@@ -14,11 +14,13 @@ char *unit_scratch_make(void);
 char *unit_scratch_copy(const char *folder);
 void unit_scratch_remove(char *folder); /* frees it too */
 
-/* Puts a file of that name into `folder`: a copy of one that `make` made at its first use in this run of the program. */
+/* Puts a file of that name into `folder`: a copy of one that `make` made at its first use. Programs
+ * that share $DELTABUCKET_UNIT_SEEDS may ask for it at once. */
 struct error;
 typedef int unit_make_fn(const char *path, struct error *err);
 void unit_scratch_seed(const char *folder, const char *name, unit_make_fn *make);
-/* Before the first test and after the last: the folder of what is made once, whose path tests find in the environment. */
+/* Before the first test and after the last: the folder of what is made once, whose path tests find
+ * in $DELTABUCKET_UNIT_SEEDS; NULL when that is set already, and the folder is its owner's. */
 char *unit_seeds_make(void);
 void unit_seeds_remove(char *folder);
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -38,6 +39,8 @@ char *unit_scratch_make(void)
 
 char *unit_seeds_make(void)
 {
+	if (getenv(seeds_variable) != NULL)
+		return NULL;
 	char *const folder = make_folder();
 	setenv(seeds_variable, folder, 1);
 	return folder;
@@ -46,7 +49,9 @@ char *unit_seeds_make(void)
 void unit_seeds_remove(char *const folder)
 {
 	struct error err = {0};
-	if (file_remove_tree(folder, &err) != 0)
+	if (folder == NULL)
+		return;
+	if (file_remove_tree(file_system(), folder, &err) != 0)
 		fprintf(stderr, "%s\n", err.text);
 	free(folder);
 }
@@ -55,16 +60,16 @@ void unit_scratch_seed(const char *const folder, const char *const name, unit_ma
 {
 	struct error err = {0};
 	char seed[4200];
-	char begun[sizeof(seed) + 8];
+	char begun[sizeof(seed) + 32];
 	char wanted[4200];
 	snprintf(seed, sizeof(seed), "%s/%s", getenv(seeds_variable), name);
-	snprintf(begun, sizeof(begun), "%s.begun", seed);
+	snprintf(begun, sizeof(begun), "%s.%ld", seed, (long)getpid());
 	snprintf(wanted, sizeof(wanted), "%s/%s", folder, name);
 	if (!file_exists(seed)) {
 		ck_assert_msg(make(begun, &err) == 0, "%s", err.text);
 		ck_assert_int_eq(rename(begun, seed), 0);
 	}
-	ck_assert_msg(file_clone(seed, wanted, &err) == 0, "%s", err.text);
+	ck_assert_msg(file_clone(file_system(), seed, wanted, &err) == 0, "%s", err.text);
 }
 
 char *unit_scratch_copy(const char *const folder)
@@ -79,6 +84,6 @@ char *unit_scratch_copy(const char *const folder)
 void unit_scratch_remove(char *folder)
 {
 	struct error err = {0};
-	ck_assert_msg(file_remove_tree(folder, &err) == 0, "%s", err.text);
+	ck_assert_msg(file_remove_tree(file_system(), folder, &err) == 0, "%s", err.text);
 	free(folder);
 }

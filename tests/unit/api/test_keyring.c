@@ -161,6 +161,50 @@ START_TEST(another_master_key_opens_nothing)
 }
 END_TEST
 
+START_TEST(a_key_that_cannot_be_unsealed_keeps_nobody_from_the_others)
+{
+	struct house house;
+	struct error err = {0};
+	struct key_record *keys = NULL;
+	size_t count = 0;
+	open_house(&house);
+	const struct keyring_new_key key = {.id = "good", .secret = "s", .token = "t1", .namespace = "main"};
+	const struct key_record broken = {.id = span_text("broken"), .namespace = span_text("main"),
+		.sealed_secret = span_text("not sealed by anybody, and long enough"), .token_hash = span_text("0123456789abcdef0123456789abcdef")};
+	add(&house, &key);
+	ck_assert_int_eq(account_add_key(house.store, &broken, &err), 0);
+	ck_assert_msg(keyring_reload(house.keyring, &err) == 0, "%s", err.text);
+	ck_assert_ptr_nonnull(keyring_find_token(house.keyring, span_text("t1"), house.arena));
+	ck_assert_int_eq(keyring_list(house.keyring, house.arena, &keys, &count, &err), 0);
+	ck_assert_uint_eq(count, 2);
+	ck_assert(!keys[0].is_damaged && keys[1].is_damaged && span_equal_text(keys[1].id, "broken"));
+	ck_assert_int_eq(keyring_revoke(house.keyring, span_text("broken"), &err), 0);
+	close_house(&house);
+}
+END_TEST
+
+START_TEST(a_held_root_key_is_in_force_in_place_of_others)
+{
+	struct house house;
+	struct error err = {0};
+	open_house(&house);
+	const struct keyring_new_key key = {.id = "good", .secret = "s", .token = "t1", .namespace = "main"};
+	const struct keyring_new_key old = {.id = "root", .secret = "s", .token = "t2", .namespace = "main", .is_root = true};
+	const struct keyring_made_key held = {.id = "root", .secret = "s3", .token = "t3", .namespace = "main"};
+	add(&house, &key);
+	add(&house, &old);
+	ck_assert_msg(keyring_hold_root(house.keyring, &held, &err) == 0, "%s", err.text);
+	ck_assert_ptr_null(keyring_find_token(house.keyring, span_text("t2"), house.arena));
+	const struct principal *root = keyring_find_token(house.keyring, span_text("t3"), house.arena);
+	ck_assert(root != NULL && root->is_root && span_equal_text(root->namespace, "main"));
+	struct span secret;
+	ck_assert_ptr_nonnull(keyring_find_id(house.keyring, span_text("root"), house.arena, &secret));
+	ck_assert(span_equal_text(secret, "s3"));
+	ck_assert_ptr_nonnull(keyring_find_token(house.keyring, span_text("t1"), house.arena));
+	close_house(&house);
+}
+END_TEST
+
 static const struct { const char *id; const char *secret; const char *token; const char *namespace; } refused[] = {
 	{"a/b", "s", "t", "main"}, {"a b", "s", "t", "main"}, {"", "s", "t", "main"}, {"a", "s s", "t", "main"}, {"a", "s", "", "main"},
 	{"a", "s", "t", ""}, {"a", "s", "t", "-x"}, {"a", "s", "t", "x-"}, {"a", "s", "t", "a--b"}, {"a", "s", "t", "A"}, {"a", "s", "t", "a/b"}};
@@ -300,6 +344,8 @@ Suite *test_keyring_suite(void)
 	tcase_add_test(tcase, another_master_key_opens_nothing);
 	tcase_add_loop_test(tcase, texts_that_would_not_work_are_refused, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_test(tcase, an_id_can_be_given_once);
+	tcase_add_test(tcase, a_held_root_key_is_in_force_in_place_of_others);
+	tcase_add_test(tcase, a_key_that_cannot_be_unsealed_keeps_nobody_from_the_others);
 	tcase_add_test(tcase, a_new_root_key_replaces_the_old_one);
 	tcase_add_loop_test(tcase, grants_as_people_write_them, 0, sizeof grants / sizeof grants[0]);
 	tcase_add_test(tcase, a_printed_grant_reads_back);

@@ -1,6 +1,8 @@
 #include "tests/unit/unit.h"
 
 Suite *test_budget_suite(void);
+Suite *test_power_disk_suite(void);
+Suite *test_file_sync_suite(void);
 unit_suite_fn test_error_suite, test_memory_suite, test_span_suite, test_buffer_suite, test_arena_suite, test_encode_suite, test_xxh3_suite,
 	test_file_suite, test_file_faults_suite, test_lock_suite, test_worker_thread_suite, test_stream_suite, test_clock_suite, test_random_suite, test_digest_suite, test_compress_suite,
 	test_seal_suite, test_json_node_suite, test_json_writer_suite, test_log_suite, test_metrics_suite, test_http_client_suite,
@@ -19,6 +21,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_stream_suite,
 	test_file_suite,
 	test_file_faults_suite,
+	test_power_disk_suite,
+	test_file_sync_suite,
 	test_lock_suite,
 	test_worker_thread_suite,
 	test_clock_suite,

@@ -195,15 +195,15 @@ END_TEST
 START_TEST(make_folder_makes_parents_and_is_repeatable)
 {
 	struct error err = {0};
-	ck_assert_int_eq(file_make_folder(in_folder("a/b//c/"), 0700, &err), 0);
-	ck_assert_int_eq(file_make_folder(in_folder("a/b/c"), 0700, &err), 0);
+	ck_assert_int_eq(file_make_folder(file_system(), in_folder("a/b//c/"), 0700, &err), 0);
+	ck_assert_int_eq(file_make_folder(file_system(), in_folder("a/b/c"), 0700, &err), 0);
 	ck_assert(file_exists(in_folder("a/b/c")));
 	put(in_folder("file"), "x");
-	ck_assert_int_eq(file_make_folder(in_folder("file"), 0700, &err), -1);
-	ck_assert_int_eq(file_make_folder(in_folder("file/below"), 0700, &err), -1);
-	ck_assert_int_eq(file_make_folder("", 0700, &err), -1);
+	ck_assert_int_eq(file_make_folder(file_system(), in_folder("file"), 0700, &err), -1);
+	ck_assert_int_eq(file_make_folder(file_system(), in_folder("file/below"), 0700, &err), -1);
+	ck_assert_int_eq(file_make_folder(file_system(), "", 0700, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_int_eq(file_make_folder("/", 0700, &err), 0);
+	ck_assert_int_eq(file_make_folder(file_system(), "/", 0700, &err), 0);
 }
 END_TEST
 
@@ -232,14 +232,17 @@ START_TEST(clone_copies_and_does_not_replace)
 	for (size_t i = 0; i < LEN; i++)
 		bytes[i] = (uint8_t)(i ^ i >> 9);
 	ck_assert_int_eq(file_publish(file_system(), in_folder("from"), span_of(bytes, LEN), 0640, &err), 0);
-	ck_assert_msg(file_clone(in_folder("from"), in_folder("to"), &err) == 0, "%s", err.text);
+	ck_assert_msg(file_clone(file_system(), in_folder("from"), in_folder("to"), &err) == 0,
+		"%s", err.text);
 	buffer_init(&copy, LEN);
 	ck_assert_int_eq(file_read_all(in_folder("to"), &copy, &err), 0);
 	ck_assert(span_equal(buffer_span(&copy), span_of(bytes, LEN)));
 	put(in_folder("other"), "kept");
-	ck_assert_int_eq(file_clone(in_folder("from"), in_folder("other"), &err), -1);
+	ck_assert_int_eq(file_clone(file_system(), in_folder("from"), in_folder("other"), &err),
+		-1);
 	check_content(in_folder("other"), "kept");
-	ck_assert_int_eq(file_clone(in_folder("absent"), in_folder("never"), &err), -1);
+	ck_assert_int_eq(file_clone(file_system(), in_folder("absent"), in_folder("never"), &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert(!file_exists(in_folder("never")));
 	buffer_release(&copy);
@@ -252,7 +255,8 @@ START_TEST(clone_reads_files_without_a_size)
 {
 	struct error err = {0};
 	uint64_t size = 0;
-	ck_assert_msg(file_clone("/proc/self/status", in_folder("status"), &err) == 0, "%s", err.text);
+	ck_assert_msg(file_clone(file_system(), "/proc/self/status", in_folder("status"),
+		&err) == 0, "%s", err.text);
 	ck_assert_int_eq(file_size(in_folder("status"), &size, &err), 0);
 	ck_assert_uint_gt(size, 100);
 }
@@ -261,16 +265,17 @@ END_TEST
 START_TEST(remove_tree_takes_all_but_what_links_point_to)
 {
 	struct error err = {0};
-	ck_assert_int_eq(file_make_folder(in_folder("tree/a/b"), 0700, &err), 0);
+	ck_assert_int_eq(file_make_folder(file_system(), in_folder("tree/a/b"), 0700, &err), 0);
 	put(in_folder("tree/a/b/f"), "x");
 	put(in_folder("outside"), "kept");
 	ck_assert_int_eq(symlink(in_folder("outside"), in_folder("tree/a/link")), 0);
 	ck_assert_int_eq(symlink(folder, in_folder("tree/up")), 0);
-	ck_assert_msg(file_remove_tree(in_folder("tree"), &err) == 0, "%s", err.text);
+	ck_assert_msg(file_remove_tree(file_system(), in_folder("tree"), &err) == 0, "%s",
+		err.text);
 	ck_assert(!file_exists(in_folder("tree")));
 	check_content(in_folder("outside"), "kept");
-	ck_assert_int_eq(file_remove_tree(in_folder("tree"), &err), 0);
-	ck_assert_int_eq(file_remove_tree(in_folder("outside"), &err), 0);
+	ck_assert_int_eq(file_remove_tree(file_system(), in_folder("tree"), &err), 0);
+	ck_assert_int_eq(file_remove_tree(file_system(), in_folder("outside"), &err), 0);
 	ck_assert(!file_exists(in_folder("outside")));
 }
 END_TEST
@@ -287,7 +292,7 @@ START_TEST(list_is_sorted_by_bytes)
 	put(in_folder("a-"), "");
 	put(in_folder("B"), "");
 	put(in_folder(".hidden"), "");
-	ck_assert_int_eq(file_make_folder(in_folder("a"), 0700, &err), 0);
+	ck_assert_int_eq(file_make_folder(file_system(), in_folder("a"), 0700, &err), 0);
 	ck_assert_int_eq(file_list(folder, &names, &count, &err), 0);
 	ck_assert_uint_eq(count, 5);
 	static const char *const wanted[] = {".hidden", "B", "a", "a-", "b"};

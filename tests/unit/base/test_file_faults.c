@@ -110,6 +110,32 @@ START_TEST(fuse_blows_once_unless_sticky)
 }
 END_TEST
 
+/* Making a name counts as an open, removing a folder as an unlink. */
+START_TEST(names_fail_with_their_kinds)
+{
+	struct file_faults faults;
+	const struct file_ops *const ops = &faults.ops;
+	char other[8200];
+	snprintf(other, sizeof other, "%s.other", path);
+	file_faults_init(&faults, FILE_FAULT_OPEN | FILE_FAULT_UNLINK, 0, EROFS);
+	faults.sticky = true;
+	ck_assert_int_eq(ops->mkdir(ops, other, 0700), -1);
+	ck_assert_int_eq(ops->link(ops, path, other), -1);
+	ck_assert_int_eq(ops->symlink(ops, path, other), -1);
+	ck_assert(!file_exists(other));
+	faults.kinds = FILE_FAULT_UNLINK;
+	ck_assert_int_eq(ops->mkdir(ops, other, 0700), 0);
+	ck_assert_int_eq(ops->rmdir(ops, other), -1);
+	ck_assert_int_eq(errno, EROFS);
+	faults.kinds = FILE_FAULT_OPEN;
+	ck_assert_int_eq(ops->rmdir(ops, other), 0);
+	faults.kinds = 0;
+	ck_assert_int_eq(ops->link(ops, path, other), 0);
+	ck_assert_int_eq(ops->unlink(ops, other), 0);
+	ck_assert_int_eq(ops->symlink(ops, path, other), 0);
+}
+END_TEST
+
 Suite *test_file_faults_suite(void);
 Suite *test_file_faults_suite(void)
 {
@@ -119,6 +145,7 @@ Suite *test_file_faults_suite(void)
 	tcase_add_loop_test(tc, failed_publish_leaves_old_or_new_and_no_rest, 0, sizeof rows / sizeof rows[0]);
 	tcase_add_loop_test(tc, killed_publish_leaves_old_or_new, 0, sizeof rows / sizeof rows[0]);
 	tcase_add_test(tc, fuse_blows_once_unless_sticky);
+	tcase_add_test(tc, names_fail_with_their_kinds);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +122,9 @@ static void *run(void *argument)
 		const int fd = accept(server->fd, NULL, NULL);
 		if (fd < 0)
 			return NULL;
+		/* A body must not wait for its head to be acknowledged. */
+		const int yes = 1;
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
 		ck_assert_uint_lt(server->count, CONNECTIONS_MAX);
 		struct connection *const connection = &server->connections[server->count++];
 		*connection = (struct connection){.server = server, .fd = fd};

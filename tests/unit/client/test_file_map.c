@@ -47,7 +47,7 @@ static void tear_down(void)
 static void open_map(struct file_map *const map)
 {
 	struct error err = {0};
-	ck_assert_int_eq(file_map_open(map, SIZE, &hash, journal, fd, &err), 0);
+	ck_assert_int_eq(file_map_open(map, file_system(), SIZE, &hash, journal, fd, &err), 0);
 }
 
 START_TEST(gaps_close_and_the_whole_is_proven)
@@ -163,7 +163,7 @@ START_TEST(an_empty_file_is_whole)
 	struct file_map map;
 	struct error err = {0};
 	const struct chunk_id zero = {{0}};
-	ck_assert_int_eq(file_map_open(&map, 0, &zero, NULL, -1, &err), 0);
+	ck_assert_int_eq(file_map_open(&map, file_system(), 0, &zero, NULL, -1, &err), 0);
 	ck_assert(file_map_is_whole(&map));
 	file_map_close(&map);
 }

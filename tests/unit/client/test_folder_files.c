@@ -24,7 +24,7 @@ static void put(const char *name, const char *text)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(folder, name);
-	ck_assert_int_eq(folder_files_make_parent(path, &err), 0);
+	ck_assert_int_eq(folder_files_make_parent(file_system(), path, &err), 0);
 	ck_assert_int_eq(file_publish(file_system(), path, span_text(text), 0600, &err), 0);
 	free(path);
 }
@@ -44,7 +44,7 @@ START_TEST(files_come_sorted_by_their_whole_name)
 	ck_assert_str_eq(files.files[2].name, "b");
 	ck_assert(file_exists(files.files[2].path));
 	folder_files_release(&files);
-	ck_assert_int_eq(folder_files_sync(folder, &err), 0);
+	ck_assert_int_eq(folder_files_sync(file_system(), folder, &err), 0);
 }
 END_TEST
 
@@ -108,7 +108,8 @@ START_TEST(what_a_killed_write_left_is_removed_and_nothing_else)
 		ck_assert_int_eq(file_publish(file_system(), path, span_text("x"), 0600, &err), 0);
 		free(path);
 	}
-	ck_assert_int_eq(folder_files_remove_temporary(folder, "state.json", &err), 0);
+	ck_assert_int_eq(folder_files_remove_temporary(file_system(), folder, "state.json", &err),
+		0);
 	char **left;
 	size_t count;
 	ck_assert_int_eq(file_list(folder, &left, &count, &err), 0);

@@ -28,13 +28,14 @@ static void tear_down(void)
 static void open_folder(struct follow_folder *folder)
 {
 	struct error err = {0};
-	ck_assert_msg(follow_folder_open(folder, path, ENDPOINT, "b/r", &err) == 0, "%s", err.text);
+	ck_assert_msg(follow_folder_open(folder, file_system(), path, ENDPOINT, "b/r", &err) == 0,
+		"%s", err.text);
 }
 
 static void put(const char *file, const char *text)
 {
 	struct error err = {0};
-	ck_assert_int_eq(folder_files_make_parent(file, &err), 0);
+	ck_assert_int_eq(folder_files_make_parent(file_system(), file, &err), 0);
 	ck_assert_int_eq(file_publish(file_system(), file, span_text(text), 0600, &err), 0);
 }
 
@@ -176,6 +177,55 @@ START_TEST(older_generations_are_trimmed_by_age_not_number)
 }
 END_TEST
 
+/* Each of many is younger than those before it, whatever its number. */
+START_TEST(the_youngest_stay)
+{
+	static const uint64_t made[] = {2, 5, 3, 4};
+	struct follow_folder folder;
+	struct error err = {0};
+	open_folder(&folder);
+	for (size_t i = 0; i < sizeof made / sizeof made[0]; i++)
+		swap_to(&folder, made[i]);
+	ck_assert_int_eq(follow_folder_trim(&folder, 2, &err), 0);
+	ck_assert(!exists("generations/000002"));
+	ck_assert(exists("generations/000003") && exists("generations/000005"));
+	ck_assert_int_eq(follow_folder_trim(&folder, 1, &err), 0);
+	ck_assert(exists("generations/000003") && !exists("generations/000005"));
+	check_current("4");
+	follow_folder_close(&folder);
+}
+END_TEST
+
+/* Its command is told, so that an engine need not load what it has. */
+START_TEST(the_same_weights_are_told_from_others)
+{
+	struct follow_folder folder;
+	open_folder(&folder);
+	swap_to(&folder, 1);
+	ck_assert(folder.current.changed);
+	swap_to(&folder, 1); /* made again */
+	ck_assert(!folder.current.changed);
+	swap_to(&folder, 2);
+	ck_assert(folder.current.changed);
+	follow_folder_close(&folder);
+}
+END_TEST
+
+/* A file system of its own has it. */
+START_TEST(a_folder_with_lost_and_found_is_empty)
+{
+	struct follow_folder folder;
+	struct error err = {0};
+	char *const lost = folder_files_join(path, "lost+found");
+	ck_assert_int_eq(file_make_folder(file_system(), lost, 0700, &err), 0);
+	open_folder(&folder);
+	swap_to(&folder, 1);
+	follow_folder_close(&folder);
+	ck_assert(file_exists(lost));
+	free(lost);
+}
+END_TEST
+
 START_TEST(a_step_can_be_made_again)
 {
 	struct follow_folder folder;
@@ -218,7 +268,8 @@ START_TEST(foreign_folders_are_refused_and_left_alone)
 	struct error err = {0};
 	char *const foreign = folder_files_join(path, "model.safetensors");
 	put(foreign, "precious");
-	ck_assert_int_eq(follow_folder_open(&folder, path, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/r", &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert(file_exists(foreign));
 	ck_assert(!exists(".deltabucket"));
@@ -248,9 +299,11 @@ START_TEST(another_runs_folder_is_refused)
 	struct error err = {0};
 	open_folder(&folder);
 	follow_folder_close(&folder);
-	ck_assert_int_eq(follow_folder_open(&folder, path, ENDPOINT, "b/other", &err), -1);
+	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/other",
+		&err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	ck_assert_int_eq(follow_folder_open(&folder, path, "http://elsewhere", "b/r", &err), -1);
+	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, "http://elsewhere", "b/r",
+		&err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
 END_TEST
@@ -261,7 +314,8 @@ START_TEST(one_follower_at_a_time)
 	struct follow_folder second;
 	struct error err = {0};
 	open_folder(&folder);
-	ck_assert_int_eq(follow_folder_open(&second, path, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(follow_folder_open(&second, file_system(), path, ENDPOINT, "b/r", &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	follow_folder_close(&folder);
 }
@@ -275,7 +329,8 @@ START_TEST(a_damaged_state_is_refused)
 	follow_folder_close(&folder);
 	char *const state = folder_files_join(path, ".deltabucket");
 	put(state, "{\"version\":1");
-	ck_assert_int_eq(follow_folder_open(&folder, path, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/r", &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 	free(state);
 }
@@ -292,6 +347,9 @@ Suite *test_follow_folder_suite(void)
 	tcase_add_test(tests, half_made_generations_are_removed);
 	tcase_add_loop_test(tests, a_dangling_or_foreign_link_is_nothing, 0, 5);
 	tcase_add_test(tests, older_generations_are_trimmed_by_age_not_number);
+	tcase_add_test(tests, the_youngest_stay);
+	tcase_add_test(tests, the_same_weights_are_told_from_others);
+	tcase_add_test(tests, a_folder_with_lost_and_found_is_empty);
 	tcase_add_test(tests, a_step_can_be_made_again);
 	tcase_add_test(tests, what_was_executed_is_remembered);
 	tcase_add_test(tests, foreign_folders_are_refused_and_left_alone);

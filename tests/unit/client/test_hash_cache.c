@@ -31,7 +31,7 @@ static void tear_down(void)
 
 static void remember(const char *const name, const struct file_facts *const facts)
 {
-	struct hash_cache *const cache = hash_cache_open(path);
+	struct hash_cache *const cache = hash_cache_open(file_system(), path);
 	hash_cache_add(cache, name, facts, &HASH, LATER_MS);
 	hash_cache_close(cache);
 }
@@ -39,7 +39,7 @@ static void remember(const char *const name, const struct file_facts *const fact
 static bool knows(const char *const name, const struct file_facts *const facts)
 {
 	struct chunk_id hash;
-	struct hash_cache *const cache = hash_cache_open(path);
+	struct hash_cache *const cache = hash_cache_open(file_system(), path);
 	const bool found = hash_cache_find(cache, name, facts, &hash);
 	ck_assert(!found || chunk_id_equal(&hash, &HASH));
 	hash_cache_close(cache);
@@ -76,7 +76,7 @@ END_TEST
 
 START_TEST(what_another_process_wrote_meanwhile_stays)
 {
-	struct hash_cache *const first = hash_cache_open(path);
+	struct hash_cache *const first = hash_cache_open(file_system(), path);
 	hash_cache_add(first, "/a", &FACTS, &HASH, LATER_MS);
 	remember("/b", &FACTS);
 	hash_cache_close(first);
@@ -112,7 +112,7 @@ END_TEST
 START_TEST(it_grows_past_its_first_table_and_stays_bounded)
 {
 	char name[32];
-	struct hash_cache *const cache = hash_cache_open(path);
+	struct hash_cache *const cache = hash_cache_open(file_system(), path);
 	for (int i = 0; i < HASH_CACHE_RECORDS_MAX + 100; i++) {
 		snprintf(name, sizeof name, "/f%d", i);
 		hash_cache_add(cache, name, &FACTS, &HASH, LATER_MS + (int64_t)i * 1000);
@@ -134,7 +134,7 @@ START_TEST(a_real_file_is_read_once)
 	struct chunk_id second;
 	char *const file = folder_files_join(folder, "file");
 	ck_assert_int_eq(file_place(file_system(), file, span_text("content"), 0644, &err), 0);
-	struct hash_cache *const cache = hash_cache_open(NULL);
+	struct hash_cache *const cache = hash_cache_open(file_system(), NULL);
 	ck_assert_int_eq(hash_cache_hash(cache, file, NULL, &first, &err), 0);
 	ck_assert_int_eq(hash_cache_hash(cache, file, NULL, &second, &err), 0);
 	ck_assert(chunk_id_equal(&first, &second));

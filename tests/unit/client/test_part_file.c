@@ -41,14 +41,14 @@ START_TEST(one_process_has_it_and_it_has_its_size)
 	struct error err = {0};
 	struct error busy = {0};
 	uint64_t size;
-	const int fd = part_file_open(path, SIZE, &err);
+	const int fd = part_file_open(file_system(), path, SIZE, &err);
 	ck_assert_msg(fd >= 0, "%s", err.text);
-	ck_assert_int_eq(part_file_open(path, 2 * SIZE, &busy), -1);
+	ck_assert_int_eq(part_file_open(file_system(), path, 2 * SIZE, &busy), -1);
 	ck_assert_int_eq(busy.kind, ERROR_BUSY);
 	ck_assert_int_eq(file_size(path, &size, &err), 0);
 	ck_assert_uint_eq(size, SIZE);
 	close(fd);
-	const int again = part_file_open(path, SIZE / 2, &err);
+	const int again = part_file_open(file_system(), path, SIZE / 2, &err);
 	ck_assert_int_ge(again, 0);
 	ck_assert_int_eq(file_size(path, &size, &err), 0);
 	ck_assert_uint_eq(size, SIZE / 2);
@@ -64,7 +64,7 @@ static void *finish_many(void *const argument)
 		struct error err = {0};
 		struct stat own;
 		struct stat named;
-		const int fd = part_file_open(path, SIZE, &err);
+		const int fd = part_file_open(file_system(), path, SIZE, &err);
 		if (fd < 0)
 			continue;
 		if (fstat(fd, &own) != 0 || stat(path, &named) != 0 || own.st_ino != named.st_ino || rename(path, whole) != 0)
@@ -94,7 +94,7 @@ START_TEST(journals_of_both_kinds_go)
 	for (size_t i = 0; i < 2; i++) {
 		char *const journal = folder_files_join(folder, NAMES[i]);
 		ck_assert_int_eq(file_place(file_system(), journal, span_text("1"), 0600, &err), 0);
-		part_file_remove_journals(path);
+		part_file_remove_journals(file_system(), path);
 		ck_assert(!file_exists(journal));
 		free(journal);
 	}

@@ -27,13 +27,14 @@ static void tear_down(void)
 static void open_state(struct publish_state *state)
 {
 	struct error err = {0};
-	ck_assert_msg(publish_state_open(state, folder, ENDPOINT, "b/r", &err) == 0, "%s", err.text);
+	ck_assert_msg(publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", &err) == 0,
+		"%s", err.text);
 }
 
 static void put(const char *path, const char *text)
 {
 	struct error err = {0};
-	ck_assert_int_eq(folder_files_make_parent(path, &err), 0);
+	ck_assert_int_eq(folder_files_make_parent(file_system(), path, &err), 0);
 	ck_assert_int_eq(file_publish(file_system(), path, span_text(text), 0600, &err), 0);
 }
 
@@ -150,18 +151,71 @@ START_TEST(dropping_the_pending_step_keeps_the_baseline)
 }
 END_TEST
 
+/* As publisher does it: the copy, then the step that it is. */
+static void set_pending(struct publish_state *state, const struct publish_mark *wanted)
+{
+	struct error err = {0};
+	char *const fresh = publish_state_new_path(state);
+	char *const file = folder_files_join(fresh, "model.safetensors");
+	put(file, "weights");
+	ck_assert_msg(publish_state_set_pending(state, wanted, &err) == 0, "%s", err.text);
+	free(file);
+	free(fresh);
+}
+
+static const struct {
+	uint64_t step;
+	uint8_t seed;
+	bool resumes;
+} later_calls[] = {{1, 1, true}, {1, 7, false}, {2, 1, false}, {2, 7, false}};
+
+/* What was sent, and the delta that was made, count for the very weights of the pending step. */
+START_TEST(only_the_same_step_of_the_same_weights_is_gone_on_with)
+{
+	struct publish_state state;
+	struct error err = {0};
+	struct buffer sent;
+	const struct publish_mark first = mark(1, 1);
+	const struct publish_mark later = mark(later_calls[_i].step, later_calls[_i].seed);
+	open_state(&state);
+	set_pending(&state, &first);
+	char *const delta = publish_state_path(&state, 1, "delta/delta.safetensors");
+	put(delta, "delta");
+	ck_assert_int_eq(publish_state_add_sent(&state, "/b/one", &err), 0);
+	publish_state_close(&state);
+	open_state(&state);
+	set_pending(&state, &later);
+	for (int opened = 0; opened < 2; opened++) {
+		ck_assert(state.has_pending);
+		ck_assert_mem_eq(&state.pending, &later, sizeof later);
+		ck_assert(has_step(&state, later.step, "checkpoint/model.safetensors"));
+		ck_assert_int_eq(file_exists(delta), later_calls[_i].resumes);
+		ck_assert_int_eq(publish_state_read_sent(&state, &sent, &err), 0);
+		ck_assert_str_eq(buffer_text(&sent), later_calls[_i].resumes ? "/b/one\n" : "");
+		buffer_release(&sent);
+		publish_state_close(&state);
+		open_state(&state);
+	}
+	publish_state_close(&state);
+	free(delta);
+}
+END_TEST
+
 /* Killed after the copy and before state.json named it. */
 START_TEST(leftovers_are_removed)
 {
+	static const uint64_t strays[] = {7, 1234567};
 	struct publish_state state;
-	open_state(&state);
-	char *const stray = publish_state_path(&state, 7, "checkpoint/model.safetensors");
-	put(stray, "half a step");
-	publish_state_close(&state);
-	open_state(&state);
-	ck_assert(!has_step(&state, 7, ""));
-	publish_state_close(&state);
-	free(stray);
+	for (size_t i = 0; i < sizeof strays / sizeof strays[0]; i++) {
+		open_state(&state);
+		char *const stray = publish_state_path(&state, strays[i], "checkpoint/model.safetensors");
+		put(stray, "half a step");
+		publish_state_close(&state);
+		open_state(&state);
+		ck_assert(!has_step(&state, strays[i], ""));
+		publish_state_close(&state);
+		free(stray);
+	}
 }
 END_TEST
 
@@ -186,7 +240,8 @@ START_TEST(one_publisher_at_a_time)
 	struct publish_state second;
 	struct error err = {0};
 	open_state(&state);
-	ck_assert_int_eq(publish_state_open(&second, folder, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(publish_state_open(&second, file_system(), folder, ENDPOINT, "b/r", &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	publish_state_close(&state);
 }
@@ -198,9 +253,11 @@ START_TEST(another_runs_state_is_refused)
 	struct error err = {0};
 	open_state(&state);
 	publish_state_close(&state);
-	ck_assert_int_eq(publish_state_open(&state, folder, ENDPOINT, "b/other", &err), -1);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/other",
+		&err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
-	ck_assert_int_eq(publish_state_open(&state, folder, "https://elsewhere", "b/r", &err), -1);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, "https://elsewhere",
+		"b/r", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
 END_TEST
@@ -212,7 +269,8 @@ START_TEST(a_folder_with_other_files_is_never_touched)
 	struct error err = {0};
 	char *const foreign = folder_files_join(folder, "step-000100/model.safetensors");
 	put(foreign, "precious");
-	ck_assert_int_eq(publish_state_open(&state, folder, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert(file_exists(foreign));
 	free(foreign);
@@ -233,7 +291,8 @@ START_TEST(a_damaged_state_is_not_guessed_at)
 	char *const file = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
 	put(file, BROKEN[_i]);
-	ck_assert_int_eq(publish_state_open(&state, folder, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", &err),
+		-1);
 	ck_assert_msg(err.kind == ERROR_CORRUPT, "%s", err.text);
 	free(file);
 }
@@ -247,7 +306,8 @@ START_TEST(a_newer_version_is_refused)
 	char *const file = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
 	put(file, "{\"version\":2,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\"}");
-	ck_assert_int_eq(publish_state_open(&state, folder, ENDPOINT, "b/r", &err), -1);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", &err),
+		-1);
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
 	free(file);
 }
@@ -281,6 +341,8 @@ Suite *test_publish_state_suite(void)
 	tcase_add_test(tests, everything_is_remembered);
 	tcase_add_test(tests, committing_keeps_the_checkpoint_only);
 	tcase_add_test(tests, dropping_the_pending_step_keeps_the_baseline);
+	tcase_add_loop_test(tests, only_the_same_step_of_the_same_weights_is_gone_on_with, 0,
+		sizeof later_calls / sizeof later_calls[0]);
 	tcase_add_test(tests, leftovers_are_removed);
 	tcase_add_test(tests, a_killed_write_does_not_make_the_folder_foreign);
 	tcase_add_test(tests, one_publisher_at_a_time);

@@ -24,7 +24,7 @@ static char *put(const char *name, struct span bytes)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(folder, name);
-	ck_assert_int_eq(folder_files_make_parent(path, &err), 0);
+	ck_assert_int_eq(folder_files_make_parent(file_system(), path, &err), 0);
 	ck_assert_int_eq(file_publish(file_system(), path, bytes, 0600, &err), 0);
 	return path;
 }
@@ -50,7 +50,7 @@ START_TEST(a_file_becomes_a_folder_of_one)
 	struct error err = {0};
 	char *const from = put_shard("run-7-final.safetensors", "abcd");
 	char *const to = folder_files_join(folder, "copy");
-	ck_assert_msg(snapshot_copy(from, to, &err) == 0, "%s", err.text);
+	ck_assert_msg(snapshot_copy(file_system(), from, to, &err) == 0, "%s", err.text);
 	ck_assert_msg(snapshot_open(&snapshot, to, 1, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(snapshot.file_count, 1);
 	ck_assert(span_equal_text(snapshot.files[0].path, "model.safetensors"));
@@ -73,9 +73,9 @@ START_TEST(content_covers_files_that_hold_no_tensors)
 	char *const from = folder_files_join(folder, "m");
 	char *const one = folder_files_join(folder, "one");
 	char *const two = folder_files_join(folder, "two");
-	ck_assert_int_eq(snapshot_copy(from, one, &err), 0);
+	ck_assert_int_eq(snapshot_copy(file_system(), from, one, &err), 0);
 	free(put("m/sub/config.json", span_text("{ }")));
-	ck_assert_int_eq(snapshot_copy(from, two, &err), 0);
+	ck_assert_int_eq(snapshot_copy(file_system(), from, two, &err), 0);
 	ck_assert_int_eq(snapshot_open(&before, one, 1, &err), 0);
 	ck_assert_int_eq(snapshot_open(&after, two, 1, &err), 0);
 	ck_assert_uint_eq(before.file_count, 2);
@@ -108,7 +108,7 @@ START_TEST(what_is_no_checkpoint_is_not_copied)
 	struct error err = {0};
 	char *const from = put("x.safetensors", span_text("nonsense"));
 	char *const to = folder_files_join(folder, "copy");
-	ck_assert_int_eq(snapshot_copy(from, to, &err), -1);
+	ck_assert_int_eq(snapshot_copy(file_system(), from, to, &err), -1);
 	ck_assert(!file_exists(to));
 	free(to);
 	free(from);

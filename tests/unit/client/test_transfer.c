@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "client/folder_files.h"
+#include "client/part_file.h"
 #include "client/transfer.h"
 #include "tests/unit/client/range_server.h"
 
@@ -28,7 +30,8 @@ static void set_up(void)
 	memset(&faults, 0, sizeof faults);
 	server = range_server_start(span_of(content, CONTENT_BYTES), &faults);
 	remote = (struct remote_options){.endpoint = range_server_endpoint(server), .retries = 3};
-	options = (struct transfer_options){.remote = &remote, .parallel = 3, .part_bytes = PART_BYTES};
+	options = (struct transfer_options){.remote = &remote, .files = file_system(),
+		.parallel = 3, .part_bytes = PART_BYTES};
 	folder = unit_scratch_make();
 	path = folder_files_join(folder, "x");
 	part_path = folder_files_join(folder, "x.part");
@@ -178,6 +181,43 @@ START_TEST(parts_of_another_object_are_not_mixed_in)
 }
 END_TEST
 
+/* The same where only the ETag tells one object from the other. */
+START_TEST(parts_of_another_version_are_not_mixed_in)
+{
+	remote.retries = 0;
+	download.has_digest = false;
+	download.etag = "first";
+	atomic_store(&faults.good, 7);
+	atomic_store(&faults.die, true);
+	check_fails(ERROR_UPSTREAM);
+	atomic_store(&faults.die, false);
+	for (size_t i = 0; i < CONTENT_BYTES; i++)
+		content[i] ^= 0x55;
+	download.etag = "second";
+	check_succeeds();
+}
+END_TEST
+
+/* Another process is at the second of two files. */
+START_TEST(one_file_that_cannot_be_begun_fails_the_call)
+{
+	struct error err = {0};
+	char *const other = folder_files_join(folder, "y");
+	char *const other_part = folder_files_join(folder, "y.part");
+	const int taken = part_file_open(file_system(), other_part, CONTENT_BYTES, &err);
+	ck_assert_int_ge(taken, 0);
+	struct transfer_download both[2] = {download, download};
+	both[1].path = other;
+	both[1].part_path = other_part;
+	ck_assert_int_eq(transfer_download(&options, both, 2, &err), -1);
+	ck_assert_msg(err.kind == ERROR_BUSY, "%s: %s", error_kind_name(err.kind), err.text);
+	ck_assert(!file_exists(other));
+	close(taken);
+	free(other_part);
+	free(other);
+}
+END_TEST
+
 START_TEST(refusals_that_stay_are_reported)
 {
 	atomic_store(&faults.status, 404);
@@ -249,6 +289,8 @@ Suite *test_transfer_suite(void)
 	tcase_add_test(tests, damage_that_stays_is_an_error_and_leaves_no_trust);
 	tcase_add_test(tests, a_later_call_resumes);
 	tcase_add_test(tests, parts_of_another_object_are_not_mixed_in);
+	tcase_add_test(tests, parts_of_another_version_are_not_mixed_in);
+	tcase_add_test(tests, one_file_that_cannot_be_begun_fails_the_call);
 	tcase_add_test(tests, refusals_that_stay_are_reported);
 	tcase_add_test(tests, retries_run_out);
 	tcase_add_loop_test(tests, wrong_ranges_are_refused, 0, 2);

@@ -6,6 +6,7 @@ Suite *test_certificate_suite(void);
 Suite *test_listener_socket_suite(void);
 Suite *test_root_key_suite(void);
 Suite *test_listener_suite(void);
+Suite *test_power_server_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_configuration_suite,
@@ -14,5 +15,6 @@ unit_suite_fn *const unit_suites[] = {
 	test_listener_socket_suite,
 	test_root_key_suite,
 	test_listener_suite,
+	test_power_server_suite,
 	NULL,
 };

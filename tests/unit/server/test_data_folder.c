@@ -33,7 +33,8 @@ START_TEST(a_new_folder_is_private)
 	char *const path = data_folder_path(scratch, "data");
 	struct data_folder folder;
 	struct error err = {0};
-	ck_assert_msg(data_folder_open(&folder, path, NULL, true, &err) == 0, "%s", err.text);
+	ck_assert_msg(data_folder_open(&folder, file_system(), path, NULL, true, &err) == 0, "%s",
+		err.text);
 	ck_assert_uint_eq(mode_of(scratch, "data"), 0700);
 	ck_assert_uint_eq(mode_of(path, "master.key"), 0600);
 	ck_assert_int_eq(folder.path[0], '/');
@@ -49,11 +50,12 @@ START_TEST(the_master_key_stays_the_same)
 	struct data_folder folder;
 	struct error err = {0};
 	uint8_t first[MASTER_KEY_BYTES];
-	ck_assert_int_eq(data_folder_open(&folder, path, NULL, true, &err), 0);
+	ck_assert_int_eq(data_folder_open(&folder, file_system(), path, NULL, true, &err), 0);
 	memcpy(first, folder.master_key, sizeof first);
 	data_folder_close(&folder);
 	write_file(path, "catalog.db", "", 0600);
-	ck_assert_msg(data_folder_open(&folder, path, NULL, true, &err) == 0, "%s", err.text);
+	ck_assert_msg(data_folder_open(&folder, file_system(), path, NULL, true, &err) == 0, "%s",
+		err.text);
 	ck_assert_mem_eq(first, folder.master_key, sizeof first);
 	data_folder_close(&folder);
 	unit_scratch_remove(path);
@@ -66,14 +68,14 @@ START_TEST(one_holder_at_a_time)
 	struct data_folder first;
 	struct data_folder second;
 	struct error err = {0};
-	ck_assert_int_eq(data_folder_open(&first, path, NULL, true, &err), 0);
-	ck_assert_int_eq(data_folder_open(&second, path, NULL, true, &err), -1);
+	ck_assert_int_eq(data_folder_open(&first, file_system(), path, NULL, true, &err), 0);
+	ck_assert_int_eq(data_folder_open(&second, file_system(), path, NULL, true, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	char process[32];
 	snprintf(process, sizeof process, "process %ld,", (long)getpid());
 	ck_assert_msg(strstr(err.text, process) != NULL, "%s", err.text);
 	data_folder_close(&first);
-	ck_assert_int_eq(data_folder_open(&second, path, NULL, true, &err), 0);
+	ck_assert_int_eq(data_folder_open(&second, file_system(), path, NULL, true, &err), 0);
 	data_folder_close(&second);
 	unit_scratch_remove(path);
 }
@@ -85,7 +87,7 @@ START_TEST(an_absent_folder_is_made_only_when_asked)
 	char *const path = data_folder_path(scratch, "absent");
 	struct data_folder folder;
 	struct error err = {0};
-	ck_assert_int_eq(data_folder_open(&folder, path, NULL, false, &err), -1);
+	ck_assert_int_eq(data_folder_open(&folder, file_system(), path, NULL, false, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert(!file_exists(path));
 	free(path);
@@ -99,7 +101,7 @@ START_TEST(a_store_without_its_master_key_does_not_get_another)
 	struct data_folder folder;
 	struct error err = {0};
 	write_file(path, "catalog.db", "", 0600);
-	ck_assert_int_eq(data_folder_open(&folder, path, NULL, true, &err), -1);
+	ck_assert_int_eq(data_folder_open(&folder, file_system(), path, NULL, true, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "master.key"));
 	char *const key = data_folder_path(path, "master.key");
@@ -130,7 +132,7 @@ START_TEST(given_master_keys)
 	struct data_folder folder;
 	struct error err = {0};
 	write_file(path, "elsewhere.key", keys[_i].text, keys[_i].mode);
-	const int opened = data_folder_open(&folder, path, key, true, &err);
+	const int opened = data_folder_open(&folder, file_system(), path, key, true, &err);
 	ck_assert_int_eq(err.kind, keys[_i].kind);
 	if (opened == 0) {
 		for (int i = 0; i < MASTER_KEY_BYTES; i++)

@@ -1,9 +1,12 @@
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -116,7 +119,7 @@ START_TEST(a_deep_data_folder_still_has_its_control_socket)
 	struct listener_socket opened;
 	struct control_place place;
 	struct error err = {0};
-	ck_assert_int_eq(file_make_folder(folder, 0700, &err), 0);
+	ck_assert_int_eq(file_make_folder(file_system(), folder, 0700, &err), 0);
 	control_place_init(&place, folder);
 	ck_assert_msg(listener_socket_open_unix(&opened, place.path, 0600, &err) == 0, "%s", err.text);
 	ck_assert(file_exists(path));
@@ -140,6 +143,46 @@ START_TEST(peers_of_our_own_user_are_ours)
 }
 END_TEST
 
+/* Who connects, as SO_PEERCRED shows it: another process that has become `user` where it may. */
+static uid_t connect_as(const struct sockaddr_un *const address, const socklen_t length, const uid_t user)
+{
+	const pid_t child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		const bool changed = setresuid(user, user, user) == 0;
+		const int connected = connect(fd, (const struct sockaddr *)address, length);
+		_exit(connected != 0 ? 2 : !changed);
+	}
+	int status;
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) != 2);
+	return WEXITSTATUS(status) == 0 ? user : geteuid();
+}
+
+/* Users that are neither the server's own nor root, the neighbours of both among them. The socket has a
+ * name that the system gave it and no place in a folder, so that nothing but the check stands before them. */
+START_TEST(peers_of_other_users_are_not_ours)
+{
+	const uid_t users[] = {geteuid(), 0, 1, geteuid() + 1, 65534};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	socklen_t length = sizeof address;
+	const int listening = socket(AF_UNIX, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(listening, (struct sockaddr *)&address, sizeof address.sun_family), 0);
+	ck_assert_int_eq(getsockname(listening, (struct sockaddr *)&address, &length), 0);
+	ck_assert_int_eq(listen(listening, 8), 0);
+	for (size_t i = 0; i < sizeof users / sizeof users[0]; i++) {
+		const uid_t peer = connect_as(&address, length, users[i]);
+		const int fd = accept(listening, NULL, NULL);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_msg(control_socket_is_ours(fd) == (peer == geteuid() || peer == 0),
+			"user %u", (unsigned)peer);
+		close(fd);
+	}
+	close(listening);
+}
+END_TEST
+
 Suite *test_listener_socket_suite(void);
 
 Suite *test_listener_socket_suite(void)
@@ -154,6 +197,7 @@ Suite *test_listener_socket_suite(void)
 	tcase_add_test(tcase, a_file_in_the_way_is_left_alone);
 	tcase_add_test(tcase, a_deep_data_folder_still_has_its_control_socket);
 	tcase_add_test(tcase, peers_of_our_own_user_are_ours);
+	tcase_add_test(tcase, peers_of_other_users_are_not_ours);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

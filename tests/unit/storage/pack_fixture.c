@@ -12,6 +12,8 @@
 #include "storage/pack_store_internal.h"
 #include "tests/unit/unit.h"
 
+static const struct pack_origin origin = {.store = {1, 2, 3, 4, 5, 6, 7, 8}, .life = 1};
+
 static void fixture_start(struct pack_fixture *const fixture)
 {
 	struct error err = {0};
@@ -19,10 +21,11 @@ static void fixture_start(struct pack_fixture *const fixture)
 	char path[4096];
 	snprintf(path, sizeof path, "%s/chunks.db", fixture->scratch);
 	fixture->helpers = helpers_start(2);
-	fixture->chunk_index = chunk_index_open(path, &rebuild, &err);
+	const struct chunk_index_options index_options = {.files = file_system(), .path = path};
+	fixture->chunk_index = chunk_index_open(&index_options, &rebuild, &err);
 	ck_assert_msg(fixture->chunk_index != NULL, "%s", err.text);
 	struct backend *const backend = fixture->kind == PACK_FIXTURE_MEMORY ? backend_memory_new()
-										: backend_folder_open(fixture->packs_folder, &fixture->faults.ops, &err);
+										: backend_folder_open(fixture->packs_folder, fixture->aside_folder, &fixture->faults.ops, &err);
 	ck_assert_msg(backend != NULL, "%s", err.text);
 	const struct pack_store_options options = {
 		.backend = backend,
@@ -34,6 +37,7 @@ static void fixture_start(struct pack_fixture *const fixture)
 	};
 	fixture->store = pack_store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);
+	pack_store_set_origin(fixture->store, &origin);
 }
 
 static void fixture_stop(struct pack_fixture *const fixture)
@@ -49,6 +53,7 @@ void pack_fixture_open(struct pack_fixture *const fixture, const enum pack_fixtu
 	fixture->scratch = unit_scratch_make();
 	fixture->packs_folder = memory_new(4096);
 	snprintf(fixture->packs_folder, 4096, "%s/packs", fixture->scratch);
+	snprintf(fixture->aside_folder, sizeof fixture->aside_folder, "%s/set-aside", fixture->scratch);
 	fixture->metrics = metrics_new();
 	file_faults_init(&fixture->faults, 0, 0, 0);
 	fixture_start(fixture);
@@ -76,13 +81,23 @@ static void fixture_record(struct pack_fixture *const fixture, const struct pack
 
 void pack_fixture_reopen(struct pack_fixture *const fixture)
 {
+	pack_fixture_reopen_as(fixture, &origin, true);
+}
+
+void pack_fixture_reopen_as(struct pack_fixture *fixture, const struct pack_origin *last, bool is_whole)
+{
 	ck_assert_int_eq(fixture->kind, PACK_FIXTURE_FOLDER);
 	fixture_stop(fixture);
 	fixture_start(fixture);
 	struct error err = {0};
 	struct pack_record *sealed;
 	size_t count;
-	ck_assert_msg(pack_store_recover(fixture->store, fixture->records, fixture->record_count, &sealed, &count, &err) == 0, "%s", err.text);
+	const struct pack_names names = {fixture->records, fixture->record_count, fixture->removals, fixture->removal_count};
+	struct pack_recovery *recovery = pack_recovery_look(fixture->store, &names, last, &err);
+	ck_assert_msg(recovery != NULL, "%s", err.text);
+	fixture->facts = *pack_recovery_facts(recovery);
+	ck_assert_msg(pack_recovery_settle(recovery, is_whole, &sealed, &count, &err) == 0, "%s", err.text);
+	pack_recovery_free(recovery);
 	for (size_t i = 0; i < count; i++)
 		fixture_record(fixture, &sealed[i]);
 	free(sealed);

@@ -7,6 +7,7 @@
 #include "base/lock.h"
 #include "storage/assemble.h"
 #include "storage/ingest.h"
+#include "storage/pack_recovery.h"
 
 enum pack_fixture_kind { PACK_FIXTURE_FOLDER, PACK_FIXTURE_MEMORY, PACK_FIXTURE_KINDS };
 
@@ -14,6 +15,7 @@ struct pack_fixture {
 	enum pack_fixture_kind kind;
 	char *scratch;
 	char *packs_folder;
+	char aside_folder[4096];
 	struct file_faults faults; /* kinds 0: harmless */
 	struct metrics *metrics;
 	struct helpers *helpers;
@@ -23,12 +25,17 @@ struct pack_fixture {
 	size_t index_cache_bytes;
 	struct pack_record *records; /* the catalog */
 	size_t record_count;
+	struct pack_id *removals;    /* borrowed */
+	size_t removal_count;
+	struct pack_facts facts;     /* of the last reopen */
 };
 
 void pack_fixture_open(struct pack_fixture *fixture, enum pack_fixture_kind kind, uint64_t pack_max_bytes);
 void pack_fixture_close(struct pack_fixture *fixture);
 /* As after a crash: what is not in the catalog is gone. Folder only. */
 void pack_fixture_reopen(struct pack_fixture *fixture);
+/* The same where the life that ended was this one, and all that it acknowledged is there or not. */
+void pack_fixture_reopen_as(struct pack_fixture *fixture, const struct pack_origin *last, bool is_whole);
 /* Waits for all jobs of the helpers (and starts new ones). */
 void pack_fixture_settle(struct pack_fixture *fixture);
 /* "<scratch>/packs/xx/<id>.<suffix>"; free() it. */

@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "storage/committer.h"
 #include "storage/db.h"
+#include "storage/scratch.h"
+#include "storage/store_health.h"
 #include "storage/sweeper.h"
 #include "tests/unit/catalog_seed.h"
 #include "tests/unit/unit.h"
@@ -65,6 +67,18 @@ static void open_store(struct store_fixture *const fixture)
 	};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);
+	if (fixture->is_damaged)
+		ck_assert(store_health_wait(store_health(fixture->store), 100 * 1000));
+	else
+		fixture_await_start(fixture->store);
+}
+
+void fixture_await_start(struct store *store)
+{
+	struct error err = {0};
+	ck_assert(store_health_wait(store_health(store), 100 * 1000));
+	ck_assert_int_eq(store_health_proof(store_health(store)), STORE_PROVEN);
+	ck_assert_msg(scratch_release_left(store, &err) == 0, "%s", err.text);
 }
 
 void store_fixture_open(struct store_fixture *const fixture)
@@ -76,10 +90,21 @@ void store_fixture_open(struct store_fixture *const fixture)
 	open_store(fixture);
 }
 
-void store_fixture_reopen(struct store_fixture *const fixture)
+void store_fixture_stop(struct store_fixture *fixture)
 {
 	store_close(fixture->store);
+	fixture->store = NULL;
+}
+
+void store_fixture_start(struct store_fixture *fixture)
+{
 	open_store(fixture);
+}
+
+void store_fixture_reopen(struct store_fixture *const fixture)
+{
+	store_fixture_stop(fixture);
+	store_fixture_start(fixture);
 }
 
 void store_fixture_close(struct store_fixture *const fixture)
@@ -322,6 +347,7 @@ void fixture_sweep(struct store *const store)
 	struct error err = {0};
 	struct sweep sweep = {0};
 	bool more = true;
+	ck_assert(store_health_wait(store_health(store), 100 * 1000)); /* nothing goes before */
 	for (int i = 0; more && i < 10000; i++)
 		ck_assert_msg(sweeper_slice(store, &sweep, &more, &err) == 0, "%s", err.text);
 	ck_assert(!more);

@@ -18,10 +18,16 @@ struct store_fixture {
 	int64_t promise_ms;           /* of uploaded xorbs and of answers about chunks */
 	uint64_t made_max_bytes;      /* of derived objects kept as records; 0: 1 GiB */
 	struct metrics *metrics;      /* borrowed, may be NULL */
+	bool is_damaged;              /* the catalog is: no start finds it sound */
 };
 void store_fixture_open(struct store_fixture *fixture);
 void store_fixture_reopen(struct store_fixture *fixture);
+/* The two halves of it, for tests that do something to the files meanwhile. */
+void store_fixture_stop(struct store_fixture *fixture);
+void store_fixture_start(struct store_fixture *fixture);
 void store_fixture_close(struct store_fixture *fixture);
+/* Waits for what a start does behind the requests: the catalog is looked at and found sound, and what the process before held is gone. */
+void fixture_await_start(struct store *store);
 /* A path in the store's folder; free(). */
 char *store_fixture_path(const struct store_fixture *fixture, const char *name);
 

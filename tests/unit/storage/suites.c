@@ -1,11 +1,30 @@
 #include "tests/unit/unit.h"
 
+unit_suite_fn test_power_catalog_suite, test_power_steps_suite, test_power_store_suite;
+
+unit_suite_fn test_commit_doubt_suite, test_dedup_suite, test_webhook_url_suite, test_run_fork_suite;
+
 Suite *test_gate_suite(void);
+Suite *test_set_aside_suite(void);
+Suite *test_catalog_checker_suite(void);
+Suite *test_store_health_suite(void);
+Suite *test_unproven_suite(void);
+Suite *test_store_life_suite(void);
+Suite *test_store_start_suite(void);
+Suite *test_catalog_log_suite(void);
+Suite *test_acknowledged_suite(void);
 Suite *test_db_suite(void);
+Suite *test_db_file_suite(void);
+Suite *test_log_walk_suite(void);
+Suite *test_db_check_suite(void);
+Suite *test_db_damage_suite(void);
 Suite *test_catalog_suite(void);
 Suite *test_part_suite(void);
 Suite *test_committer_suite(void);
 Suite *test_account_suite(void);
+Suite *test_bucket_access_suite(void);
+Suite *test_start_damage_suite(void);
+Suite *test_key_damage_suite(void);
 Suite *test_bucket_suite(void);
 Suite *test_bucket_totals_suite(void);
 Suite *test_change_feed_suite(void);
@@ -34,6 +53,7 @@ Suite *test_object_suite(void);
 Suite *test_pack_touches_suite(void);
 Suite *test_gc_suite(void);
 Suite *test_gc_kill_suite(void);
+Suite *test_gc_removals_suite(void);
 Suite *test_tag_set_suite(void);
 Suite *test_step_digest_suite(void);
 Suite *test_step_anchor_suite(void);
@@ -59,6 +79,8 @@ Suite *test_xet_file_suite(void);
 Suite *test_shard_put_suite(void);
 Suite *test_chunk_answer_suite(void);
 Suite *test_xorb_put_suite(void);
+Suite *test_damage_book_suite(void);
+Suite *test_pack_damage_suite(void);
 Suite *test_xorb_repeat_suite(void);
 Suite *test_disk_floor_suite(void);
 Suite *test_gc_xorb_suite(void);
@@ -71,8 +93,10 @@ Suite *test_pack_format_suite(void);
 Suite *test_pack_writer_suite(void);
 Suite *test_pack_index_suite(void);
 Suite *test_pack_table_suite(void);
+Suite *test_catalog_copy_suite(void);
 Suite *test_chunk_index_suite(void);
 Suite *test_pack_store_suite(void);
+Suite *test_pack_recovery_suite(void);
 Suite *test_assemble_suite(void);
 Suite *test_ingest_suite(void);
 Suite *test_xorb_source_suite(void);
@@ -88,16 +112,23 @@ unit_suite_fn *const unit_suites[] = {
 	test_pack_writer_suite,
 	test_pack_index_suite,
 	test_pack_table_suite,
+	test_catalog_copy_suite,
 	test_chunk_index_suite,
-	test_pack_store_suite,
+	test_pack_store_suite, test_pack_recovery_suite,
 	test_assemble_suite,
 	test_ingest_suite,
+	test_dedup_suite,
+	test_webhook_url_suite,
 	test_xorb_source_suite, test_reconstruction_plan_suite,
-	test_db_suite,
+	test_db_suite, test_acknowledged_suite,
+	test_db_file_suite, test_db_check_suite, test_db_damage_suite, test_log_walk_suite, test_catalog_log_suite,
 	test_catalog_suite,
 	test_part_suite,
 	test_committer_suite,
 	test_account_suite,
+	test_bucket_access_suite,
+	test_start_damage_suite,
+	test_key_damage_suite,
 	test_bucket_suite,
 	test_bucket_totals_suite,
 	test_bucket_drop_suite,
@@ -118,15 +149,17 @@ unit_suite_fn *const unit_suites[] = {
 	test_change_feed_suite,
 	test_step_plan_suite,
 	test_fold_suite,
-	test_store_suite,
+	test_store_suite, test_store_start_suite, test_store_life_suite, test_unproven_suite, test_set_aside_suite, test_store_health_suite, test_catalog_checker_suite,
 	test_store_kill_suite,
 	test_object_suite,
 	test_pack_touches_suite,
 	test_gc_suite,
 	test_gc_kill_suite,
+	test_gc_removals_suite,
 	test_tag_set_suite,
 	test_step_digest_suite,
 	test_step_anchor_suite,
+	test_run_fork_suite,
 	test_step_kill_suite,
 	test_object_put_suite,
 	test_version_list_suite,
@@ -150,10 +183,16 @@ unit_suite_fn *const unit_suites[] = {
 	test_shard_put_suite,
 	test_chunk_answer_suite,
 	test_xorb_put_suite,
+	test_damage_book_suite,
+	test_pack_damage_suite,
 	test_xorb_repeat_suite,
 	test_disk_floor_suite,
 	test_gc_xorb_suite,
 	test_xorb_kill_suite,
 	test_xet_make_kill_suite,
+	test_commit_doubt_suite,
+	test_power_catalog_suite,
+	test_power_store_suite,
+	test_power_steps_suite,
 	NULL,
 };

@@ -3,10 +3,14 @@
 
 #include <string.h>
 
+#include "storage/batch.h"
 #include "storage/bucket_totals.h"
 #include "storage/change_feed.h"
+#include "storage/committer.h"
 #include "storage/file_hash.h"
+#include "storage/store_internal.h"
 #include "storage/version.h"
+#include "tests/unit/storage/hold_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
@@ -370,6 +374,58 @@ START_TEST(refused_changes_are_not_told)
 }
 END_TEST
 
+/* The disk breaks under a batch: what it noted before is told to nobody. */
+START_TEST(changes_of_a_lost_batch_are_not_told)
+{
+	struct error err = {0};
+	put("a", "one");
+	expect_told("+a ");
+	const int64_t before_ms = find_updated();
+	struct batch_line line = {.kind = BATCH_DELETE, .path = span_text("a")};
+	struct settled *const settled = settled_new();
+	const struct batch_params params = {.bucket = span_text("bucket"), .lines = &line,
+		.count = 1, .done = settled_done, .owner = settled};
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
+	struct batch *const batch = batch_start(fixture.store, &params);
+	struct lost_batch *const lost = lost_batch_submit(fixture.store);
+	committer_hold_end(hold);
+	settled_wait(settled);
+	lost_batch_wait(lost);
+	ck_assert_int_eq(batch_outcome(batch, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_IO);
+	batch_free(batch);
+	ck_assert(fixture_holds(&fixture, "bucket", "a", span_text("one")));
+	expect_told("");
+	ck_assert_int_eq(find_updated(), before_ms);
+	put("b", "two"); /* what comes later brings nothing of it along */
+	expect_told("+b ");
+}
+END_TEST
+
+static int note_then_refuse(struct change *const change, struct db *const db, struct error *const err)
+{
+	const struct change_note note = {.bucket = *(const int64_t *)(change + 1), .key = span_text("a"),
+		.existed = true, .updated_ms = 1, .now_ms = 1};
+	(void)db;
+	change_feed_note(feed, &note);
+	return error_set(err, ERROR_PRECONDITION, "refused after it was noted");
+}
+
+START_TEST(what_a_change_noted_before_it_was_refused_is_not_told)
+{
+	struct error err = {0};
+	struct {
+		struct change change;
+		int64_t bucket;
+	} refused = {.change.apply = note_then_refuse, .bucket = find_bucket().id};
+	put("a", "one");
+	expect_told("+a ");
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &refused.change, &err), -1);
+	put("b", "two");
+	expect_told("+b ");
+}
+END_TEST
+
 START_TEST(in_versioned_buckets_what_shows_counts)
 {
 	struct error err = {0};
@@ -468,6 +524,8 @@ Suite *test_change_feed_suite(void)
 	tcase_add_checked_fixture(store, set_up_store, tear_down_store);
 	tcase_add_test(store, puts_and_deletes_are_told);
 	tcase_add_test(store, refused_changes_are_not_told);
+	tcase_add_test(store, changes_of_a_lost_batch_are_not_told);
+	tcase_add_test(store, what_a_change_noted_before_it_was_refused_is_not_told);
 	tcase_add_test(store, in_versioned_buckets_what_shows_counts);
 	tcase_add_test(store, a_hash_found_later_is_told);
 	tcase_add_test(store, a_new_life_goes_on_where_nothing_was_missed);

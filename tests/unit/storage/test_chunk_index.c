@@ -1,8 +1,10 @@
 #include "storage/chunk_index.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -60,7 +62,8 @@ static struct chunk_index *index_open(const char *const path, const bool expect_
 {
 	struct error err = {0};
 	bool rebuild = !expect_rebuild;
-	struct chunk_index *const index = chunk_index_open(path, &rebuild, &err);
+	const struct chunk_index_options options = {.files = file_system(), .path = path};
+	struct chunk_index *const index = chunk_index_open(&options, &rebuild, &err);
 	ck_assert_msg(index != NULL, "%s", err.text);
 	ck_assert_int_eq(rebuild, expect_rebuild);
 	return index;
@@ -138,11 +141,108 @@ START_TEST(a_damaged_file_is_moved_aside)
 }
 END_TEST
 
-START_TEST(an_impossible_path_is_an_error)
+/* Two bits of a byte in the middle of the page: more than a checksum can mend. */
+static void damage_page(const char *path, unsigned number)
+{
+	uint8_t byte;
+	int fd = open(path, O_RDWR);
+	off_t at = (off_t)(number - 1) * 4096 + (number == 1 ? 30 : 1000);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x11;
+	ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+static unsigned count_pages(const char *path)
+{
+	uint64_t bytes = 0;
+	struct error err = {0};
+	ck_assert_int_eq(file_size(path, &bytes, &err), 0);
+	return (unsigned)(bytes / 4096);
+}
+
+static void make_file(const char *path)
+{
+	struct chunk_index *index = index_open(path, true);
+	for (unsigned pack = 0; pack < 30; pack++)
+		add_rows(index, pack * ROWS, ROWS, pack);
+	chunk_index_close(index);
+}
+
+/* Whatever a call meets, it does not fail. */
+static void use_all(struct chunk_index *index)
 {
 	struct error err = {0};
+	struct pack_id *packs;
+	struct pack_id pack = pack_of(3);
+	size_t count;
+	for (unsigned i = 0; i < 30 * ROWS; i += 7)
+		(void)is_known(index, i);
+	ck_assert_msg(chunk_index_packs(index, &packs, &count, &err) == 0, "%s", err.text);
+	free(packs);
+	ck_assert_msg(chunk_index_forget_pack(index, &pack, &err) == 0, "%s", err.text);
+	add_rows(index, 1000000, ROWS, 200);
+	ck_assert_msg(chunk_index_trim(index, &err) == 0, "%s", err.text);
+}
+
+START_TEST(a_damaged_page_fails_nothing_and_the_file_is_made_anew)
+{
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	char aside[4200];
+	struct error err = {0};
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	snprintf(aside, sizeof aside, "%s.damaged", path);
+	const struct chunk_index_options options = {.files = file_system(), .path = path};
+	make_file(path);
+	unsigned pages = count_pages(path);
+	ck_assert_uint_gt(pages, 100);
+	const unsigned damaged[] = {1, 2, 3, 4, 5, 6, 7, pages / 3, pages / 2, pages - 1};
+	for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+		bool rebuild = false;
+		damage_page(path, damaged[i]);
+		struct chunk_index *index = chunk_index_open(&options, &rebuild, &err);
+		ck_assert_msg(index != NULL, "page %u: %s", damaged[i], err.text);
+		use_all(index);
+		ck_assert_msg(file_exists(aside), "page %u", damaged[i]);
+		if (!rebuild)
+			ck_assert_msg(!is_known(index, 7) && !is_known(index, 1000000), "page %u", damaged[i]);
+		chunk_index_close(index);
+		if (!rebuild)
+			chunk_index_close(index_open(path, true));
+		unlink(path);
+		unlink(aside);
+		make_file(path);
+	}
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
+START_TEST(an_index_that_is_given_up_is_made_anew_by_the_next_start)
+{
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	const struct error why = {.kind = ERROR_NO_SPACE, .text = "The disk is full."};
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	struct chunk_index *index = index_open(path, true);
+	add_rows(index, 0, ROWS, 1);
+	chunk_index_give_up(index, &why);
+	chunk_index_give_up(index, &why);
+	use_all(index);
+	ck_assert(!is_known(index, 7));
+	chunk_index_close(index);
+	chunk_index_close(index_open(path, true));
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
+START_TEST(an_impossible_path_is_an_error)
+{
+	const struct chunk_index_options options = {.files = file_system(), .path = "/nonexistent/folder/chunks.db"};
+	struct error err = {0};
 	bool rebuild;
-	ck_assert_ptr_null(chunk_index_open("/nonexistent/folder/chunks.db", &rebuild, &err));
+	ck_assert_ptr_null(chunk_index_open(&options, &rebuild, &err));
 	ck_assert_int_ne(err.kind, ERROR_NONE);
 }
 END_TEST
@@ -210,6 +310,8 @@ Suite *test_chunk_index_suite(void)
 	tcase_add_test(tcase, a_forgotten_pack_is_not_found);
 	tcase_add_test(tcase, rows_survive_a_restart);
 	tcase_add_test(tcase, a_damaged_file_is_moved_aside);
+	tcase_add_test(tcase, a_damaged_page_fails_nothing_and_the_file_is_made_anew);
+	tcase_add_test(tcase, an_index_that_is_given_up_is_made_anew_by_the_next_start);
 	tcase_add_test(tcase, an_impossible_path_is_an_error);
 	tcase_add_test(tcase, one_id_in_sixteen_is_sampled);
 	tcase_add_test(tcase, threads_find_while_others_add);

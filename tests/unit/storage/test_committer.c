@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "storage/acknowledged.h"
 #include "storage/committer.h"
 
 static char *folder;
@@ -34,7 +35,7 @@ static void set_up(void)
 		"CREATE TABLE child (parent INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)", &err), 0);
 	metrics = metrics_new();
 	reader = db_open(path, DB_READ, &err);
-	committer = committer_start(writer, NULL, metrics);
+	committer = committer_start(&(const struct committer_options){.db = writer, .metrics = metrics});
 }
 
 static void tear_down(void)
@@ -249,7 +250,58 @@ START_TEST(stopping_runs_what_is_queued)
 	for (int i = 0; i < MANY; i++)
 		ck_assert(atomic_load(&changes[i].done) && !changes[i].change.failed);
 	free(changes);
-	committer = committer_start(db_open(path, DB_WRITE, &err), NULL, metrics);
+	committer = committer_start(&(const struct committer_options){.db = db_open(path, DB_WRITE, &err), .metrics = metrics});
+}
+END_TEST
+
+static struct acknowledgement noted(const char *in)
+{
+	struct error err = {0};
+	struct acknowledgement last = {0};
+	ck_assert_msg(acknowledged_read(in, &last, &err) == 0, "%s", err.text);
+	return last;
+}
+
+/* As gc's does when it packs the catalog anew. */
+static void begin_the_log_again(void)
+{
+	struct error err = {0};
+	struct db *other = db_open(path, DB_WRITE, &err);
+	ck_assert_int_eq(db_vacuum_whole(other, &err), 0);
+	ck_assert_int_eq(db_checkpoint_restart(other, &err), 0);
+	ck_assert_int_eq(db_run_script(other, "INSERT INTO big (bytes) VALUES (x'')", &err), 0);
+	db_close(other);
+}
+
+START_TEST(what_is_noted_is_the_last_commit_that_wrote_something)
+{
+	struct error err = {0};
+	struct acknowledgement last;
+	struct test_change changes[3];
+	char note[600];
+	memset(changes, 0, sizeof(changes));
+	snprintf(note, sizeof(note), "%s/acknowledged", folder);
+	committer_stop(committer);
+	writer = db_open(path, DB_WRITE, &err);
+	struct acknowledged *const acknowledged = acknowledged_open(file_system(), note, &last, &err);
+	committer = committer_start(&(const struct committer_options){.db = writer, .metrics = metrics, .acknowledged = acknowledged,
+		.store = {.id = {1}, .life = 1}});
+	submit(&changes[0], WISH_INSERT, 1);
+	until_done(&changes[0]);
+	const struct acknowledgement first = noted(note);
+	ck_assert_uint_gt(first.log_frames, 0);
+	begin_the_log_again();
+	submit(&changes[1], WISH_FAIL_PLACE, 2);
+	until_done(&changes[1]);
+	const struct acknowledgement second = noted(note);
+	ck_assert_uint_eq(second.log_salt, first.log_salt);
+	ck_assert_uint_eq(second.log_frames, first.log_frames);
+	submit(&changes[2], WISH_INSERT, 3);
+	until_done(&changes[2]);
+	ck_assert_uint_ne(noted(note).log_salt, first.log_salt);
+	committer_stop(committer);
+	acknowledged_close(acknowledged);
+	committer = committer_start(&(const struct committer_options){.db = db_open(path, DB_WRITE, &err), .metrics = metrics});
 }
 END_TEST
 
@@ -266,6 +318,7 @@ Suite *test_committer_suite(void)
 	tcase_add_test(tests, a_full_disk_fails_the_change_and_the_store_goes_on);
 	tcase_add_test(tests, run_waits_for_the_outcome);
 	tcase_add_test(tests, stopping_runs_what_is_queued);
+	tcase_add_test(tests, what_is_noted_is_the_last_commit_that_wrote_something);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

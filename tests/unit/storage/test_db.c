@@ -174,7 +174,7 @@ START_TEST(a_snapshot_sees_one_state)
 	db_snapshot_end(reader);
 	ck_assert_int_eq(count(reader), 1);
 	ck_assert_int_eq(db_run_script(reader, "DELETE FROM t", &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_DENIED);
+	ck_assert_int_eq(err.kind, ERROR_READ_ONLY);
 	db_close(reader);
 }
 END_TEST
@@ -204,6 +204,60 @@ START_TEST(free_pages_are_given_back)
 }
 END_TEST
 
+static uint64_t salt_of_log(void)
+{
+	uint64_t salt = 0;
+	char name[600];
+	snprintf(name, sizeof name, "%s-wal", path);
+	FILE *log = fopen(name, "rb");
+	ck_assert_ptr_nonnull(log);
+	ck_assert_int_eq(fseek(log, 16, SEEK_SET), 0);
+	ck_assert_uint_eq(fread(&salt, sizeof salt, 1, log), 1);
+	fclose(log);
+	return salt;
+}
+
+START_TEST(salt_and_frames_are_those_of_the_own_last_commit)
+{
+	struct error err = {0};
+	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
+	uint64_t salt = db_log_salt(db);
+	uint32_t frames = db_log_frames(db);
+	ck_assert_uint_eq(salt, salt_of_log());
+	ck_assert_uint_gt(frames, 0);
+	struct db *other = db_open(path, DB_WRITE, &err);
+	ck_assert_int_eq(db_vacuum_whole(other, &err), 0);
+	ck_assert_int_eq(db_checkpoint_restart(other, &err), 0);
+	ck_assert_int_eq(db_run_script(other, "DELETE FROM t", &err), 0); /* the log begins again */
+	db_close(other);
+	ck_assert_uint_ne(salt, salt_of_log());
+	ck_assert_int_eq(db_begin(db, &err), 0);
+	ck_assert_int_eq(db_commit(db, &err), 0); /* of nothing */
+	ck_assert_uint_eq(db_log_salt(db), salt);
+	ck_assert_uint_eq(db_log_frames(db), frames);
+	ck_assert_int_eq(insert(2, span_text("x"), &err), 0);
+	ck_assert_uint_eq(db_log_salt(db), salt_of_log());
+	ck_assert_uint_eq(db_log_frames(db), db_wal_bytes(db) / 4120);
+}
+END_TEST
+
+START_TEST(an_attached_file_is_not_the_database)
+{
+	struct error err = {0};
+	char *attach;
+	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
+	uint64_t salt = db_log_salt(db);
+	uint32_t frames = db_log_frames(db);
+	ck_assert_int_gt(asprintf(&attach, "ATTACH '%s/other.db' AS other; PRAGMA other.journal_mode=WAL;", folder), 0);
+	ck_assert_int_eq(db_run_script(db, attach, &err), 0);
+	free(attach);
+	ck_assert_int_eq(db_run_script(db, "CREATE TABLE other.u (a); INSERT INTO u VALUES (zeroblob(100000))", &err), 0);
+	ck_assert_uint_eq(db_log_frames(db), frames);
+	ck_assert_uint_eq(db_log_salt(db), salt);
+	ck_assert_int_eq(db_run_script(db, "DETACH other", &err), 0);
+}
+END_TEST
+
 Suite *test_db_suite(void);
 Suite *test_db_suite(void)
 {
@@ -219,6 +273,8 @@ Suite *test_db_suite(void)
 	tcase_add_test(tests, a_snapshot_sees_one_state);
 	tcase_add_test(tests, a_reader_makes_no_file);
 	tcase_add_test(tests, free_pages_are_given_back);
+	tcase_add_test(tests, salt_and_frames_are_those_of_the_own_last_commit);
+	tcase_add_test(tests, an_attached_file_is_not_the_database);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -85,6 +85,7 @@ static void expect_recovered(const int round)
 	struct gc_request request = {0};
 	fixture.store = open_store(NULL, true);
 	ck_assert(fixture.store != NULL);
+	fixture_await_start(fixture.store);
 	expect_all(round);
 	ck_assert_msg(settles(fixture.store, NULL), "round %d", round);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE kind = 3"), STEPS - 1);
@@ -115,7 +116,7 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	bool alive = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !alive; round += unit_stride(3)) {
+	for (; round < ROUNDS_MAX && !alive; round += unit_stride(7)) {
 		fixture.folder = unit_scratch_copy(template);
 		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		alive = kill_child_run(&child, NULL);
@@ -132,7 +133,7 @@ START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
 	bool clean = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !clean; round += unit_stride(3)) {
+	for (; round < ROUNDS_MAX && !clean; round += unit_stride(7)) {
 		struct file_faults faults;
 		file_faults_init(&faults, KILL_ANYWHERE, round, _i == 0 ? EIO : ENOSPC);
 		faults.sticky = _i == 1;

@@ -1,7 +1,9 @@
 #include "tests/unit/unit.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/encode.h"
 #include "base/memory.h"
@@ -192,6 +194,8 @@ START_TEST(test_sources_stay_while_they_are_named)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM segments"), 0);
 }
 END_TEST
+
+static atomic_bool is_round_done;
 
 static void gc_all(void)
 {
@@ -445,9 +449,16 @@ START_TEST(test_damaged_rows_are_errors)
 }
 END_TEST
 
+static void round_is_done(struct gc_request *const request)
+{
+	(void)request;
+	atomic_store(&is_round_done, true);
+}
+
 START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 {
 	struct error err = {0};
+	struct gc_request round = {.done = round_is_done};
 	uint8_t piece[100000];
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
 	const struct object plain = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
@@ -461,7 +472,9 @@ START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k1", NULL, &err), 0);
 	ck_assert_int_eq(fixture_delete(fixture.store, "b", "k0", NULL, &err), 0);
 	fixture_sweep(fixture.store);
-	gc_all();
+	gc_submit(store_gc(fixture.store), &round); /* it waits for the reads */
+	usleep(300000);
+	ck_assert(!atomic_load(&is_round_done));
 	ptrdiff_t got;
 	while ((got = source->read(source, piece, sizeof(piece), &err)) > 0) {
 		ck_assert_mem_eq(piece, steps[1].bytes.data + at, (size_t)got);
@@ -473,6 +486,9 @@ START_TEST(test_a_read_that_goes_on_while_its_version_is_swapped)
 	ck_assert_uint_eq(at, plain.size);
 	source->close(source);
 	after->close(after);
+	while (!atomic_load(&is_round_done))
+		usleep(1000);
+	ck_assert(!round.failed);
 	gc_all();
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 0);
 }

@@ -102,13 +102,13 @@ static int store_fold(const int64_t id, const size_t bytes, struct error *const 
 	char *const delta = store_fixture_path(&fixture, "made/delta.safetensors");
 	char *const config = store_fixture_path(&fixture, "made/files/config.json");
 	uint8_t *const noise = fixture_noise(bytes, (uint64_t)id + 100);
-	ck_assert_int_eq(file_make_folder(below, 0755, &ignored), 0);
+	ck_assert_int_eq(file_make_folder(file_system(), below, 0755, &ignored), 0);
 	ck_assert_int_eq(file_place(file_system(), delta, span_of(noise, bytes), 0644, &ignored), 0);
 	ck_assert_int_eq(file_place(file_system(), config, span_text("{ }"), 0644, &ignored), 0);
 	const struct fold_store_params params = {.fold = id, .bucket = 1, .run = span_text("run"), .folder = folder,
 		.format = span_text("ulp-class")};
 	const int result = fold_store(fixture.store, &params, err);
-	ck_assert_int_eq(file_remove_tree(folder, &ignored), 0);
+	ck_assert_int_eq(file_remove_tree(file_system(), folder, &ignored), 0);
 	free(noise);
 	free(config);
 	free(delta);

@@ -2,6 +2,7 @@
 #include "storage/gc.h"
 
 #include <pthread.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "storage/db.h"
+#include "storage/committer.h"
+#include "storage/db_internal.h"
 #include "storage/gc_pack.h"
 #include "storage/pack_store_internal.h"
 #include "storage/pack_touches.h"
@@ -199,42 +201,47 @@ START_TEST(a_sweep_that_fails_stops_no_other)
 }
 END_TEST
 
-/* Writes spaces over the only `text` in the file. */
-static void blot(const char *const path, const char *const text)
+struct index_damage {
+	struct change change; /* first */
+	const char *condition;
+};
+
+/* The schema is edited, which connections otherwise refuse. */
+static int apply_index_damage(struct change *change, struct db *db, struct error *err)
 {
-	FILE *const file = fopen(path, "r+b");
-	ck_assert(file != NULL && fseek(file, 0, SEEK_END) == 0);
-	const size_t size = (size_t)ftell(file);
-	uint8_t *const bytes = memory_new(size);
-	rewind(file);
-	ck_assert_uint_eq(fread(bytes, 1, size, file), size);
-	uint8_t *const found = memmem(bytes, size, text, strlen(text));
-	ck_assert_ptr_nonnull(found);
-	memset(found, ' ', strlen(text));
-	rewind(file);
-	ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
-	fclose(file);
-	free(bytes);
+	char script[600];
+	snprintf(script, sizeof script, "DROP INDEX segments_pack; CREATE INDEX segments_pack ON segments (pack, first, count)%s;"
+		" PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = 'CREATE INDEX segments_pack ON segments (pack, first, count)'"
+		" WHERE name = 'segments_pack'; PRAGMA writable_schema=RESET;", ((struct index_damage *)change)->condition);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 0, NULL);
+	const int result = db_run_script(db, script, err);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	return result;
 }
 
 /* Of the index of segments by pack only entries with `condition` are there, and SQLite does not know that it lacks the others. */
 static void damage_index(const char *const condition)
 {
 	struct error err = {0};
-	char script[200];
-	char *const path = store_fixture_path(&fixture, "catalog.db");
-	store_close(fixture.store);
-	struct db *const db = db_open(path, DB_WRITE, &err);
-	snprintf(script, sizeof script, "DROP INDEX segments_pack; CREATE INDEX segments_pack ON segments (pack, first, count)%s;", condition);
-	ck_assert_msg(db_run_script(db, script, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(db_checkpoint_truncate(db, &err), 0);
-	db_close(db);
-	blot(path, condition);
-	free(path);
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .pack_max_bytes = 1024 * 1024};
-	fixture.store = store_open(&options, &err);
-	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	struct index_damage damage = {.change = {.apply = apply_index_damage}, .condition = condition};
+	ck_assert_msg(committer_run(store_committer(fixture.store), &damage.change, &err) == 0, "%s", err.text);
 }
+
+/* It is found at the next start and made once more from its table, before gc works. */
+START_TEST(a_damaged_index_is_rebuilt_after_the_next_start)
+{
+	put("a", LARGE, 1);
+	put("b", LARGE, 2);
+	delete("b");
+	damage_index(" WHERE part_set > 0");
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"), 0);
+	store_fixture_reopen(&fixture);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM segments INDEXED BY segments_pack WHERE pack > 0"), 1);
+	ck_assert_uint_eq(collect().packs_deleted, 1);
+	ck_assert_int_eq(pack_rows(), 1);
+	ck_assert(holds("a", LARGE, 1));
+}
+END_TEST
 
 START_TEST(a_damaged_index_costs_no_pack)
 {
@@ -335,6 +342,45 @@ START_TEST(chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew)
 	fixture.metrics = NULL;
 	store_fixture_reopen(&fixture);
 	metrics_free(metrics);
+}
+END_TEST
+
+static int64_t removals(void)
+{
+	return fixture_count(fixture.store, "SELECT COUNT(*) FROM removals");
+}
+
+/* Dropped and compacted packs: their files are known until they are gone. */
+START_TEST(a_file_that_cannot_be_removed_goes_with_a_later_round)
+{
+	static struct file_faults faults; /* outlives the store */
+	file_faults_init(&faults, 0, 0, EIO);
+	store_fixture_stop(&fixture);
+	fixture.files = &faults.ops;
+	store_fixture_start(&fixture);
+	put("dead", LARGE, 1000);
+	put_many(MANY, 2000);
+	delete("dead");
+	delete_many_but(6);
+	store_fixture_reopen(&fixture); /* seals the shared pack */
+	faults.sticky = true;
+	faults.kinds = FILE_FAULT_UNLINK;
+	const struct gc_report report = collect();
+	ck_assert_uint_eq(report.packs_deleted, 1);
+	ck_assert_uint_eq(report.packs_compacted, 1);
+	ck_assert_int_eq(removals(), 2);
+	ck_assert_int_eq(files(), 6);
+	faults.kinds = 0;
+	if (_i == 0)
+		collect();
+	else
+		store_fixture_reopen(&fixture);
+	ck_assert_int_eq(files(), 2);
+	ck_assert_int_eq(shell_number("ls set-aside 2>/dev/null | wc -l"), 0);
+	collect();
+	ck_assert_int_eq(removals(), 0);
+	expect_many(0, MANY, 6, 2000);
+	fixture.files = NULL;
 }
 END_TEST
 
@@ -601,14 +647,8 @@ START_TEST(a_condemned_pack_is_removed_after_the_next_start)
 	put("b", LARGE, 2);
 	delete("a");
 	struct error err = {0};
-	store_close(fixture.store);
-	char *const path = store_fixture_path(&fixture, "catalog.db");
-	struct db *const db = db_open(path, DB_WRITE, &err);
-	ck_assert_int_eq(db_run_script(db, "UPDATE packs SET state = 2, condemned_ms = 1;", &err), 0);
-	db_close(db);
-	free(path);
-	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source};
-	fixture.store = store_open(&options, &err);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE packs SET state = 2, condemned_ms = 1", &err), 0);
+	store_fixture_reopen(&fixture);
 	ck_assert(holds("b", LARGE, 2));
 	ck_assert_uint_eq(collect().packs_deleted, 1);
 	ck_assert(holds("b", LARGE, 2)); /* spared: it is needed */
@@ -625,6 +665,7 @@ static void open_with(const struct gc_options *const gc, const bool memory)
 		.memory_packs = memory};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	fixture_await_start(fixture.store);
 }
 
 START_TEST(promised_packs_stay)
@@ -917,11 +958,13 @@ Suite *test_gc_suite(void)
 	tcase_add_test(one, a_pack_that_nothing_leads_to_goes);
 	tcase_add_test(one, a_dry_run_tells_and_does_nothing);
 	tcase_add_test(one, a_sweep_that_fails_stops_no_other);
+	tcase_add_test(one, a_damaged_index_is_rebuilt_after_the_next_start);
 	tcase_add_test(one, a_damaged_index_costs_no_pack);
 	tcase_add_test(one, a_damaged_index_costs_no_chunk);
 	tcase_add_loop_test(one, a_pack_that_is_referred_to_at_the_last_moment_stays, 0, 2);
 	tcase_add_test(one, a_pack_of_which_little_lives_is_written_anew);
 	tcase_add_test(one, chunks_of_a_compacted_pack_are_found_and_absent_ones_stored_anew);
+	tcase_add_loop_test(one, a_file_that_cannot_be_removed_goes_with_a_later_round, 0, 2);
 	tcase_add_test(one, packs_that_live_enough_are_left_alone);
 	tcase_add_loop_test(one, a_read_that_began_before_reads_on, 0, 2);
 	tcase_add_test(one, a_connection_that_is_out_may_yet_hold);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "storage/gc.h"
+#include "storage/set_aside.h"
 #include "tests/unit/storage/kill_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 
@@ -71,6 +72,7 @@ static void open_copy(const struct file_ops *const files)
 		.pack_max_bytes = 1024 * 1024};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	fixture_await_start(fixture.store);
 }
 
 static void finish_copy(void)
@@ -95,6 +97,16 @@ static void expect_all(const int round)
 	}
 }
 
+/* What gc leaves is never in doubt. */
+static void expect_nothing_aside(int round)
+{
+	struct error err = {0};
+	struct set_aside aside;
+	ck_assert_msg(set_aside_list(fixture.folder, &aside, &err) == 0, "%s", err.text);
+	ck_assert_msg(aside.count == 0, "round %d: %s was set aside", round, aside.files[0].name);
+	set_aside_release(&aside);
+}
+
 /* After a start: each pack has its file and nothing else lies there; then a round gives everything back. */
 static void expect_recovered(const int round)
 {
@@ -104,6 +116,7 @@ static void expect_recovered(const int round)
 	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), rows);
 	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.tmp-*'"), 0);
 	ck_assert_int_le(fixture_pack_files(&fixture, ""), 2 * rows);
+	expect_nothing_aside(round);
 	expect_all(round);
 	ck_assert_msg(gc_run(store_gc(fixture.store), &request, &err) == 0, "round %d: %s", round, err.text);
 	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 2);
@@ -135,7 +148,7 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	bool alive = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !alive; round += unit_stride(3)) {
+	for (; round < ROUNDS_MAX && !alive; round += unit_stride(7)) {
 		fixture.folder = unit_scratch_copy(template);
 		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		alive = kill_child_run(&child, NULL);
@@ -162,7 +175,7 @@ START_TEST(a_failure_anywhere_loses_and_leaves_nothing)
 	bool clean = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !clean; round += unit_stride(3)) {
+	for (; round < ROUNDS_MAX && !clean; round += unit_stride(7)) {
 		struct error err = {0};
 		struct gc_request request = {0};
 		struct file_faults faults;

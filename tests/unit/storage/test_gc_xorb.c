@@ -38,6 +38,7 @@ static void open_store(void)
 		.xet = {.upload_promise_ms = promise_ms}};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	fixture_await_start(fixture.store);
 }
 
 /* Seals the shared pack, too. */

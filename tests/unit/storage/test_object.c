@@ -329,7 +329,7 @@ START_TEST(damaged_rows_are_noticed)
 	ck_assert_int_gt(db_changes(db), 0);
 	db_close(db);
 	free(path);
-	const struct store_options options = {.folder = fixture.folder};
+	const struct store_options options = {.folder = fixture.folder, .after_damage = AFTER_DAMAGE_SERVE};
 	fixture.store = store_open(&options, &err);
 	ck_assert_ptr_nonnull(fixture.store);
 	struct object object;

@@ -26,17 +26,23 @@ static void expect_hex(const uint8_t *const bytes, const size_t len, const char 
 	free(got);
 }
 
+static const struct pack_origin origin = {.store = {0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7}, .life = 0x01020304};
+
 START_TEST(the_header_is_as_documented)
 {
 	uint8_t header[PACK_HEADER_BYTES];
 	struct error err = {0};
-	pack_format_put_header(&pack, header);
-	expect_hex(header, 56, "44424b545041434b" "0100" "0100" "00000000" "00112233445566778899aabbccddeeff"
-		"000000000000000000000000000000000000000000000000");
+	pack_format_put_header(&pack, &origin, header);
+	expect_hex(header, 56, "44424b545041434b" "0100" "0100" "04030201" "00112233445566778899aabbccddeeff"
+		"00000000000000000000000000000000" "a0a1a2a3a4a5a6a7");
 	const uint64_t sum = xxh3_64(span_of(header, 56));
 	for (unsigned i = 0; i < 8; i++)
 		ck_assert_uint_eq(header[56 + i], (uint8_t)(sum >> (8 * i)));
 	ck_assert_int_eq(pack_format_check_header(header, &pack, &err), 0);
+	struct pack_origin found = {0};
+	ck_assert(pack_format_read_origin(header, &found));
+	ck_assert_int_eq(memcmp(found.store, origin.store, sizeof found.store), 0);
+	ck_assert_uint_eq(found.life, origin.life);
 }
 END_TEST
 
@@ -45,18 +51,20 @@ START_TEST(a_changed_header_is_refused)
 	uint8_t header[PACK_HEADER_BYTES];
 	for (size_t i = 0; i < sizeof header; i++) {
 		struct error err = {0};
-		pack_format_put_header(&pack, header);
+		pack_format_put_header(&pack, &origin, header);
 		header[i] ^= 1;
+		struct pack_origin ignored;
+		ck_assert(!pack_format_read_origin(header, &ignored));
 		ck_assert_int_eq(pack_format_check_header(header, &pack, &err), -1);
 	}
 	struct error err = {0};
-	pack_format_put_header(&pack, header);
+	pack_format_put_header(&pack, &origin, header);
 	header[8] = 3;
 	ck_assert_int_eq(pack_format_check_header(header, &pack, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
 	struct pack_id other = pack;
 	other.bytes[15] ^= 1;
-	pack_format_put_header(&pack, header);
+	pack_format_put_header(&pack, &origin, header);
 	ck_assert_int_eq(pack_format_check_header(header, &other, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }

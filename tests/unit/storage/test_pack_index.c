@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "storage/chunk_map.h"
 #include "storage/pack_cache.h"
+#include "storage/pack_recovery.h"
 #include "storage/pack_store.h"
 #include "storage/pack_writer.h"
 #include "tests/unit/storage/pack_fixture.h"
@@ -285,9 +286,12 @@ START_TEST(the_golden_pack_stays_readable)
 	pack_format_name(&id, PACK_FILE_PACK, name);
 	ck_assert_int_eq(backend->ops->put(backend, name, span_of(pack_bytes, sizeof pack_bytes), &err), 0);
 	const struct pack_record record = { .id = id, .state = PACK_SEALED, .length = sizeof pack_bytes, .chunks = 1 };
+	const struct pack_names names = {&record, 1, NULL, 0};
+	struct pack_recovery *recovery = pack_recovery_look(store, &names, &(const struct pack_origin){.life = 0}, &err);
 	struct pack_record *sealed;
 	size_t sealed_count;
-	ck_assert_int_eq(pack_store_recover(store, &record, 1, &sealed, &sealed_count, &err), 0);
+	ck_assert_int_eq(pack_recovery_settle(recovery, true, &sealed, &sealed_count, &err), 0);
+	pack_recovery_free(recovery);
 	ck_assert_uint_eq(sealed_count, 0);
 	free(sealed);
 	uint8_t content[CHUNK_MAX_BYTES];

@@ -244,13 +244,17 @@ END_TEST
 START_TEST(each_version_of_header_is_taken_for_itself_alone)
 {
 	struct error err = {0};
+	const struct pack_origin origin = {.store = {1, 2, 3}, .life = 7};
+	struct pack_origin found;
 	uint8_t header[PACK_HEADER_BYTES];
-	pack_format_put_compacted_header(&pack, &file, header);
+	pack_format_put_compacted_header(&pack, &file, &origin, header);
 	ck_assert_int_eq(pack_format_check_compacted_header(header, &pack, &file, &err), 0);
+	ck_assert(pack_format_read_origin(header, &found));
+	ck_assert(found.life == 7 && found.store[2] == 3);
 	ck_assert_int_eq(little_endian_get(header + 8, 2), 2); /* a program that knows version 1 alone refuses it by this */
 	ck_assert_int_eq(pack_format_check_header(header, &pack, &err), -1);
 	ck_assert_int_eq(pack_format_check_compacted_header(header, &pack, &pack, &err), -1);
-	pack_format_put_header(&pack, header);
+	pack_format_put_header(&pack, &origin, header);
 	ck_assert_int_eq(pack_format_check_compacted_header(header, &pack, &file, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
 }

@@ -90,7 +90,7 @@ START_TEST(a_failed_append_is_written_over)
 	struct file_faults faults;
 	struct error err = {0};
 	file_faults_init(&faults, 0, 0, 0);
-	struct backend *const backend = backend_folder_open(scratch, &faults.ops, &err);
+	struct backend *const backend = backend_folder_open(scratch, "unused", &faults.ops, &err);
 	struct pack_writer *const writer = pack_writer_open(backend, &pack, &err);
 	ck_assert_int_eq(pack_writer_append(writer, span_text("first"), &err), 0);
 	file_faults_init(&faults, FILE_FAULT_WRITE, 0, ENOSPC);
@@ -117,7 +117,7 @@ START_TEST(opening_fails_without_a_trace)
 	struct file_faults faults;
 	struct error err = {0};
 	file_faults_init(&faults, 0, 0, 0);
-	struct backend *const backend = backend_folder_open(scratch, &faults.ops, &err);
+	struct backend *const backend = backend_folder_open(scratch, "unused", &faults.ops, &err);
 	file_faults_init(&faults, _i == 0 ? FILE_FAULT_OPEN : FILE_FAULT_WRITE, 0, EIO);
 	ck_assert_ptr_null(pack_writer_open(backend, &pack, &err));
 	ck_assert_int_eq(err.kind, ERROR_IO);

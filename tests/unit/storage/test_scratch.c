@@ -66,7 +66,7 @@ static void check_round_trip(const size_t len)
 	ck_assert_msg(scratch_fetch(fixture.store, version, to, &err) == 0, "%s", err.text);
 	ck_assert(file_holds(to, len));
 	ck_assert_int_eq(scratch_release(fixture.store, version, &err), 0);
-	ck_assert_int_eq(file_remove_tree(path_of("deep"), &err), 0);
+	ck_assert_int_eq(file_remove_tree(file_system(), path_of("deep"), &err), 0);
 }
 
 START_TEST(test_files_go_into_hidden_versions_and_back)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,10 +17,13 @@
 #include "storage/committer.h"
 #include "storage/gate.h"
 #include "storage/helpers.h"
+#include "storage/pack_format.h"
 #include "storage/pack_store_internal.h"
 #include "storage/part.h"
 #include "storage/store_internal.h"
 #include "storage/xet_file.h"
+#include "tests/unit/storage/damage_fixture.h"
+#include "tests/unit/storage/pack_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/xorb_fixture.h"
 #include "tests/unit/unit.h"
@@ -585,6 +589,49 @@ START_TEST(a_promised_xorb_is_there_while_gc_works_on_its_pack)
 }
 END_TEST
 
+/* One bit of the last chunk's record, which the store still has open. */
+static void spoil_last_chunk(void)
+{
+	struct error err = {0};
+	struct xorb place;
+	struct pack_entry entry;
+	char name[PACK_NAME_BYTES];
+	char relative[PACK_NAME_BYTES + 10];
+	struct pack_cache *const cache = store_packs(fixture.store)->cache;
+	ck_assert_int_eq(xorb_find(fixture.store, &xorb, &place, &err), 0);
+	struct pack *const pinned = pack_cache_pin(cache, &place.pack, false, &err);
+	ck_assert_uint_eq(pack_cache_copy_entries(cache, pinned, place.first + CHUNKS - 1, &entry, 1), 1);
+	pack_cache_unpin(cache, pinned);
+	pack_format_name(&place.pack, PACK_FILE_PACK, name);
+	snprintf(relative, sizeof relative, "packs/%.2s/%s", name, name);
+	char *const path = store_fixture_path(&fixture, relative);
+	pack_fixture_flip(path, entry.offset + PACK_RECORD_HEADER_BYTES + CHUNK_BYTES / 2);
+	free(path);
+}
+
+/* A read has told of it: no new file is made of what cannot be read. */
+START_TEST(a_xorb_that_is_known_as_damaged_is_refused_until_it_was_sent_again)
+{
+	struct error err = {0};
+	struct shard_report report;
+	bool mended = false;
+	store_fixture_reopen(&fixture); /* seals its pack */
+	spoil_last_chunk();
+	ck_assert(!xorb_sample_is_there(fixture.store, &sample));
+	write_shard((const struct run[]){{4, 8}}, 1);
+	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
+	ck_assert_msg(err.kind == ERROR_INVALID, "%s: %s", error_kind_name(err.kind), err.text);
+	ck_assert_ptr_ne(strstr(err.text, "damaged"), NULL);
+	ck_assert_int_eq(registered(), 0);
+	for (int i = 0; i < 1000 && !mended; i++)
+		if (xorb_sample_put(fixture.store, &sample, &mended, &err) != 0)
+			ck_assert_msg(err.kind == ERROR_BUSY, "%s", err.text);
+	ck_assert(mended);
+	accept();
+	ck_assert_int_eq(registered(), 2); /* the file and its grant */
+}
+END_TEST
+
 START_TEST(a_full_disk_registers_nothing)
 {
 	struct error err = {0};
@@ -842,6 +889,27 @@ START_TEST(registered_files_survive_a_restart)
 }
 END_TEST
 
+/* Nobody has read them since the start; the upload of the same xorb mends them. */
+START_TEST(a_xorb_that_is_damaged_must_be_sent_again)
+{
+	struct error err = {0};
+	struct shard_report report;
+	bool inserted = false;
+	off_t offset;
+	write_shard((const struct run[]){{0, CHUNKS}}, 1);
+	char *path = damage_fixture_find_xorb(&fixture, &xorb, &offset);
+	store_fixture_stop(&fixture);
+	damage_fixture_flip(path, offset);
+	free(path);
+	store_fixture_start(&fixture);
+	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
+	ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, "damaged: send it again") != NULL, "%s", err.text);
+	ck_assert_int_eq(registered(), 0);
+	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0 && inserted, "%s", err.text);
+	ck_assert_uint_eq(accept().new_files, 1);
+}
+END_TEST
+
 Suite *test_shard_put_suite(void)
 {
 	Suite *const suite = suite_create("shard_put");
@@ -865,12 +933,14 @@ Suite *test_shard_put_suite(void)
 	tcase_set_timeout(wrong, 60);
 	tcase_add_loop_test(wrong, what_is_not_true_registers_nothing, 0, sizeof(forgeries) / sizeof(forgeries[0]));
 	tcase_add_test(wrong, one_untrue_file_spoils_all);
+	tcase_add_test(wrong, a_xorb_that_is_damaged_must_be_sent_again);
 	tcase_add_test(wrong, a_file_of_terms_is_not_the_empty_one);
 	tcase_add_test(wrong, the_empty_body_is_no_shard);
 	tcase_add_test(wrong, a_shard_over_the_limit_is_too_large);
 	tcase_add_test(wrong, an_upload_may_be_given_up);
 	tcase_add_test(wrong, a_xorb_that_gc_works_on_is_asked_for_again);
 	tcase_add_test(wrong, a_promised_xorb_is_there_while_gc_works_on_its_pack);
+	tcase_add_test(wrong, a_xorb_that_is_known_as_damaged_is_refused_until_it_was_sent_again);
 	tcase_add_test(wrong, a_full_disk_registers_nothing);
 	suite_add_tcase(suite, wrong);
 	TCase *const stopping = tcase_create("stopping");

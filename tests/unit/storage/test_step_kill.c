@@ -41,6 +41,7 @@ static void expect_recovered(const int round)
 	const struct store_options options = {.folder = fixture.store.folder, .pack_max_bytes = 1024 * 1024};
 	fixture.store.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store.store != NULL, "round %d: %s", round, err.text);
+	fixture_await_start(fixture.store.store);
 	ck_assert_int_eq(fixture_count(fixture.store.store, "SELECT COUNT(*) FROM scratch_versions"), 0);
 	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(fixture_count(fixture.store.store, "SELECT COUNT(*) FROM steps WHERE verified = 1"), LAST_STEP + 1);
@@ -60,7 +61,7 @@ START_TEST(a_kill_anywhere_loses_and_leaves_nothing)
 	bool alive = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !alive; round += unit_stride(2) + round / 24) { /* all of the first ones, then some */
+	for (; round < ROUNDS_MAX && !alive; round += unit_stride(4) + round / 24) { /* all of the first ones, then some */
 		fixture.store.folder = unit_scratch_copy(template);
 		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		alive = kill_child_run(&child, NULL);

@@ -1,16 +1,14 @@
 #include "tests/unit/unit.h"
 
 #include <endian.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/encode.h"
 #include "base/xxh3.h"
-#include "storage/committer.h"
-#include "storage/helpers.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
+#include "tests/unit/storage/hold_fixture.h"
 #include "tests/unit/storage/run_fixture.h"
 #include "weights/schema.h"
 
@@ -330,58 +328,82 @@ START_TEST(anchors_are_due_when_deltas_pile_up)
 }
 END_TEST
 
-struct held {
-	struct change change; /* first */
-	pthread_mutex_t gate; /* locked by the test while the committer shall stand still */
-	struct settled *settled;
-};
-
-static int apply_held(struct change *const change, struct db *const db, struct error *const err)
+/* The outcomes of two publishes that were read ahead before either was applied. */
+static void publish_together(const struct step_message *const first,
+	const struct step_message *const second, int results[2], struct error errors[2])
 {
-	(void)db;
-	(void)err;
-	struct held *const held = (struct held *)change;
-	pthread_mutex_lock(&held->gate);
-	pthread_mutex_unlock(&held->gate);
-	return 0;
-}
-
-static void held_done(struct change *const change)
-{
-	settled_done(((struct held *)change)->settled);
-}
-
-static void pass_lane(struct helper_job *const job)
-{
-	settled_done(*(struct settled **)(job + 1));
+	const struct step_message *const steps[2] = {first, second};
+	struct settled *const ends[2] = {settled_new(), settled_new()};
+	struct run_change *changes[2];
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
+	for (size_t i = 0; i < 2; i++)
+		changes[i] = run_publish_start(fixture.store, span_text("bucket"), span_text("run"),
+			steps[i], settled_done, ends[i]);
+	helpers_pass(fixture.store);
+	committer_hold_end(hold);
+	for (size_t i = 0; i < 2; i++)
+		results[i] = fixture_settle_run(changes[i], ends[i], NULL, &errors[i]);
 }
 
 /* Step 1 is read ahead before the commit of step 0 gave the run a schema, and applied after it. */
 START_TEST(steps_0_and_1_on_their_way_together)
 {
-	struct error err = {0};
-	struct settled *const ends[2] = {settled_new(), settled_new()};
+	struct error errors[2] = {{0}, {0}};
+	int results[2];
 	const struct step_message first = run_fixture_prepare(&fixture, 0, true, 0);
 	const struct step_message second = run_fixture_prepare(&fixture, 1, false, 3000);
-	struct held held = {.change = {.apply = apply_held, .done = held_done}, .gate = PTHREAD_MUTEX_INITIALIZER, .settled = settled_new()};
-	struct {
-		struct helper_job job;
-		struct settled *settled;
-	} marker = {.job.run = pass_lane, .settled = settled_new()};
-	pthread_mutex_lock(&held.gate);
-	committer_submit(store_committer(fixture.store), &held.change);
-	struct run_change *const zero = run_publish_start(fixture.store, span_text("bucket"), span_text("run"), &first, settled_done, ends[0]);
-	struct run_change *const one = run_publish_start(fixture.store, span_text("bucket"), span_text("run"), &second, settled_done, ends[1]);
-	/* behind both in the run's lane: when it has run, both were read ahead */
-	helpers_submit(store_helpers(fixture.store), store_publish_lane(fixture.store, xxh3_64(span_text("run"))), &marker.job);
-	settled_wait(marker.settled);
-	pthread_mutex_unlock(&held.gate);
-	settled_wait(held.settled);
-	ck_assert_msg(fixture_settle_run(zero, ends[0], NULL, &err) == 0, "%s", err.text);
-	ck_assert_int_eq(fixture_settle_run(one, ends[1], NULL, &err), -1);
-	ck_assert_msg(err.kind == ERROR_BUSY, "%s: %s", error_kind_name(err.kind), err.text);
+	publish_together(&first, &second, results, errors);
+	ck_assert_msg(results[0] == 0, "%s", errors[0].text);
+	ck_assert_int_eq(results[1], -1);
+	ck_assert_msg(errors[1].kind == ERROR_BUSY, "%s: %s", error_kind_name(errors[1].kind),
+		errors[1].text);
 	run_fixture_publish_ok(&fixture, &second);
 	ck_assert_uint_eq(run_fixture_run(&fixture).head, 1);
+}
+END_TEST
+
+/* Its anchor was held against no schema, as the run had none yet. */
+START_TEST(an_anchor_on_its_way_is_held_against_the_schema_that_came_meanwhile)
+{
+	struct error errors[2] = {{0}, {0}};
+	int results[2];
+	const struct step_message first = run_fixture_prepare(&fixture, 0, true, 0);
+	const struct span other = run_fixture_shard(&fixture, "abc", 1);
+	struct step_message second = run_fixture_step(&fixture, 1);
+	run_fixture_put(&fixture, "other", other);
+	run_fixture_add_form(&fixture, &second, STEP_ANCHOR, "model.safetensors", "other", other);
+	publish_together(&first, &second, results, errors);
+	ck_assert_msg(results[0] == 0, "%s", errors[0].text);
+	ck_assert_int_eq(results[1], -1);
+	ck_assert_msg(errors[1].kind == ERROR_SCHEMA_MISMATCH, "%s: %s",
+		error_kind_name(errors[1].kind), errors[1].text);
+	ck_assert_uint_eq(run_fixture_run(&fixture).head, 0);
+}
+END_TEST
+
+/* The new run has the name and the epoch of the old one. */
+START_TEST(a_step_on_its_way_to_a_run_that_was_ended_is_not_for_the_next_of_its_name)
+{
+	struct error err = {0};
+	const struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
+	const struct run_open_params open = {
+		.bucket = span_text("bucket"), .run = span_text("run")};
+	struct settled *const ends[3] = {settled_new(), settled_new(), settled_new()};
+	struct run_change *changes[3];
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
+	changes[0] = run_delete_start(fixture.store, open.bucket, open.run, settled_done, ends[0]);
+	changes[1] = run_open_start(fixture.store, &open, settled_done, ends[1]);
+	changes[2] = run_publish_start(fixture.store, open.bucket, open.run, &step, settled_done,
+		ends[2]);
+	helpers_pass(fixture.store);
+	committer_hold_end(hold);
+	for (size_t i = 0; i < 2; i++)
+		ck_assert_msg(fixture_settle_run(changes[i], ends[i], NULL, &err) == 0, "%s",
+			err.text);
+	ck_assert_int_eq(fixture_settle_run(changes[2], ends[2], NULL, &err), -1);
+	ck_assert_msg(err.kind == ERROR_STALE_EPOCH, "%s: %s", error_kind_name(err.kind), err.text);
+	ck_assert(!run_fixture_run(&fixture).has_head);
+	ck_assert_uint_eq(run_fixture_run(&fixture).epoch, step.epoch);
 }
 END_TEST
 
@@ -426,6 +448,9 @@ Suite *test_step_publish_suite(void)
 	tcase_add_test(tests, a_published_step_keeps_its_objects_whatever_becomes_of_the_keys);
 	tcase_add_test(tests, anchors_are_due_when_deltas_pile_up);
 	tcase_add_test(tests, steps_0_and_1_on_their_way_together);
+	tcase_add_test(tests, an_anchor_on_its_way_is_held_against_the_schema_that_came_meanwhile);
+	tcase_add_test(
+		tests, a_step_on_its_way_to_a_run_that_was_ended_is_not_for_the_next_of_its_name);
 	tcase_add_test(tests, publishing_wakes_who_waits);
 	suite_add_tcase(suite, tests);
 	return suite;

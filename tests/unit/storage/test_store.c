@@ -107,7 +107,7 @@ END_TEST
 static int apply_padding(struct change *const change, struct db *const db, struct error *const err)
 {
 	(void)change;
-	return db_run_script(db, "INSERT INTO settings (name, value) VALUES (CAST('padding' AS BLOB), zeroblob(6000000))", err);
+	return db_run_script(db, "INSERT INTO run_schemas (run, schema) VALUES (-1, zeroblob(6000000))", err);
 }
 
 /* Files of the packs folder, in KiB. */
@@ -152,7 +152,8 @@ START_TEST(an_upload_in_doubt_keeps_its_bytes_until_the_next_start)
 	store_reader_give(fixture.store, reader);
 	ck_assert_int_ge(kib_on_disk(), kib + (int64_t)(len / 1024) - 10);
 	store_fixture_reopen(&fixture);
-	ck_assert_int_lt(kib_on_disk(), kib + 50);
+	/* Bytes behind the committed length of the shared pack stay until it is compacted. */
+	ck_assert_int_lt(kib_on_disk(), kib + (_i == 0 ? 150 : 50));
 	ck_assert(fixture_holds(&fixture, "bucket", "key", span_of(bytes, 90000)));
 	free(unsure);
 	free(bytes);
@@ -232,7 +233,7 @@ START_TEST(packs_without_a_catalog_are_not_touched)
 	ck_assert_int_eq(rename(path, away), 0);
 	const struct store_options options = {.folder = fixture.folder};
 	ck_assert_ptr_null(store_open(&options, &err));
-	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
 	ck_assert_int_eq(rename(away, path), 0);
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);

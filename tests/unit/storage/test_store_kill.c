@@ -240,7 +240,7 @@ START_TEST(a_kill_at_any_write_loses_nothing_acknowledged)
 	for (unsigned key = 0; key < KEYS; key++)
 		model.keys[key].size = NONE;
 	int round = 0;
-	for (; round < ROUNDS_MAX && !alive; round += unit_stride(2)) {
+	for (; round < ROUNDS_MAX && !alive; round += unit_stride(5)) {
 		struct round owner = {model, round};
 		struct kill_child child = {.kinds = KILL_ANYWHERE & ~FILE_FAULT_OPEN, .countdown = round, .work = work, .owner = &owner};
 		int acknowledged;

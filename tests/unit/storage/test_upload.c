@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/encode.h"
 #include "storage/upload_row.h"
+#include "tests/unit/storage/hold_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
@@ -347,6 +348,141 @@ START_TEST(completing_again_gives_the_same_result)
 }
 END_TEST
 
+static struct upload_complete *start_completing(const struct upload_ref *const ref,
+	const struct upload_listed_part *const listed, const size_t count,
+	struct settled *const settled)
+{
+	struct error err = {0};
+	const struct upload_complete_params params = {.ref = *ref, .parts = listed,
+		.part_count = count, .done = settled_done, .owner = settled};
+	struct upload_complete *const started =
+		upload_complete_start(fixture.store, &params, &err);
+	ck_assert_msg(started != NULL, "%s", err.text);
+	return started;
+}
+
+static int end_completing(struct upload_complete *const started, struct settled *const settled,
+	struct upload_result *const out, struct error *const err)
+{
+	struct upload_fault fault;
+	settled_wait(settled);
+	const int result = upload_complete_outcome(started, out, &fault, err);
+	upload_complete_free(started);
+	return result;
+}
+
+static void keep_versions(void)
+{
+	struct error err = {0};
+	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
+}
+
+START_TEST(two_completions_at_once_make_one_version)
+{
+	struct error err = {0};
+	struct upload_listed_part listed[PARTS];
+	struct upload_result results[2];
+	struct upload_complete *started[2];
+	struct settled *const ends[2] = {settled_new(), settled_new()};
+	keep_versions();
+	const struct upload_ref ref = upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
+	for (size_t i = 0; i < 2; i++)
+		started[i] = start_completing(&ref, listed, PARTS, ends[i]);
+	helpers_pass(fixture.store);
+	committer_hold_end(hold);
+	for (size_t i = 0; i < 2; i++)
+		ck_assert_msg(end_completing(started[i], ends[i], &results[i], &err) == 0, "%s",
+			err.text);
+	ck_assert_str_ne(results[0].version, "");
+	ck_assert_str_eq(results[0].version, results[1].version);
+	ck_assert_str_eq(results[0].etag, results[1].etag);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 1);
+	ck_assert(fixture_holds(&fixture, "weights", "model", span_of(noise, WHOLE_BYTES)));
+}
+END_TEST
+
+/* The lists differ: one of them is the object, and only its sender hears that all is well. */
+START_TEST(of_two_completions_with_other_parts_one_counts)
+{
+	struct error err = {0};
+	struct upload_listed_part listed[PARTS];
+	struct upload_result result;
+	struct settled *const ends[2] = {settled_new(), settled_new()};
+	keep_versions();
+	const struct upload_ref ref = upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
+	struct upload_complete *const first = start_completing(&ref, listed, 1, ends[0]);
+	helpers_pass(fixture.store);
+	struct upload_complete *const second = start_completing(&ref, listed, PARTS, ends[1]);
+	helpers_pass(fixture.store);
+	committer_hold_end(hold);
+	ck_assert_int_eq(end_completing(first, ends[0], &result, &err), 0);
+	ck_assert_int_eq(end_completing(second, ends[1], &result, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 1);
+	ck_assert(fixture_holds(&fixture, "weights", "model", piece(0)));
+}
+END_TEST
+
+START_TEST(an_upload_that_is_aborted_while_it_completes_makes_nothing)
+{
+	struct error err = {0};
+	struct upload_listed_part listed[PARTS];
+	struct upload_result result;
+	struct settled *const ends[2] = {settled_new(), settled_new()};
+	const struct upload_ref ref = upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
+	struct upload_abort *const abort =
+		upload_abort_start(fixture.store, &ref, settled_done, ends[0]);
+	struct upload_complete *const completing = start_completing(&ref, listed, PARTS, ends[1]);
+	helpers_pass(fixture.store);
+	committer_hold_end(hold);
+	settled_wait(ends[0]);
+	ck_assert_int_eq(upload_abort_outcome(abort, &err), 0);
+	upload_abort_free(abort);
+	ck_assert_int_eq(end_completing(completing, ends[1], &result, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
+	ck_assert(!exists("model"));
+}
+END_TEST
+
+static void needs_no_room(void *const owner)
+{
+	(void)owner;
+}
+
+/* A part that is replaced between the look at the parts and the change. */
+START_TEST(a_part_that_came_while_it_completes_is_not_passed_off_as_the_listed_one)
+{
+	struct error err = {0};
+	struct upload_listed_part listed[PARTS];
+	struct upload_result result;
+	struct uploaded_part part;
+	struct settled *const ends[2] = {settled_new(), settled_new()};
+	const struct upload_ref ref = upload_three("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT, listed);
+	const struct upload_put_params params = {.ref = ref, .number = 5, .room = needs_no_room,
+		.done = settled_done, .owner = ends[0]};
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
+	struct upload_put *const put = upload_put_open(fixture.store, &params, &err);
+	ck_assert_int_eq(upload_put_write(put, span_text("another last part"), &err), SINK_TAKEN);
+	upload_put_finish(put); /* queued, as it is small */
+	struct upload_complete *const completing = start_completing(&ref, listed, PARTS, ends[1]);
+	helpers_pass(fixture.store);
+	committer_hold_end(hold);
+	settled_wait(ends[0]);
+	ck_assert_msg(upload_put_outcome(put, &part, &err) == 0, "%s", err.text);
+	upload_put_free(put);
+	ck_assert_int_eq(end_completing(completing, ends[1], &result, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
+	ck_assert(!exists("model"));
+	list_part(&listed[2], &part);
+	ck_assert_msg(complete(&ref, listed, PARTS, &result, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(result.size, 2 * PART_BYTES + strlen("another last part"));
+}
+END_TEST
+
 START_TEST(conditions_are_judged_when_it_completes)
 {
 	struct error err = {0};
@@ -658,6 +794,10 @@ Suite *test_upload_suite(void)
 	tcase_add_test(tests, parts_that_are_not_listed_are_dropped);
 	tcase_add_test(tests, a_part_uploaded_again_replaces_the_first);
 	tcase_add_test(tests, completing_again_gives_the_same_result);
+	tcase_add_test(tests, two_completions_at_once_make_one_version);
+	tcase_add_test(tests, of_two_completions_with_other_parts_one_counts);
+	tcase_add_test(tests, an_upload_that_is_aborted_while_it_completes_makes_nothing);
+	tcase_add_test(tests, a_part_that_came_while_it_completes_is_not_passed_off_as_the_listed_one);
 	tcase_add_test(tests, conditions_are_judged_when_it_completes);
 	tcase_add_test(tests, aborting_leaves_nothing);
 	tcase_add_test(tests, a_deleted_bucket_takes_its_uploads_along);

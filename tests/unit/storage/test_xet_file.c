@@ -2,9 +2,11 @@
 
 #include "tests/unit/unit.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "storage/catalog.h"
 #include "storage/pack_row.h"
@@ -275,6 +277,43 @@ START_TEST(a_damaged_row_holds_no_other_up)
 }
 END_TEST
 
+/* Twice makes it what it was; one bit alone would be mended. */
+static void flip_two_bits(const char *path, const off_t at)
+{
+	uint8_t byte;
+	const int fd = open(path, O_RDWR);
+	ck_assert_int_eq(pread(fd, &byte, 1, at), 1);
+	byte ^= 0x11;
+	ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
+	close(fd);
+}
+
+START_TEST(a_page_that_cannot_be_read_judges_no_row)
+{
+	struct error err = {0};
+	struct xet_file_damage damage = {0};
+	char path[512];
+	bool found = true;
+	snprintf(path, sizeof(path), "%s/catalog.db", folder);
+	add(5, 2, NOW_MS - 1);
+	ck_assert_int_eq(db_run_script(db, damages[0].sql, &err), 0);
+	const int64_t page = rows("SELECT rootpage FROM sqlite_schema WHERE name = 'parts'");
+	ck_assert_int_eq(db_commit(db, &err), 0);
+	db_close(db);
+	flip_two_bits(path, (page - 1) * 4096 + 2000);
+	db = catalog_open(path, &err);
+	ck_assert_int_eq(db_begin(db, &err), 0);
+	ck_assert_int_eq(xet_file_sweep(db, NOW_MS, &found, &damage, &err), -1);
+	ck_assert_msg(err.kind == ERROR_DAMAGED, "%s", err.text);
+	ck_assert_uint_eq(damage.rows, 0);
+	ck_assert_int_eq(rows(SQL_FILES), 1);
+	flip_two_bits(path, (page - 1) * 4096 + 2000);
+	ck_assert_uint_eq(sweep(NOW_MS), 1);
+	ck_assert_int_eq(rows(SQL_FILES), 0);
+	ck_assert_int_eq(rows(SQL_SETS), 0);
+}
+END_TEST
+
 START_TEST(a_damaged_made_row_makes_room_too)
 {
 	struct error err = {0};
@@ -310,6 +349,7 @@ Suite *test_xet_file_suite(void)
 	tcase_add_test(cases, what_has_expired_is_swept_with_its_segments);
 	tcase_add_test(cases, a_set_that_a_version_shares_outlives_its_file);
 	tcase_add_loop_test(cases, a_damaged_row_holds_no_other_up, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_test(cases, a_page_that_cannot_be_read_judges_no_row);
 	tcase_add_test(cases, a_damaged_made_row_makes_room_too);
 	suite_add_tcase(suite, cases);
 	return suite;

@@ -133,7 +133,7 @@ START_TEST(a_kill_anywhere_leaves_no_half_made_file)
 	bool alive = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !alive; round += unit_stride(3)) {
+	for (; round < ROUNDS_MAX && !alive; round += unit_stride(5)) {
 		fixture.folder = unit_scratch_copy(template);
 		struct kill_child child = {.kinds = KILL_ANYWHERE, .countdown = round, .work = work};
 		int made;
@@ -151,7 +151,7 @@ START_TEST(a_failure_anywhere_leaves_no_half_made_file)
 	bool clean = false;
 	int round = 0;
 	prepare();
-	for (; round < ROUNDS_MAX && !clean; round += unit_stride(3)) {
+	for (; round < ROUNDS_MAX && !clean; round += unit_stride(5)) {
 		struct file_faults faults;
 		unsigned made = 0;
 		file_faults_init(&faults, KILL_ANYWHERE, round, ENOSPC);

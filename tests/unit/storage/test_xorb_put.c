@@ -41,6 +41,7 @@ static void open_store(void)
 		.xet = {.upload_promise_ms = UPLOAD_PROMISE_MS}};
 	fixture.store = store_open(&options, &err);
 	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	fixture_await_start(fixture.store);
 }
 
 static void reopen(void)

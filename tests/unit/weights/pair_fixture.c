@@ -129,7 +129,7 @@ void pair_fixture_expect(const struct pair_fixture *const fixture, const unsigne
 	char *const wanted = pair_fixture_step(fixture, to);
 	ck_assert_msg(pair_fixture_apply(fixture, base, delta, "back", &err) == 0, "%s", err.text);
 	ck_assert(fixture_same_tree(out, wanted));
-	ck_assert_int_eq(file_remove_tree(out, &err), 0);
+	ck_assert_int_eq(file_remove_tree(file_system(), out, &err), 0);
 	free(out);
 	free(wanted);
 }

@@ -19,7 +19,10 @@ Suite *test_tensor_pass_suite(void);
 Suite *test_delta_source_suite(void);
 Suite *test_delta_container_suite(void);
 Suite *test_slime_suite(void);
+Suite *test_spool_suite(void);
 Suite *test_fold_suite(void);
+Suite *test_power_weights_suite(void);
+Suite *test_staging_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_dtype_suite,
@@ -39,6 +42,9 @@ unit_suite_fn *const unit_suites[] = {
 	test_delta_source_suite,
 	test_delta_container_suite,
 	test_slime_suite,
+	test_spool_suite,
 	test_fold_suite,
+	test_power_weights_suite,
+	test_staging_suite,
 	NULL,
 };

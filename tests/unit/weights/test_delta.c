@@ -98,7 +98,7 @@ static void expect_refusal(const enum error_kind kind, const char *const message
 static void discard(const char *const path)
 {
 	struct error err = {0};
-	ck_assert_msg(file_remove_tree(path, &err) == 0, "%s", err.text);
+	ck_assert_msg(file_remove_tree(file_system(), path, &err) == 0, "%s", err.text);
 }
 
 static void write_in(const char *const folder, const char *const name, const char *const text)

@@ -82,7 +82,7 @@ START_TEST(turned_bytes_never_give_a_wrong_result)
 				err.kind == ERROR_UNSUPPORTED || err.kind == ERROR_SCHEMA_MISMATCH, "at %zu: %s: %s", at, error_kind_name(err.kind), err.text);
 			refused++;
 		}
-		ck_assert_int_eq(file_remove_tree(out, &err), 0);
+		ck_assert_int_eq(file_remove_tree(file_system(), out, &err), 0);
 		free(out);
 	}
 	ck_assert_uint_ge(refused, 35);

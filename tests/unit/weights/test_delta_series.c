@@ -135,7 +135,7 @@ static void expect_round_trip(const char *const folder, const unsigned step, con
 	ck_assert_uint_eq(applied.full_bytes, made.full_bytes);
 	ck_assert_uint_eq(applied.delta_bytes, made.delta_bytes);
 	ck_assert(fixture_same_file(back, next_path));
-	ck_assert_int_eq(file_remove_tree(delta, &err), 0);
+	ck_assert_int_eq(file_remove_tree(file_system(), delta, &err), 0);
 	ck_assert_int_eq(unlink(back), 0);
 	checkpoint_close(base);
 	checkpoint_close(next);

@@ -228,7 +228,7 @@ START_TEST(deltas_are_applied_one_upon_another)
 	};
 	ck_assert_msg(delta_apply(&params, &stats, &err) == 0, "%s", err.text);
 	ck_assert(fixture_same_tree(out, wanted));
-	ck_assert_int_eq(file_remove_tree(out, &err), 0);
+	ck_assert_int_eq(file_remove_tree(file_system(), out, &err), 0);
 	params.deltas = (const char *const *)(names + 2);
 	params.delta_count = 2;
 	ck_assert_int_eq(delta_apply(&params, &stats, &err), -1);

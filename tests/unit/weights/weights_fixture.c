@@ -36,7 +36,7 @@ void fixture_write(const char *const path, const struct span bytes)
 	char *const slash = strrchr(folder, '/');
 	ck_assert_ptr_nonnull(slash);
 	*slash = 0;
-	ck_assert_msg(file_make_folder(folder, 0755, &err) == 0, "%s", err.text);
+	ck_assert_msg(file_make_folder(file_system(), folder, 0755, &err) == 0, "%s", err.text);
 	free(folder);
 	FILE *const file = fopen(path, "wb");
 	ck_assert_ptr_nonnull(file);

@@ -1,0 +1,25 @@
+/* The catalog's write-ahead log before SQLite opens it: walked (log_walk.h), mended where one bit is off,
+ * and, when it is damaged, refused or brought into the catalog as far as it proves itself. Internal to
+ * storage; one thread. */
+#ifndef STORAGE_CATALOG_LOG_H
+#define STORAGE_CATALOG_LOG_H
+
+#include "base/log.h"
+#include "storage/acknowledged.h"
+#include "storage/disk_floor.h"
+#include "storage/store.h"
+
+struct catalog_log_params {
+	const struct file_ops *files;
+	const char *catalog_path;
+	const char *aside;               /* folder for what is kept of a log; NULL: nothing is kept */
+	const struct acknowledgement *last; /* what was noted beside it */
+	const struct disk_floor *floor;  /* no copies are made below it */
+	struct log *log;                 /* may be NULL */
+	bool accepts_loss;               /* of changes that were acknowledged */
+};
+/* *out_is_whole: all that was acknowledged is in it, as far as anybody can tell. damaged: it is not, and
+ * that is not accepted; nothing has changed then. */
+int catalog_log_prepare(const struct catalog_log_params *params, bool *out_is_whole, struct error *err);
+
+#endif

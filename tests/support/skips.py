@@ -1,0 +1,23 @@
+"""The reasons for which a test may be left out. Every other skip is a failure (tests/run.py): what
+setup/install or setup/clients can bring is no reason."""
+import functools
+import os
+import subprocess
+import unittest
+
+NO_MOUNT = 'this user may not mount file systems'
+NO_FUSE = '/dev/fuse cannot be opened'
+
+CANNOT_BE_MENDED = frozenset({NO_MOUNT, NO_FUSE})
+
+
+def needs_mount(test):
+    """Marks a test, or a class of them, that mounts a file system of its own."""
+    return unittest.skipUnless(can_mount(), NO_MOUNT)(test)
+
+
+@functools.cache
+def can_mount():
+    trial = 'd=$(mktemp -d) && mount -t tmpfs none $d && umount $d && rmdir $d'
+    return (os.geteuid() == 0 and
+            subprocess.run(['sh', '-c', trial], capture_output=True).returncode == 0)

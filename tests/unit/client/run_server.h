@@ -1,0 +1,37 @@
+/* The steps face of one run, "b/r", and the objects of its bucket, in memory: enough of a server for
+ * publishers and followers, and told to fail where a real one would not. */
+#ifndef TESTS_UNIT_CLIENT_RUN_SERVER_H
+#define TESTS_UNIT_CLIENT_RUN_SERVER_H
+
+#include <stdatomic.h>
+
+#include "tests/unit/client/web_fixture.h"
+#include "wire/step_message.h"
+
+enum { RUN_SERVER_STEPS = 16, RUN_SERVER_OBJECTS = 128 };
+
+struct run_server {
+	struct web *web;
+	struct arena *arena;
+	bool has_bucket;
+	uint64_t epoch; /* 0: there is no run */
+	uint64_t keep_steps;
+	struct step_message steps[RUN_SERVER_STEPS];
+	size_t count;
+	struct {
+		char *target;
+		struct buffer bytes;
+	} objects[RUN_SERVER_OBJECTS];
+	size_t object_count;
+	atomic_int refusals; /* so many publishes are answered 507 */
+	atomic_int cuts;     /* so many publishes are taken, and the answer is lost */
+	atomic_int full;     /* so many weights of anchors are answered 507 */
+	atomic_int flips;    /* so many answers with deltas have a flipped bit */
+	bool anchor_due;     /* as answers to a publish say */
+};
+void run_server_start(struct run_server *server); /* with the bucket */
+void run_server_stop(struct run_server *server);
+/* The step as it was published; it must be there. */
+const struct step_message *run_server_step(const struct run_server *server, uint64_t step);
+
+#endif

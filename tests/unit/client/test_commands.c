@@ -1,0 +1,263 @@
+/* Commands that ask and print: which requests they send for their words, and what they make of the
+ * answers, for people and as JSON lines. */
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/client/command_fixture.h"
+#include "tests/unit/client/web_fixture.h"
+
+#define DIGEST "xxh3-128:00112233445566778899aabbccddeeff"
+#define RUN_FACTS "\"steps\":2,\"bytes\":1500,\"keep_steps\":64,\"created\":\"2026-01-02T03:04:05.000Z\"}"
+#define RUN_R "{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST "\"," RUN_FACTS
+#define RUN_S "{\"bucket\":\"b\",\"run\":\"s\",\"epoch\":0,\"head\":null,\"head_digest\":null," RUN_FACTS
+#define OBJECT(name, size) "{\"name\":\"" name "\",\"key\":\"k\",\"size\":" size ",\"digest\":\"" DIGEST "\"}"
+#define STEP_3 "{\"step\":3,\"epoch\":2,\"label\":\"\",\"digest\":\"" DIGEST "\",\"base\":null,\"collected\":true," \
+	"\"created\":\"2026-01-02T03:04:05.000Z\",\"files\":[],\"forms\":[]}"
+#define STEP_4 "{\"step\":4,\"epoch\":2,\"label\":\"it-4\",\"digest\":\"" DIGEST "\",\"base\":{\"step\":3,\"digest\":\"" DIGEST \
+	"\"},\"verified\":\"failed\",\"verify_error\":\"bits differ\",\"created\":\"2026-01-02T03:04:06.000Z\"," \
+	"\"metadata\":{\"lr\":\"1\"},\"files\":[{\"path\":\"model.safetensors\",\"size\":1000,\"digest\":\"" DIGEST "\"}]," \
+	"\"forms\":[{\"kind\":\"delta\",\"format\":\"ulp-class\",\"objects\":[" OBJECT("delta.safetensors", "1200") "]}]}"
+#define BUCKETS(rest) "<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name><CreationDate>2026-01-02T03:04:05.000Z" \
+	"</CreationDate></Bucket></Buckets>" rest "</ListAllMyBucketsResult>"
+#define CONTENT(key) "<Contents><Key>" key "</Key><Size>7</Size><LastModified>2026-01-02T03:04:05.000Z</LastModified>" \
+	"<ETag>\"e\"</ETag></Contents>"
+#define LIST(content) "<ListBucketResult><EncodingType>url</EncodingType>" content "</ListBucketResult>"
+#define REPLICA(id, rest) "{\"id\":\"" id "\",\"state\":\"ready\",\"since\":\"2026-01-02T03:04:05.000Z\"," \
+	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"lease_s\":30" rest "}"
+#define STATES "\"lease_s\":30,\"head\":4,\"oldest\":2,\"states\":{\"idle\":0,\"fetching\":1,\"staging\":0,\"ready\":2," \
+	"\"error\":1},\"expired\":1"
+
+struct scripted {
+	const char *request; /* "METHOD TARGET" */
+	int status;
+	const char *body;
+};
+
+static const struct command_case {
+	command_fn *run;
+	enum command_bit bit;
+	const char *words;
+	const char *trace;  /* all requests */
+	const char *output; /* each line must be there, in this order */
+	struct scripted script[6];
+} cases[] = {
+	{command_ls, COMMAND_LS, "", "GET /\nGET /?continuation-token=t%2F1\n", "2026-01-02T03:04:05.000Z  b",
+		{{"GET /", 200, BUCKETS("<ContinuationToken>t/1</ContinuationToken>")},
+			{"GET /?continuation-token=t%2F1", 200, BUCKETS("")}}},
+	{command_ls, COMMAND_LS, "--json", "GET /\n", "{\"bucket\":\"b\",\"created\":\"2026-01-02T03:04:05.000Z\"}",
+		{{"GET /", 200, BUCKETS("")}}},
+	{command_ls, COMMAND_LS, "b/a",
+		"GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=a&delimiter=%2F\n"
+		"GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=a&delimiter=%2F&continuation-token=n\n",
+		"             7  2026-01-02T03:04:05.000Z  a b\n  a/\n  ac",
+		{{"GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=a&delimiter=%2F", 200,
+			LIST("<IsTruncated>true</IsTruncated><NextContinuationToken>n</NextContinuationToken>" CONTENT("a%20b")
+				"<CommonPrefixes><Prefix>a/</Prefix></CommonPrefixes>")},
+			{"GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=a&delimiter=%2F&continuation-token=n", 200,
+				LIST("<IsTruncated>false</IsTruncated>" CONTENT("ac"))}}},
+	{command_ls, COMMAND_LS, "--json --recursive --limit 1 b", "GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=\n",
+		"{\"bucket\":\"b\",\"key\":\"x\",\"bytes\":7,\"modified\":\"2026-01-02T03:04:05.000Z\",\"etag\":",
+		{{"GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=", 200,
+			LIST("<IsTruncated>true</IsTruncated><NextContinuationToken>n</NextContinuationToken>" CONTENT("x") CONTENT("y"))}}},
+	{command_rm, COMMAND_RM, "b/one b/a%/two", "DELETE /b/one\nDELETE /b/a%25/two\n", "removed b/one\nremoved b/a%/two",
+		{{"DELETE /b/one", 204, ""}, {"DELETE /b/a%25/two", 204, ""}}},
+	{command_rm, COMMAND_RM, "--json b/one", "DELETE /b/one\n", "{\"event\":\"removed\",\"bucket\":\"b\",\"key\":\"one\"}",
+		{{"DELETE /b/one", 204, ""}}},
+	{command_runs, COMMAND_RUNS, "b", "GET /v1/runs/b\nGET /v1/runs/b?after=r\n", "b/r  step 4, 2 kept, 1.5 kB\nb/s  no step",
+		{{"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "],\"next\":\"r\"}"}, {"GET /v1/runs/b?after=r", 200, "{\"runs\":[" RUN_S "]}"}}},
+	{command_runs, COMMAND_RUNS, "--json", "GET /\nGET /v1/runs/b\n",
+		"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST "\",\"steps\":2,\"bytes\":1500,\"keep_steps\":64,"
+		"\"created\":\"2026-01-02T03:04:05.000Z\"}",
+		{{"GET /", 200, BUCKETS("")}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}}},
+	{command_runs, COMMAND_RUNS, "settings b/r", "GET /v1/runs/b/r\n", "keep_steps = 64\nverify = true",
+		{{"GET /v1/runs/b/r", 200, "{\"settings\":{\"keep_steps\":64,\"verify\":true}}"}}},
+	{command_runs, COMMAND_RUNS, "settings b/r keep_steps=8 verify=false webhook=null adopt=x/y=z",
+		"PUT /v1/runs/b/r/settings {\"keep_steps\":8,\"verify\":false,\"webhook\":null,\"adopt\":\"x/y=z\"}\n", "keep_steps = 8",
+		{{"PUT /v1/runs/b/r/settings", 200, "{\"settings\":{\"keep_steps\":8}}"}}},
+	{command_steps, COMMAND_STEPS, "b/r", "GET /v1/runs/b/r\nGET /v1/runs/b/r/steps?from=0\nGET /v1/runs/b/r/steps?from=4\n",
+		"     3  2026-01-02T03:04:05.000Z  " DIGEST "  removed\n"
+		"     4  2026-01-02T03:04:06.000Z  " DIGEST "  delta 1.2 kB  it-4  FAILED: bits differ",
+		{{"GET /v1/runs/b/r", 200, RUN_R}, {"GET /v1/runs/b/r/steps?from=0", 200, "{\"steps\":[" STEP_3 "],\"next\":4}"},
+			{"GET /v1/runs/b/r/steps?from=4", 200, "{\"steps\":[" STEP_4 "]}"}}},
+	{command_steps, COMMAND_STEPS, "--json --limit 1 b/r", "GET /v1/runs/b/r\nGET /v1/runs/b/r/steps?from=4\n",
+		"{\"step\":4,\"label\":\"it-4\",\"digest\":\"" DIGEST "\",\"epoch\":2,\"collected\":false,\"verified\":\"failed\","
+		"\"verify_error\":\"bits differ\",\"created\":\"2026-01-02T03:04:06.000Z\",\"metadata\":{\"lr\":\"1\"},"
+		"\"forms\":[{\"kind\":\"delta\",\"format\":\"ulp-class\",\"bytes\":1200,\"objects\":1}]}",
+		{{"GET /v1/runs/b/r", 200, RUN_R}, {"GET /v1/runs/b/r/steps?from=4", 200, "{\"steps\":[" STEP_4 "]}"}}},
+	{command_steps, COMMAND_STEPS, "b/s", "GET /v1/runs/b/s\n", "", {{"GET /v1/runs/b/s", 200, RUN_S}}},
+	{command_pins, COMMAND_PINS, "b/r", "GET /v1/runs/b/r/pins\n", "best ", {{"GET /v1/runs/b/r/pins", 200,
+		"{\"pins\":[{\"name\":\"best\",\"step\":3,\"created\":\"2026-01-02T03:04:05.000Z\",\"expires\":\"2026-02-02T03:04:05.000Z\"}]}"}}},
+	{command_pins, COMMAND_PINS, "--json b/r", "GET /v1/runs/b/r/pins\n", "{\"name\":\"best\",\"step\":3,", {{"GET /v1/runs/b/r/pins", 200,
+		"{\"pins\":[{\"name\":\"best\",\"step\":3,\"created\":\"2026-01-02T03:04:05.000Z\",\"expires\":null}]}"}}},
+	{command_pins, COMMAND_PINS, "--ttl 60 b/r add be:st 3", "PUT /v1/runs/b/r/pins/be%3Ast {\"step\":3,\"ttl_s\":60}\n",
+		"step 3 of b/r is kept as be:st", {{"PUT /v1/runs/b/r/pins/be%3Ast", 201, "{\"name\":\"be:st\"}"}}},
+	{command_pins, COMMAND_PINS, "b/r rm best", "DELETE /v1/runs/b/r/pins/best\n", "best is no pin any more",
+		{{"DELETE /v1/runs/b/r/pins/best", 204, ""}}},
+	{command_replicas, COMMAND_REPLICAS, "b/r",
+		"GET /v1/runs/b/r/replicas?limit=1000\nGET /v1/runs/b/r/replicas?limit=1000&after=w1\n",
+		"w1 \nw2 \nhead is step 4; ready 2, idle 0, fetching 1, staging 0, error 1, expired 1",
+		{{"GET /v1/runs/b/r/replicas?limit=1000", 200, "{\"replicas\":[" REPLICA("w1",
+			",\"step\":2,\"staleness\":{\"steps\":2,\"seconds\":9}") "],\"next\":\"w1\"," STATES "}"},
+			{"GET /v1/runs/b/r/replicas?limit=1000&after=w1", 200, "{\"replicas\":[" REPLICA("w2", ",\"expired\":true") "]," STATES "}"}}},
+	{command_status, COMMAND_STATUS, "b",
+		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n", "is ready\nb/r ",
+		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}, {"GET /v1/runs/b/r", 200, RUN_R},
+			{"GET /v1/runs/b/r/steps/4", 200, STEP_4}, {"GET /v1/runs/b/r/replicas?limit=1", 200, "{\"replicas\":[]," STATES "}"}}},
+	{command_status, COMMAND_STATUS, "--json b",
+		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n",
+		"\"ready\":true}\n{\"event\":\"run\",\"bucket\":\"b\",\"run\":\"r\",\"head\":4,\"verified\":\"failed\",",
+		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}, {"GET /v1/runs/b/r", 200, RUN_R},
+			{"GET /v1/runs/b/r/steps/4", 200, STEP_4}, {"GET /v1/runs/b/r/replicas?limit=1", 200, "{\"replicas\":[]," STATES "}"}}},
+	{command_keys, COMMAND_KEYS, "", "GET /-/keys\n", "K1 \nK2                       ns               ci                   b=read c=write\n"
+		"damaged: it opens nothing; remove it",
+		{{"GET /-/keys", 200, "{\"keys\":[{\"key_id\":\"K1\"},{\"key_id\":\"K2\",\"namespace\":\"ns\",\"name\":\"ci\",\"grants\":[\"b=read\",\"c=write\"]},"
+			"{\"key_id\":\"damaged-7\",\"damaged\":true}]}"}}},
+	{command_keys, COMMAND_KEYS, "add --name ci --namespace ns --grant b=read --grant c=write",
+		"POST /-/keys {\"name\":\"ci\",\"namespace\":\"ns\",\"grants\":[\"b=read\",\"c=write\"]}\n", "key id  K9\nsecret  S\ntoken   T",
+		{{"POST /-/keys", 201, "{\"key_id\":\"K9\",\"secret\":\"S\",\"token\":\"T\"}"}}},
+	{command_keys, COMMAND_KEYS, "--json rm K/9", "DELETE /-/keys/K%2F9\n", "{\"event\":\"revoked\",\"key_id\":\"K/9\"}",
+		{{"DELETE /-/keys/K%2F9", 204, ""}}},
+};
+
+static void answer_script(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+{
+	const struct scripted *const script = owner;
+	char line[4200];
+	snprintf(line, sizeof line, "%s %s", request->method, request->target);
+	for (size_t i = 0; i < 6 && script[i].request != NULL; i++) {
+		if (strcmp(script[i].request, line) != 0)
+			continue;
+		reply->status = script[i].status;
+		buffer_add_text(&reply->body, script[i].body);
+		return;
+	}
+}
+
+/* Each of the lines stands in the text, in their order. */
+static void expect_lines(const char *const text, const char *const lines)
+{
+	struct span rest = span_text(lines);
+	struct span line;
+	const char *at = text;
+	while (rest.len > 0 && span_split(&rest, '\n', &line)) {
+		const char *const found = memmem(at, strlen(at), line.data, line.len);
+		ck_assert_msg(found != NULL, "\"%.*s\" is missing in:\n%s", (int)line.len, (const char *)line.data, text);
+		at = found + line.len;
+	}
+}
+
+START_TEST(a_command_asks_and_shows)
+{
+	const struct command_case *const row = &cases[_i];
+	struct web *const web = web_start(answer_script, (void *)row->script);
+	struct command_result result = command_fixture_run(row->run, row->bit, web_endpoint(web), row->words);
+	ck_assert_msg(result.status == 0, "\"%s\": %s", row->words, result.err.text);
+	ck_assert_str_eq(web_trace(web), row->trace);
+	expect_lines(buffer_text(&result.output), row->output);
+	ck_assert(row->output[0] != '\0' || result.output.len == 0);
+	command_result_release(&result);
+	web_stop(web);
+}
+END_TEST
+
+static void answer_all(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+{
+	const struct scripted *const same = owner;
+	(void)request;
+	reply->status = same->status;
+	buffer_add_text(&reply->body, same->body);
+}
+
+static const struct {
+	struct scripted answer;
+	enum error_kind kind; /* ERROR_NONE: any */
+} refusals[] = {
+	{{NULL, 404, ""}, ERROR_NONE},
+	{{NULL, 403, "{\"error\":{\"code\":\"denied\",\"message\":\"no\"}}"}, ERROR_DENIED},
+	{{NULL, 200, "nonsense"}, ERROR_NONE},
+	{{NULL, 200, "{}"}, ERROR_NONE},
+};
+enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
+
+/* What the server refuses is the command's failure; so is an answer without sense, where there is
+ * to be one. */
+START_TEST(a_refusal_is_a_failure)
+{
+	const struct command_case *const row = &cases[_i / REFUSALS];
+	const size_t kind = (size_t)_i % REFUSALS;
+	const bool needs_no_sense = strncmp(row->trace, "GET", 3) != 0 || row->run == command_keys;
+	if (refusals[kind].answer.status == 200 && needs_no_sense)
+		return;
+	struct web *const web = web_start(answer_all, (void *)&refusals[kind].answer);
+	struct command_result result = command_fixture_run(row->run, row->bit, web_endpoint(web), row->words);
+	ck_assert_msg(result.status == -1, "\"%s\" with answer %zu", row->words, kind);
+	ck_assert(refusals[kind].kind == ERROR_NONE || result.err.kind == refusals[kind].kind);
+	ck_assert(!result.usage && result.err.text[0] != '\0');
+	command_result_release(&result);
+	web_stop(web);
+}
+END_TEST
+
+static const struct {
+	command_fn *run;
+	enum command_bit bit;
+	const char *words;
+} misuses[] = {
+	{command_ls, COMMAND_LS, "/key"},
+	{command_rm, COMMAND_RM, "bucket"},
+	{command_runs, COMMAND_RUNS, "b/r"},
+	{command_runs, COMMAND_RUNS, "b c"},
+	{command_runs, COMMAND_RUNS, "settings b/r keep_steps"},
+	{command_runs, COMMAND_RUNS, "settings b/r =8"},
+	{command_runs, COMMAND_RUNS, "settings b keep_steps=8"},
+	{command_steps, COMMAND_STEPS, "b"},
+	{command_pins, COMMAND_PINS, "b"},
+	{command_pins, COMMAND_PINS, "b/r add best"},
+	{command_pins, COMMAND_PINS, "b/r add best three"},
+	{command_pins, COMMAND_PINS, "b/r drop best"},
+	{command_replicas, COMMAND_REPLICAS, "b"},
+	{command_status, COMMAND_STATUS, "b/r"},
+	{command_keys, COMMAND_KEYS, "rm"},
+	{command_keys, COMMAND_KEYS, "show K"},
+	{command_publish, COMMAND_PUBLISH, "x"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --format full x"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --anchor sometimes x"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --epoch 1 x"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --rank 8/8 x"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --rank 0/8 --format trl-gap x"},
+	{command_follow, COMMAND_FOLLOW, "--into x"},
+	{command_follow, COMMAND_FOLLOW, "--run b/r"},
+	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --wait 3"},
+	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --replica .x"},
+};
+
+START_TEST(misuse_asks_nothing)
+{
+	const struct scripted nothing[6] = {{.request = NULL}};
+	struct web *const web = web_start(answer_script, (void *)nothing);
+	struct command_result result =
+		command_fixture_run(misuses[_i].run, misuses[_i].bit, web_endpoint(web), misuses[_i].words);
+	ck_assert_int_eq(result.status, -1);
+	ck_assert_msg(result.usage, "\"%s\": %s", misuses[_i].words, result.err.text);
+	ck_assert_str_eq(web_trace(web), "");
+	command_result_release(&result);
+	web_stop(web);
+}
+END_TEST
+
+Suite *test_commands_suite(void);
+
+Suite *test_commands_suite(void)
+{
+	Suite *const suite = suite_create("commands");
+	TCase *const tests = tcase_create("commands");
+	tcase_add_loop_test(tests, a_command_asks_and_shows, 0, sizeof cases / sizeof cases[0]);
+	tcase_add_loop_test(tests, a_refusal_is_a_failure, 0,
+		REFUSALS * (int)(sizeof cases / sizeof cases[0]));
+	tcase_add_loop_test(tests, misuse_asks_nothing, 0, sizeof misuses / sizeof misuses[0]);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

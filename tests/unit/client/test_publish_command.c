@@ -1,0 +1,395 @@
+/* Publishers and followers against a server in memory: what a step is made of, what a call that
+ * failed leaves to the next one, and that a worker ends with the very weights. */
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/folder_files.h"
+#include "tests/unit/client/command_fixture.h"
+#include "tests/unit/client/run_server.h"
+
+enum { ELEMENTS = 3000 };
+
+static char *scratch;
+static struct run_server server;
+
+static void set_up(void)
+{
+	scratch = unit_scratch_make();
+	run_server_start(&server);
+}
+
+static void tear_down(void)
+{
+	run_server_stop(&server);
+	unit_scratch_remove(scratch);
+}
+
+static void put(const char *const name, const struct span bytes)
+{
+	struct error err = {0};
+	char *const path = folder_files_join(scratch, name);
+	ck_assert_int_eq(folder_files_make_parent(file_system(), path, &err), 0);
+	ck_assert_msg(file_place(file_system(), path, bytes, 0644, &err) == 0, "%s", err.text);
+	free(path);
+}
+
+/* The weights of one iteration: some of them change from one to the next. */
+static void make_weights(const unsigned iteration, struct buffer *const out)
+{
+	char header[128];
+	const int length = snprintf(header, sizeof header,
+		"{\"w\":{\"dtype\":\"BF16\",\"shape\":[%d],\"data_offsets\":[0,%d]}}", ELEMENTS, 2 * ELEMENTS);
+	const uint8_t prefix[8] = {(uint8_t)length};
+	uint64_t state = 1;
+	buffer_init(out, 100000);
+	buffer_add(out, prefix, sizeof prefix);
+	buffer_add_text(out, header);
+	for (unsigned i = 0; i < ELEMENTS; i++) {
+		state = state * 6364136223846793005U + 1442695040888963407U;
+		buffer_add_byte(out, (uint8_t)((state >> 33) + (i % 100 == 0 ? iteration : 0)));
+		buffer_add_byte(out, (uint8_t)(0x3c + (state >> 60) % 2));
+	}
+}
+
+static void write_checkpoint(const unsigned iteration)
+{
+	struct buffer weights;
+	make_weights(iteration, &weights);
+	put("trained/model.safetensors", buffer_span(&weights));
+	put("trained/config.json", span_text("{\"a\": 1}"));
+	buffer_release(&weights);
+}
+
+static struct command_result publish_with(const char *const more, const char *const state)
+{
+	char words[4096];
+	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r %s --state %s/%s %s/trained",
+		more, scratch, state, scratch);
+	return command_fixture_run(command_publish, COMMAND_PUBLISH, web_endpoint(server.web), words);
+}
+
+static struct command_result follow_with(const char *const more, const char *const into)
+{
+	char words[4096];
+	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r %s --into %s/%s", more,
+		scratch, into);
+	return command_fixture_run(command_follow, COMMAND_FOLLOW, web_endpoint(server.web), words);
+}
+
+static void expect_ok(struct command_result result, const char *const said)
+{
+	ck_assert_msg(result.status == 0, "%s", result.err.text);
+	ck_assert_msg(strstr(buffer_text(&result.output), said) != NULL, "\"%s\" is missing in:\n%s", said,
+		buffer_text(&result.output));
+	command_result_release(&result);
+}
+
+static void expect_failed(struct command_result result, const enum error_kind kind, const char *const said)
+{
+	ck_assert_int_eq(result.status, -1);
+	ck_assert_msg(result.err.kind == kind, "%s: %s", error_kind_name(result.err.kind), result.err.text);
+	ck_assert_msg(strstr(result.err.text, said) != NULL, "%s", result.err.text);
+	command_result_release(&result);
+}
+
+static void publish_ok(const unsigned iteration, const char *const more, const char *const said)
+{
+	write_checkpoint(iteration);
+	expect_ok(publish_with(more, "state"), said);
+}
+
+/* What the follower's `current` leads to are the weights of that iteration. */
+static void expect_current(const char *const into, const unsigned iteration)
+{
+	struct error err = {0};
+	struct buffer held;
+	struct buffer want;
+	char name[64];
+	snprintf(name, sizeof name, "%s/current/model.safetensors", into);
+	char *const path = folder_files_join(scratch, name);
+	buffer_init(&held, 100000);
+	make_weights(iteration, &want);
+	ck_assert_msg(file_read_all(path, &held, &err) == 0, "%s", err.text);
+	ck_assert_msg(span_equal(buffer_span(&held), buffer_span(&want)), "not iteration %u", iteration);
+	buffer_release(&held);
+	buffer_release(&want);
+	free(path);
+}
+
+static unsigned count_lines(const char *const begins)
+{
+	unsigned count = 0;
+	for (const char *at = web_trace(server.web); (at = strstr(at, begins)) != NULL; at++)
+		count++;
+	return count;
+}
+
+START_TEST(the_first_step_is_an_anchor_and_the_next_a_delta)
+{
+	publish_ok(0, "--label it-0 --metadata lr=1e-6", "\"step\":0,\"label\":\"it-0\"");
+	publish_ok(1, "", "\"step\":1,");
+	ck_assert_uint_eq(server.count, 2);
+	const struct step_message *const first = run_server_step(&server, 0);
+	const struct step_message *const second = run_server_step(&server, 1);
+	ck_assert(span_equal_text(first->label, "it-0") && span_equal_text(first->metadata, "{\"lr\":\"1e-6\"}"));
+	ck_assert(step_message_form(first, STEP_ANCHOR) != NULL && step_message_form(first, STEP_DELTA) == NULL);
+	ck_assert(step_message_form(second, STEP_ANCHOR) == NULL && step_message_form(second, STEP_DELTA) != NULL);
+	ck_assert(second->has_base && second->base_step == 0 && digest128_equal(&second->base_digest, &first->digest));
+	ck_assert_uint_eq(step_message_form(first, STEP_ANCHOR)->object_count, 2);
+	ck_assert_uint_lt(step_form_bytes(step_message_form(second, STEP_DELTA)), ELEMENTS);
+}
+END_TEST
+
+START_TEST(an_anchor_comes_when_it_is_asked_for_and_names_what_is_there)
+{
+	publish_ok(0, "", "\"step\":0");
+	publish_ok(1, "--anchor always", "\"step\":1");
+	publish_ok(2, "--anchor never", "\"step\":2");
+	publish_ok(3, "--anchor 3", "\"step\":3");
+	const struct step_form *const anchor = step_message_form(run_server_step(&server, 1), STEP_ANCHOR);
+	ck_assert(anchor != NULL && step_message_form(run_server_step(&server, 1), STEP_DELTA) != NULL);
+	/* the file that did not change is that of step 0 */
+	ck_assert(span_equal_text(anchor->objects[0].name, "config.json"));
+	ck_assert(span_equal_text(anchor->objects[0].key, "r/steps/000000/anchor/config.json"));
+	ck_assert_ptr_eq(step_message_form(run_server_step(&server, 2), STEP_ANCHOR), NULL);
+	ck_assert_ptr_ne(step_message_form(run_server_step(&server, 3), STEP_ANCHOR), NULL);
+}
+END_TEST
+
+START_TEST(a_refused_step_does_not_move_the_baseline)
+{
+	publish_ok(0, "", "\"step\":0");
+	server.refusals = 1;
+	write_checkpoint(1);
+	expect_failed(publish_with("", "state"), ERROR_NO_SPACE, "publishing step 1 of run b/r");
+	ck_assert_uint_eq(server.count, 1);
+	web_forget_trace(server.web);
+	expect_ok(publish_with("", "state"), "\"step\":1,");
+	ck_assert_uint_eq(count_lines("PUT /b/"), 0); /* it was sent before */
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 1);
+}
+END_TEST
+
+START_TEST(an_upload_that_broke_off_goes_on_with_what_is_missing)
+{
+	server.full = 1;
+	write_checkpoint(0);
+	expect_failed(publish_with("--parallel 1", "state"), ERROR_NO_SPACE, "uploading step 0 of run b/r");
+	web_forget_trace(server.web);
+	expect_ok(publish_with("--parallel 1", "state"), "\"step\":0,");
+	ck_assert_uint_eq(count_lines("PUT /b/r/steps/000000/anchor/config.json"), 0);
+	ck_assert_uint_eq(count_lines("PUT /b/r/steps/000000/anchor/model.safetensors"), 1);
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 0);
+}
+END_TEST
+
+/* What was sent, and the delta, were of the other weights. */
+START_TEST(other_weights_than_those_that_were_refused_are_the_step)
+{
+	publish_ok(0, "", "\"step\":0");
+	server.refusals = 1;
+	write_checkpoint(1);
+	expect_failed(publish_with("", "state"), ERROR_NO_SPACE, "");
+	web_forget_trace(server.web);
+	publish_ok(2, "", "\"step\":1,");
+	ck_assert_uint_eq(count_lines("PUT /b/"), 1);
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 2);
+}
+END_TEST
+
+/* The delta that is there is of the same weights, in another format. */
+START_TEST(a_delta_in_another_format_is_made_anew)
+{
+	publish_ok(0, "", "\"step\":0");
+	server.refusals = 1;
+	write_checkpoint(1);
+	expect_failed(publish_with("", "state"), ERROR_NO_SPACE, "");
+	expect_ok(publish_with("--format trl-gap", "state"), "\"step\":1,");
+	ck_assert(span_equal_text(step_message_form(run_server_step(&server, 1), STEP_DELTA)->format, "trl-gap"));
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 1);
+}
+END_TEST
+
+START_TEST(a_step_whose_answer_was_lost_is_not_published_twice)
+{
+	publish_ok(0, "", "\"step\":0");
+	server.cuts = 100;
+	write_checkpoint(1);
+	expect_failed(publish_with("", "state"), ERROR_UPSTREAM, "");
+	server.cuts = 0;
+	expect_ok(publish_with("", "state"), "\"already\":true");
+	ck_assert_uint_eq(server.count, 2);
+	publish_ok(2, "", "\"step\":2,");
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 2);
+}
+END_TEST
+
+START_TEST(a_step_that_is_named_is_that_step_or_none)
+{
+	publish_ok(0, "--step 0", "\"step\":0,");
+	expect_ok(publish_with("--step 0", "state"), "\"already\":true");
+	write_checkpoint(1);
+	expect_failed(publish_with("--step 0", "state"), ERROR_STEP_DIFFERS, "step 0 of run b/r");
+	expect_failed(publish_with("--step 2", "state"), ERROR_HEAD_MOVED, "the next step of run b/r is 1");
+	publish_ok(1, "--step 1", "\"step\":1,");
+	ck_assert_uint_eq(server.count, 2);
+}
+END_TEST
+
+START_TEST(a_second_trainer_fences_the_first)
+{
+	publish_ok(0, "", "\"step\":0");
+	write_checkpoint(1);
+	expect_ok(publish_with("--keep-steps 8", "other"), "\"step\":1,"); /* with the head as its baseline */
+	ck_assert_ptr_ne(step_message_form(run_server_step(&server, 1), STEP_DELTA), NULL);
+	write_checkpoint(2);
+	expect_failed(publish_with("", "state"), ERROR_STALE_EPOCH, "--take-over");
+	ck_assert_uint_eq(server.count, 2);
+	expect_ok(publish_with("--take-over", "state"), "\"step\":2,");
+	expect_failed(publish_with("", "other"), ERROR_STALE_EPOCH, "--take-over");
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 2);
+}
+END_TEST
+
+START_TEST(a_bucket_is_made_only_when_that_is_wanted)
+{
+	server.has_bucket = false;
+	write_checkpoint(0);
+	expect_failed(publish_with("", "state"), ERROR_NO_BUCKET, "--create-bucket makes it");
+	expect_ok(publish_with("--create-bucket", "state"), "\"step\":0,");
+	expect_ok(publish_with("--keep-steps 5 --step 0", "state"), "\"already\":true");
+	ck_assert_uint_eq(server.keep_steps, 5);
+}
+END_TEST
+
+START_TEST(what_is_no_checkpoint_fences_nobody_off)
+{
+	put("trained/model.safetensors", span_text("no safetensors"));
+	ck_assert_int_eq(publish_with("", "state").status, -1);
+	ck_assert_str_eq(web_trace(server.web), "");
+}
+END_TEST
+
+START_TEST(a_worker_takes_the_deltas_and_tells_where_it_is)
+{
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with("--once --replica w1", "worker"), "\"step\":0");
+	expect_current("worker", 0);
+	publish_ok(1, "", "\"step\":1");
+	publish_ok(2, "", "\"step\":2");
+	web_forget_trace(server.web);
+	expect_ok(follow_with("--once --replica w1", "worker"), "\"step\":2");
+	expect_current("worker", 2);
+	ck_assert_uint_eq(count_lines("GET /v1/runs/b/r/objects/r/steps/000000"), 0);
+	ck_assert_uint_eq(count_lines("/delta/delta.safetensors"), 2);
+	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\",\"step\":2"), 1);
+	web_forget_trace(server.web);
+	expect_ok(follow_with("--once --replica w1", "worker"), "");
+	ck_assert_uint_eq(count_lines("/objects/"), 0);
+}
+END_TEST
+
+START_TEST(a_delta_that_stays_damaged_makes_it_go_by_an_anchor)
+{
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with("--once", "worker"), "");
+	publish_ok(1, "--anchor always", "\"step\":1");
+	server.flips = 2;
+	expect_ok(follow_with("--once", "worker"), "from_anchor");
+	expect_current("worker", 1);
+}
+END_TEST
+
+START_TEST(weights_that_were_spoilt_on_the_disk_are_not_built_upon)
+{
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with("--once", "worker"), "");
+	struct buffer other;
+	make_weights(7, &other);
+	put("worker/generations/000000/model.safetensors", buffer_span(&other));
+	buffer_release(&other);
+	publish_ok(1, "", "\"step\":1");
+	expect_ok(follow_with("--once", "worker"), "damaged");
+	expect_current("worker", 1);
+}
+END_TEST
+
+START_TEST(the_command_runs_once_for_each_step)
+{
+	struct error err = {0};
+	struct buffer said;
+	char words[1024];
+	char *const path = folder_files_join(scratch, "said");
+	char *const hook = folder_files_join(scratch, "hook");
+	snprintf(words, sizeof words, "echo \"$DELTABUCKET_STEP after ${DELTABUCKET_PREVIOUS_STEP:-nothing}\" >>%s\n", path);
+	put("hook", span_text(words));
+	snprintf(words, sizeof words, "--once --exec .\t%s", hook); /* words end at spaces here */
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with(words, "worker"), "");
+	expect_ok(follow_with(words, "worker"), "");
+	publish_ok(1, "", "\"step\":1");
+	expect_ok(follow_with(words, "worker"), "");
+	buffer_init(&said, 1000);
+	ck_assert_msg(file_read_all(path, &said, &err) == 0, "%s", err.text);
+	ck_assert_str_eq(buffer_text(&said), "0 after nothing\n1 after 0\n");
+	buffer_release(&said);
+	free(hook);
+	free(path);
+}
+END_TEST
+
+START_TEST(a_step_that_is_asked_for_is_the_one_that_is_held)
+{
+	for (unsigned i = 0; i < 3; i++)
+		publish_ok(i, "", "\"published\"");
+	expect_ok(follow_with("--step 1", "worker"), "\"step\":1");
+	expect_current("worker", 1);
+}
+END_TEST
+
+START_TEST(a_run_without_steps_is_waited_for_in_vain)
+{
+	expect_failed(follow_with("--once", "worker"), ERROR_NO_RUN, "");
+	char *const current = folder_files_join(scratch, "worker/current");
+	ck_assert(!file_exists(current));
+	free(current);
+}
+END_TEST
+
+Suite *test_publish_command_suite(void);
+
+Suite *test_publish_command_suite(void)
+{
+	Suite *const suite = suite_create("publish_command");
+	TCase *const tests = tcase_create("publish_command");
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, the_first_step_is_an_anchor_and_the_next_a_delta);
+	tcase_add_test(tests, an_anchor_comes_when_it_is_asked_for_and_names_what_is_there);
+	tcase_add_test(tests, a_refused_step_does_not_move_the_baseline);
+	tcase_add_test(tests, an_upload_that_broke_off_goes_on_with_what_is_missing);
+	tcase_add_test(tests, other_weights_than_those_that_were_refused_are_the_step);
+	tcase_add_test(tests, a_delta_in_another_format_is_made_anew);
+	tcase_add_test(tests, a_step_whose_answer_was_lost_is_not_published_twice);
+	tcase_add_test(tests, a_step_that_is_named_is_that_step_or_none);
+	tcase_add_test(tests, a_second_trainer_fences_the_first);
+	tcase_add_test(tests, a_bucket_is_made_only_when_that_is_wanted);
+	tcase_add_test(tests, what_is_no_checkpoint_fences_nobody_off);
+	tcase_add_test(tests, a_worker_takes_the_deltas_and_tells_where_it_is);
+	tcase_add_test(tests, a_delta_that_stays_damaged_makes_it_go_by_an_anchor);
+	tcase_add_test(tests, weights_that_were_spoilt_on_the_disk_are_not_built_upon);
+	tcase_add_test(tests, the_command_runs_once_for_each_step);
+	tcase_add_test(tests, a_step_that_is_asked_for_is_the_one_that_is_held);
+	tcase_add_test(tests, a_run_without_steps_is_waited_for_in_vain);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

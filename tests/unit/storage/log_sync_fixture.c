@@ -1,0 +1,58 @@
+#include "tests/unit/storage/log_sync_fixture.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static atomic_int seen;
+static atomic_int failing;
+static void (*before_failure)(void);
+
+static bool is_log(const int fd)
+{
+	static const char LOG[] = "catalog.db-wal";
+	char link[64];
+	char path[4096];
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	const ssize_t len = readlink(link, path, sizeof path);
+	const size_t suffix = sizeof LOG - 1;
+	return len >= (ssize_t)suffix && memcmp(path + len - suffix, LOG, suffix) == 0;
+}
+
+static int sync_by(const long call, const int fd)
+{
+	const bool counts = is_log(fd);
+	seen += counts;
+	if (counts && failing > 0 && failing-- > 0) {
+		if (before_failure != NULL)
+			before_failure();
+		errno = EIO;
+		return -1;
+	}
+	return (int)syscall(call, fd);
+}
+
+int fdatasync(const int fd)
+{
+	return sync_by(SYS_fdatasync, fd);
+}
+
+int fsync(const int fd)
+{
+	return sync_by(SYS_fsync, fd);
+}
+
+int log_syncs_count(void)
+{
+	return seen;
+}
+
+void log_syncs_fail(const int count, void (*const before)(void))
+{
+	before_failure = before;
+	failing = count;
+}
