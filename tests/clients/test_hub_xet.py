@@ -336,7 +336,7 @@ class HubKilled(XetCase):
         thread.join()
         if outcome[0] is not None:
             # It gave up: the user says it again. What had arrived is not sent again.
-            self.upload(bucket, {'file': path}, self.fresh_driver('killed'))
+            self.upload(bucket, {'file': data}, self.fresh_driver('killed'))
         self.hub.download_bucket_files(bucket, files=[('file', self.path('killed-back'))])
         with open(self.path('killed-back'), 'rb') as back:
             self.assertSame(back.read(), data)
