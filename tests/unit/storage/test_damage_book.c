@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "storage/batch.h"
+#include "storage/damage_row.h"
 #include "storage/gc.h"
 #include "storage/pack_store_internal.h"
 #include "storage/store_internal.h"
@@ -17,12 +18,12 @@
 
 Suite *test_damage_book_suite(void);
 
-enum { SMALL = 90000, LARGE = 3000000, LARGEST = 9000000 };
+enum { ONE_CHUNK = 10000, SMALL = 90000, LARGE = 3000000, LARGEST = 9000000 };
 
 static struct store_fixture fixture;
 static struct metrics *metrics;
 static uint8_t *noise;
-static const size_t sizes[] = {SMALL, LARGE, LARGEST};
+static const size_t sizes[] = {ONE_CHUNK, SMALL, LARGE, LARGEST};
 
 /* What a read of this file covers here, the disk cannot give. */
 static _Atomic ino_t bad_file;
@@ -272,20 +273,48 @@ START_TEST(rows_go_with_their_pack)
 }
 END_TEST
 
+/* What was mended is forgotten, and nothing beside it. */
+START_TEST(rows_of_other_chunks_stay)
+{
+	struct error err = {0};
+	struct chunk_place place = {0};
+	ck_assert_int_eq(put("old", span_of(noise, LARGE)), 0);
+	store_fixture_stop(&fixture);
+	char *path = store_fixture_path(&fixture, "catalog.db");
+	struct db *db = db_open(path, DB_WRITE, &err);
+	ck_assert_msg(db != NULL, "%s", err.text);
+	struct db_statement *pack = db_prepare(db, "SELECT id FROM packs LIMIT 1", &err);
+	ck_assert_int_eq(db_step(pack, &err), 1);
+	memcpy(place.pack.bytes, db_column_blob(pack, 0).data, PACK_ID_BYTES);
+	db_reset(pack);
+	ck_assert(db_keep_sums(db, &err) == 0 && db_begin(db, &err) == 0);
+	for (; place.chunk < 5; place.chunk++)
+		ck_assert_int_eq(damage_row_add(db, &place, &err), 0);
+	ck_assert_int_eq(damage_row_drop(db, &place.pack, 1, 2, &err), 0);
+	ck_assert_int_eq(db_commit(db, &err), 0);
+	db_close(db);
+	free(path);
+	store_fixture_start(&fixture);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT SUM(1 << chunk) FROM damaged_chunks"), 1 << 0 | 1 << 3 | 1 << 4);
+}
+END_TEST
+
 Suite *test_damage_book_suite(void)
 {
 	Suite *suite = suite_create("damage_book");
 	TCase *tests = tcase_create("damage");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
-	tcase_add_loop_test(tests, a_put_onto_damaged_chunks_reads_back_and_heals_the_others, 0, 3);
+	tcase_add_loop_test(tests, a_put_onto_damaged_chunks_reads_back_and_heals_the_others, 0,
+		sizeof sizes / sizeof *sizes);
 	tcase_add_test(tests, several_damaged_chunks_of_several_packs_are_mended);
 	tcase_add_test(tests, what_was_found_right_costs_nothing_more);
 	tcase_add_test(tests, what_the_disk_cannot_read_is_stored_anew);
 	tcase_add_test(tests, known_damage_outlives_a_restart_and_is_not_copied);
-	tcase_add_loop_test(tests, a_batch_adds_nothing_that_cannot_be_read, 0, 2);
+	tcase_add_loop_test(tests, a_batch_adds_nothing_that_cannot_be_read, 1, 3);
 	tcase_add_test(tests, a_step_is_not_published_of_what_cannot_be_read);
 	tcase_add_test(tests, rows_go_with_their_pack);
+	tcase_add_test(tests, rows_of_other_chunks_stay);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
