@@ -272,6 +272,20 @@ START_TEST(a_restart_takes_no_lease)
 }
 END_TEST
 
+/* The next step is an anchor, which needs no other: the lease alone keeps the one before it. */
+START_TEST(what_a_replica_holds_stays)
+{
+	struct error err = {0};
+	publish(0, 6, 4);
+	hold("w1", 3);
+	ck_assert_int_eq(collect(3, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
+	ck_assert_ptr_nonnull(strstr(err.text, "what it holds"));
+	hold("w1", 4);
+	ck_assert_int_eq(collect(3, &err), 0);
+}
+END_TEST
+
 START_TEST(a_removed_replica_is_gone_for_good)
 {
 	struct error err = {0};
@@ -497,6 +511,7 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, replicas_are_listed_in_pages);
 	tcase_add_test(tc, renewing_a_lease_writes_nothing);
 	tcase_add_test(tc, a_restart_takes_no_lease);
+	tcase_add_test(tc, what_a_replica_holds_stays);
 	tcase_add_test(tc, a_removed_replica_is_gone_for_good);
 	tcase_add_test(tc, a_lease_keeps_the_way_from_its_step);
 	tcase_add_test(tc, retention_goes_on_when_a_lease_ends_without_a_publish);

@@ -242,6 +242,31 @@ START_TEST(what_the_whole_is_expected_to_be_is_checked)
 }
 END_TEST
 
+/* "VALUE-N": the checksum of N parts' checksums. */
+START_TEST(the_number_of_parts_behind_a_checksum_is_checked)
+{
+	struct error err = {0};
+	struct upload_listed_part listed[PARTS];
+	struct upload_result result;
+	struct upload_fault fault;
+	uint8_t all[PARTS * CHECKSUM_MAX_BYTES];
+	size_t len = 0;
+	const struct upload_ref ref = upload_three("model", CHECKSUM_CRC32C, CHECKSUM_COMPOSITE, listed);
+	struct upload_complete_params params = {.ref = ref, .parts = listed, .part_count = PARTS, .checksum_parts = PARTS - 1};
+	for (size_t i = 0; i < PARTS; i++) {
+		checksum_of(CHECKSUM_CRC32C, piece(i), &listed[i].checksum);
+		memcpy(all + len, listed[i].checksum.bytes, listed[i].checksum.len);
+		len += listed[i].checksum.len;
+	}
+	checksum_of(CHECKSUM_CRC32C, span_of(all, len), &params.checksum);
+	params.checksum.type = CHECKSUM_COMPOSITE;
+	ck_assert_int_eq(fixture_upload_complete(fixture.store, &params, &result, &fault, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
+	params.checksum_parts = PARTS;
+	ck_assert_msg(fixture_upload_complete(fixture.store, &params, &result, &fault, &err) == 0, "%s", err.text);
+}
+END_TEST
+
 START_TEST(lists_are_judged)
 {
 	struct error err = {0};
@@ -790,6 +815,7 @@ Suite *test_upload_suite(void)
 	tcase_add_test(tests, ranges_cross_parts);
 	tcase_add_loop_test(tests, checksums_of_the_whole, 0, sizeof(checksums) / sizeof(checksums[0]));
 	tcase_add_test(tests, what_the_whole_is_expected_to_be_is_checked);
+	tcase_add_test(tests, the_number_of_parts_behind_a_checksum_is_checked);
 	tcase_add_test(tests, lists_are_judged);
 	tcase_add_test(tests, parts_that_are_not_listed_are_dropped);
 	tcase_add_test(tests, a_part_uploaded_again_replaces_the_first);

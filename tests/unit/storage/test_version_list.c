@@ -114,6 +114,8 @@ START_TEST(every_page_size_gives_the_same_listing)
 			}
 			ck_assert_uint_eq(entry, page.entry_count);
 			ck_assert(!page.truncated || entry + prefix == limit);
+			/* a common prefix has no versions */
+			ck_assert_int_eq(page.last_version[0] == '\0', at == 0 || lines[at - 1].number == -1);
 			params.after_key = page.last_key;
 			params.after_version = (struct version_ref){.kind = VERSION_REF_CURRENT};
 			if (page.last_version[0] != '\0')
