@@ -7,12 +7,15 @@ DELTABUCKET_TORTURE=1 makes it 2,000 cases instead of 60. tests/crash/bit_flip.p
 hand, and repeats a case.
 """
 import collections
+import copy
 import os
+import re
+import shutil
 import subprocess
 import unittest
 
-from tests.support import bit_campaign
-from tests.support.bit_campaign import Flip, Template, Trial
+from tests.support import bit_campaign, page_sum
+from tests.support.bit_campaign import PAGE, Flip, Template, Trial, flipped
 from tests.support.daemon import BUILD
 from tests.support.pack_walk import records_of
 
@@ -20,6 +23,9 @@ CASES = 2000 if os.environ.get('DELTABUCKET_TORTURE') else 60
 SEED = '1'
 SHOWN = 3  # faults
 KIND = {kind.name: kind for kind in bit_campaign.KINDS}
+# In indexes of the catalog, where no other sum covers them: an object, a bucket, a policy.
+INDEXED = b'shown/a', b'settings', b'shown/*'
+LEAF_OF_INDEX = 10  # the first byte of such a page
 
 
 class BitFlips(unittest.TestCase):
@@ -43,8 +49,8 @@ class BitFlips(unittest.TestCase):
         verdict = self.trial(Flip(KIND['catalog'], 'catalog.db', ())).run()
         self.assertEqual((verdict.outcome, verdict.faults), ('harmless', []))
 
-    def trial(self, flip):
-        trial = Trial(self.template, 0, flip)
+    def trial(self, flip, template=None):
+        trial = Trial(template or self.template, 0, flip)
         self.addCleanup(trial.site.close)
         return trial
 
@@ -67,10 +73,49 @@ class BitFlips(unittest.TestCase):
                        "UPDATE bucket_documents SET document = CAST('x' AS BLOB)"):
             with self.subTest(change):
                 trial = self.trial(Flip(KIND['lock, set aside'], 'lock', (0,)))
-                catalog = os.path.join(trial.site.data, 'catalog.db')
-                edit = os.path.join(BUILD, 'catalog_edit')
-                subprocess.run([edit, catalog, change], check=True)
+                self.edit_catalog(trial.site.data, change)
                 self.assertNotEqual(trial.run().faults, [])
+
+    def test_a_flip_under_a_right_checksum_is_seen(self):
+        """With the page's checksum made right as well, the server believes a wrong page. So the
+        checksums are what keeps such flips harmless, and wrong answers are seen."""
+        template = self.with_the_log_written_back()
+        sound = template.files['catalog.db']
+        self.assertTrue(page_sum.is_summed(sound))
+        for text in INDEXED:
+            with self.subTest(text):
+                flips = [(at * 8,) for at in places(sound, text)]
+                self.assertEqual(self.faults_in_catalog(template, sum(flips, ())), [])
+                faults = [fault for flip in flips for fault in
+                          self.faults_in_catalog(template, page_sum.hidden(sound, flip))]
+                self.assertNotEqual(wrong_answers(faults), [])
+
+    def with_the_log_written_back(self):
+        """The template with all of the catalog in its file."""
+        template = copy.copy(self.template)
+        template.store = copy.copy(template.store)
+        template.store.data = os.path.join(template.folder, 'without a log')
+        shutil.copytree(self.template.store.data, template.store.data)
+        self.edit_catalog(template.store.data, 'SELECT 1')
+        template.files = bit_campaign.read_files(template.store.data)
+        self.assertNotIn('catalog.db-wal', template.files)
+        return template
+
+    def edit_catalog(self, data, change):
+        edit = os.path.join(BUILD, 'catalog_edit')
+        subprocess.run([edit, os.path.join(data, 'catalog.db'), change], check=True)
+
+    def faults_in_catalog(self, template, bits):
+        return self.trial(Flip(KIND['catalog'], 'catalog.db', bits), template).run().faults
+
+    def test_a_wrong_byte_and_a_lost_key_are_seen(self):
+        """In one reply."""
+        for target, change in (('/open/shown/a', lambda body: flipped(body, (len(body) * 8 - 1,))),
+                               ('/open?list-type=2', without_first_key)):
+            with self.subTest(target):
+                trial = self.trial(Flip(KIND['catalog'], 'catalog.db', ()))
+                change_reply(trial.daemon, target, change)
+                self.assertNotEqual(wrong_answers(trial.run().faults), [])
 
     def test_an_error_that_is_not_named_is_seen(self):
         trial = self.trial(self.needed_record())
@@ -101,6 +146,32 @@ class BitFlips(unittest.TestCase):
             start()
         trial.daemon.start = start_and_change
         self.assertFault(trial, 'changed')
+
+
+def places(database, text):
+    """Where indexes have it."""
+    found = [match.start() for match in re.finditer(re.escape(text), database)]
+    return [at for at in found if database[at // PAGE * PAGE] == LEAF_OF_INDEX]
+
+
+def wrong_answers(faults):
+    """Those that begin with the question: it was answered, neither rightly nor with an error."""
+    return [fault for fault in faults if fault.startswith('Question(')]
+
+
+def change_reply(daemon, target, change):
+    """The first that has this to say."""
+    def request(method, asked, *arguments, **options):
+        reply = sent(method, asked, *arguments, **options)
+        if (method, asked, reply.status) == ('GET', target, 200):
+            del daemon.request
+            reply.body = change(reply.body)
+        return reply
+    sent, daemon.request = daemon.request, request
+
+
+def without_first_key(listing):
+    return re.sub(rb'<Contents>.*?</Contents>', b'', listing, count=1)
 
 
 if __name__ == '__main__':
