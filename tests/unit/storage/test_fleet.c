@@ -277,7 +277,9 @@ START_TEST(what_a_replica_holds_stays)
 {
 	struct error err = {0};
 	publish(0, 6, 4);
+	hold("w0", 6);
 	hold("w1", 3);
+	hold("w2", 6);
 	ck_assert_int_eq(collect(3, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
 	ck_assert_ptr_nonnull(strstr(err.text, "what it holds"));
