@@ -217,6 +217,19 @@ static enum dtype index_dtype(const char *const name)
 	return dtype;
 }
 
+/* Some megabytes that changed everywhere: what the delta says of them is long, too. */
+START_TEST(large_changes_come_back_exactly)
+{
+	const struct fixture_tensor old = {.name = "w", .dtype = DTYPE_BF16, .shape = {1536, 1024}};
+	struct fixture_tensor new = old;
+	new.seed = 1;
+	fixture_write_tensors(base_path, &old, 1, true);
+	fixture_write_tensors(next_path, &new, 1, true);
+	diff_good((enum delta_format)_i);
+	apply_good();
+}
+END_TEST
+
 START_TEST(wide_gaps_take_32_bits)
 {
 	enum { COUNT = 70000 };
@@ -524,8 +537,10 @@ START_TEST(full_and_delta_are_told_apart)
 }
 END_TEST
 
-/* Each fault at each place it can strike: the call fails, the base stands, nothing is left. */
-static void strike(const bool apply, const int kind, const int failure, const enum error_kind expected)
+/* Each fault at each place it can strike, once or from then on: the call fails, the base stands,
+ * nothing is left. */
+static void strike(const bool apply, const bool stays, const int kind, const int failure,
+	const enum error_kind expected)
 {
 	struct buffer before = {0};
 	char *const base_file = fixture_path(base_path, "m-1.safetensors");
@@ -537,7 +552,7 @@ static void strike(const bool apply, const int kind, const int failure, const en
 		struct file_faults faults;
 		const size_t entries = fixture_entries(scratch);
 		file_faults_init(&faults, kind, struck, failure);
-		faults.sticky = true;
+		faults.sticky = stays;
 		if ((apply ? try_apply(&faults.ops, &err) : try_diff(DELTA_TRL_GAP, &faults.ops, &stats, &err)) == 0)
 			break;
 		ck_assert_msg(err.kind == expected, "%s", err.text);
@@ -569,7 +584,8 @@ START_TEST(faults_leave_nothing_behind)
 	write_in(next_path, "added.txt", "x");
 	if (apply)
 		diff_good(DELTA_TRL_GAP);
-	strike(apply, fault_rows[_i / 2].kind, fault_rows[_i / 2].failure, fault_rows[_i / 2].expected);
+	strike(apply, _i / 2 % 2 == 1, fault_rows[_i / 4].kind, fault_rows[_i / 4].failure,
+		fault_rows[_i / 4].expected);
 	ck_assert(!apply || fixture_same_tree(back_path, next_path));
 }
 END_TEST
@@ -597,6 +613,7 @@ Suite *test_delta_suite(void)
 	tcase_add_loop_test(tcase, every_dtype_comes_back_exactly, 0, DELTA_FORMATS);
 	tcase_add_loop_test(tcase, every_bit_pattern_comes_back_exactly, 0, DELTA_FORMATS);
 	tcase_add_loop_test(tcase, every_tail_comes_back_exactly, 0, 44);
+	tcase_add_loop_test(tcase, large_changes_come_back_exactly, 0, DELTA_FORMATS);
 	tcase_add_test(tcase, wide_gaps_take_32_bits);
 	tcase_add_test(tcase, the_result_has_the_publishers_header);
 	tcase_add_loop_test(tcase, folders_come_back_with_all_their_files, 0, DELTA_FULL);
@@ -610,7 +627,7 @@ Suite *test_delta_suite(void)
 	tcase_add_test(tcase, schemas_must_agree);
 	tcase_add_test(tcase, what_exists_is_not_overwritten);
 	tcase_add_test(tcase, full_and_delta_are_told_apart);
-	tcase_add_loop_test(tcase, faults_leave_nothing_behind, 0, 8);
+	tcase_add_loop_test(tcase, faults_leave_nothing_behind, 0, 16);
 	tcase_add_test(tcase, formats_have_names);
 	suite_add_tcase(suite, tcase);
 	return suite;
