@@ -1,13 +1,17 @@
 #include "tests/unit/unit.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/file.h"
 #include "client/folder_files.h"
 #include "client/hook.h"
+#include "client/interrupt.h"
 
 static char *folder;
 
@@ -60,14 +64,42 @@ START_TEST(its_end_is_reported)
 }
 END_TEST
 
+static bool closes_within(const int fd, const int ms)
+{
+	struct pollfd waiting = {.fd = fd, .events = POLLIN};
+	char byte;
+	return poll(&waiting, 1, ms) == 1 && read(fd, &byte, 1) == 0;
+}
+
+/* Whatever the command has started holds an end of the pipe for as long as it lives. */
+START_TEST(a_stop_reaches_all_that_the_command_started)
+{
+	struct error err = {0};
+	int status = 0;
+	int ends[2];
+	const struct hook hook = {.command = "sleep 30 & sleep 30 & wait"};
+	struct interrupt *const interrupt = interrupt_start();
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(kill(getpid(), SIGTERM), 0);
+	ck_assert_int_eq(hook_run(&hook, interrupt, &status, &err), 0);
+	ck_assert_int_ne(status, 0);
+	close(ends[1]);
+	ck_assert_msg(closes_within(ends[0], 10000), "a child of the command goes on");
+	close(ends[0]);
+	interrupt_stop(interrupt);
+}
+END_TEST
+
 Suite *test_hook_suite(void);
 Suite *test_hook_suite(void)
 {
 	Suite *const suite = suite_create("hook");
 	TCase *const tests = tcase_create("hook");
+	tcase_set_timeout(tests, 30);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, the_command_sees_the_variables);
 	tcase_add_loop_test(tests, its_end_is_reported, 0, sizeof CASES / sizeof CASES[0]);
+	tcase_add_test(tests, a_stop_reaches_all_that_the_command_started);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

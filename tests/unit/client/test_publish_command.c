@@ -260,6 +260,22 @@ START_TEST(a_second_trainer_fences_the_first)
 }
 END_TEST
 
+/* The step that was refused, and the one that another trainer published under its number. */
+START_TEST(the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refused)
+{
+	publish_ok(0, "", "\"step\":0");
+	server.refusals = 1;
+	write_checkpoint(1);
+	expect_failed(publish_with("", "state"), ERROR_NO_SPACE, "");
+	write_checkpoint(5);
+	expect_ok(publish_with("", "other"), "\"step\":1,");
+	write_checkpoint(1);
+	expect_ok(publish_with("--take-over", "state"), "\"step\":2,");
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 1);
+}
+END_TEST
+
 START_TEST(a_bucket_is_made_only_when_that_is_wanted)
 {
 	server.has_bucket = false;
@@ -382,6 +398,7 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, a_step_whose_answer_was_lost_is_not_published_twice);
 	tcase_add_test(tests, a_step_that_is_named_is_that_step_or_none);
 	tcase_add_test(tests, a_second_trainer_fences_the_first);
+	tcase_add_test(tests, the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refused);
 	tcase_add_test(tests, a_bucket_is_made_only_when_that_is_wanted);
 	tcase_add_test(tests, what_is_no_checkpoint_fences_nobody_off);
 	tcase_add_test(tests, a_worker_takes_the_deltas_and_tells_where_it_is);

@@ -1,0 +1,140 @@
+/* What sync does to both ends when all goes well and when it does not, against a bucket in memory
+ * that holds the objects "old" and "same". */
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/folder_files.h"
+#include "tests/unit/client/command_fixture.h"
+#include "tests/unit/client/web_fixture.h"
+
+#define CONTENT(key) "<Contents><Key>" key "</Key><Size>4</Size><LastModified>2026-01-02T03:04:05.000Z" \
+	"</LastModified><ETag>\"e\"</ETag></Contents>"
+static const char LISTING[] = "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false"
+	"</IsTruncated>" CONTENT("old") CONTENT("same") "</ListBucketResult>";
+
+static char *scratch;
+static struct web *web;
+static int refusal; /* the status of every answer to a PUT or GET of an object; 0: it goes well */
+
+static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+{
+	const struct digest128 digest = xxh3_128(span_text("same"));
+	const bool is_listing = strncmp(request->target, "/b?", 3) == 0;
+	const bool is_object = strncmp(request->target, "/b/", 3) == 0;
+	const bool moves = strcmp(request->method, "PUT") == 0 || strcmp(request->method, "GET") == 0;
+	char text[DIGEST128_TEXT_BYTES];
+	(void)owner;
+	digest128_format(&digest, text);
+	if (!is_listing && !is_object)
+		return;
+	reply->status = !is_listing && moves && refusal != 0 ? refusal : 200;
+	snprintf(reply->headers, sizeof reply->headers, "ETag: \"e\"\r\nx-deltabucket-digest: %s\r\n", text);
+	if (reply->status == 200 && strcmp(request->method, "PUT") != 0)
+		buffer_add_text(&reply->body, is_listing ? LISTING : "same");
+}
+
+static void put(const char *const name, const char *const text)
+{
+	struct error err = {0};
+	char *const path = folder_files_join(scratch, name);
+	ck_assert_int_eq(folder_files_make_parent(file_system(), path, &err), 0);
+	ck_assert_int_eq(file_place(file_system(), path, span_text(text), 0644, &err), 0);
+	free(path);
+}
+
+static bool is_there(const char *const name)
+{
+	char *const path = folder_files_join(scratch, name);
+	const bool found = file_exists(path);
+	free(path);
+	return found;
+}
+
+static void set_up(void)
+{
+	scratch = unit_scratch_make();
+	setenv("XDG_CACHE_HOME", scratch, 1);
+	refusal = 0;
+	web = web_start(answer, NULL);
+	put("here/new", "moved");
+	put("here/same", "same");
+}
+
+static void tear_down(void)
+{
+	web_stop(web);
+	unit_scratch_remove(scratch);
+}
+
+static struct command_result sync_with(const bool up, const char *const more)
+{
+	char words[4096];
+	snprintf(words, sizeof words, up ? "--plain --quiet --retries 0 %s %s/here b" :
+		"--plain --quiet --retries 0 %s b %s/here", more, scratch);
+	return command_fixture_run(command_sync, COMMAND_SYNC, web_endpoint(web), words);
+}
+
+static void expect(const bool up, const char *const more, const bool is_well)
+{
+	struct command_result result = sync_with(up, more);
+	ck_assert_msg((result.status == 0) == is_well, "%s", result.err.text);
+	command_result_release(&result);
+}
+
+/* A file that was only renamed is at no moment under neither name. */
+START_TEST(what_is_gone_is_removed_when_the_new_is_there)
+{
+	expect(true, "--delete", true);
+	const char *const sent = strstr(web_trace(web), "PUT /b/new");
+	const char *const removed = strstr(web_trace(web), "DELETE /b/old\n");
+	ck_assert_ptr_ne(sent, NULL);
+	ck_assert_ptr_ne(removed, NULL);
+	ck_assert(sent < removed);
+	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE /b/same"), NULL);
+}
+END_TEST
+
+START_TEST(an_upload_that_fails_removes_nothing)
+{
+	refusal = 507;
+	expect(true, "--delete", false);
+	ck_assert_ptr_ne(strstr(web_trace(web), "PUT /b/new"), NULL);
+	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE"), NULL);
+}
+END_TEST
+
+START_TEST(a_download_that_fails_removes_nothing)
+{
+	refusal = 403;
+	expect(false, "--delete", false);
+	ck_assert(is_there("here/new") && is_there("here/same"));
+}
+END_TEST
+
+START_TEST(nothing_is_removed_unless_that_is_asked_for)
+{
+	expect(true, "", true);
+	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE"), NULL);
+	put("here/old", "same");
+	expect(false, "", true);
+	ck_assert(is_there("here/new"));
+}
+END_TEST
+
+Suite *test_sync_command_suite(void);
+
+Suite *test_sync_command_suite(void)
+{
+	Suite *const suite = suite_create("sync_command");
+	TCase *const tests = tcase_create("sync_command");
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, what_is_gone_is_removed_when_the_new_is_there);
+	tcase_add_test(tests, an_upload_that_fails_removes_nothing);
+	tcase_add_test(tests, a_download_that_fails_removes_nothing);
+	tcase_add_test(tests, nothing_is_removed_unless_that_is_asked_for);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
