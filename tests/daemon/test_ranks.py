@@ -1,4 +1,5 @@
 """Many ranks publish one step together: `publish --rank I/N`."""
+import glob
 import json
 import os
 import random
@@ -148,6 +149,26 @@ class Ranks(unittest.TestCase):
             self.finish(self.start(rank, 2, self.make(rank + 1)), code=CONFLICT)
         self.publish(os.path.join(self.daemon.scratch, 'step1'), '--epoch', str(self.head()['epoch']))
         self.check(os.path.join(self.daemon.scratch, 'step1'))
+
+    def test_a_fenced_trainer_takes_the_run_over(self):
+        self.publish(self.make(0), ranks=1)
+        fencing = json.loads(self.daemon.request('POST', '/v1/runs/models/r', '{}').body)['epoch']
+        folder = self.make(1)
+        self.finish(self.start(0, 1, folder), code=CONFLICT)
+        self.publish(folder, '--take-over', ranks=1)
+        self.assertGreater(self.head()['epoch'], fencing)
+        self.check(folder)
+
+    def test_a_baseline_that_lost_bytes_is_fetched(self):
+        """The copy of the step before is not synced: a power cut may take some of it."""
+        self.publish(self.make(0))
+        self.publish(self.make(1))
+        shards = glob.glob(os.path.join(self.state, 'rank-00001-of-00002', '*1', 'checkpoint', '*.safetensors'))
+        with open(shards[0], 'r+b') as file:
+            file.seek(-1000, os.SEEK_END)
+            file.write(bytes(500))
+        self.publish(self.make(2))
+        self.check(os.path.join(self.daemon.scratch, 'step2'))
 
     def test_another_config_needs_an_anchor(self):
         self.publish(self.make(0))

@@ -84,6 +84,17 @@ class Subset(unittest.TestCase):
         self.assertEqual(whole, read_tensors(self.checkpoints[1]))
         self.assertLess(len(first), len(whole))
 
+    def test_a_part_that_is_as_it_was_left_is_built_upon(self):
+        """The next step comes to it by the delta; nothing is taken for damaged."""
+        self.publish(self.checkpoints[0])
+        self.follow('worker', '--rank', '0/2')
+        self.publish(self.checkpoints[1])
+        done = self.daemon.client('follow', '--run', 'models/r', '--into', os.path.join(self.daemon.scratch, 'worker'),
+                                  '--once', '--json', '--rank', '0/2')
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([one['event'] for one in events], ['step'], events)
+        self.assertEqual(events[0]['links'], 1)
+
     def test_spoilt_parts_are_replaced(self):
         self.publish(self.checkpoints[0])
         current = self.follow('worker', '--rank', '0/2')
