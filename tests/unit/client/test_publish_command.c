@@ -14,10 +14,12 @@ enum { ELEMENTS = 3000 };
 
 static char *scratch;
 static struct run_server server;
+static bool is_f32; /* of the weights: BF16 otherwise */
 
 static void set_up(void)
 {
 	scratch = unit_scratch_make();
+	is_f32 = false;
 	run_server_start(&server);
 }
 
@@ -41,7 +43,8 @@ static void make_weights(const unsigned iteration, struct buffer *const out)
 {
 	char header[128];
 	const int length = snprintf(header, sizeof header,
-		"{\"w\":{\"dtype\":\"BF16\",\"shape\":[%d],\"data_offsets\":[0,%d]}}", ELEMENTS, 2 * ELEMENTS);
+		"{\"w\":{\"dtype\":\"%s\",\"shape\":[%d],\"data_offsets\":[0,%d]}}", is_f32 ? "F32" : "BF16",
+		is_f32 ? ELEMENTS / 2 : ELEMENTS, 2 * ELEMENTS);
 	const uint8_t prefix[8] = {(uint8_t)length};
 	uint64_t state = 1;
 	buffer_init(out, 100000);
@@ -159,6 +162,29 @@ START_TEST(an_anchor_comes_when_it_is_asked_for_and_names_what_is_there)
 }
 END_TEST
 
+/* Gives what was its bytes, now none. */
+static struct buffer *lose_object(const char *const target)
+{
+	size_t at = 0;
+	while (at < server.object_count && strcmp(server.objects[at].target, target) != 0)
+		at++;
+	ck_assert_uint_lt(at, server.object_count);
+	buffer_reset(&server.objects[at].bytes);
+	return &server.objects[at].bytes;
+}
+
+START_TEST(a_file_that_the_server_has_lost_is_sent_again)
+{
+	publish_ok(0, "", "\"step\":0");
+	lose_object("/b/r/steps/000000/anchor/config.json");
+	publish_ok(1, "--anchor always", "\"step\":1");
+	const struct step_form *const anchor = step_message_form(run_server_step(&server, 1), STEP_ANCHOR);
+	ck_assert(span_equal_text(anchor->objects[0].key, "r/steps/000001/anchor/config.json"));
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 1);
+}
+END_TEST
+
 START_TEST(a_refused_step_does_not_move_the_baseline)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -212,6 +238,17 @@ START_TEST(a_delta_in_another_format_is_made_anew)
 	expect_failed(publish_with("", "state"), ERROR_NO_SPACE, "");
 	expect_ok(publish_with("--format trl-gap", "state"), "\"step\":1,");
 	ck_assert(span_equal_text(step_message_form(run_server_step(&server, 1), STEP_DELTA)->format, "trl-gap"));
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 1);
+}
+END_TEST
+
+START_TEST(what_a_format_cannot_hold_comes_whole)
+{
+	is_f32 = true;
+	publish_ok(0, "", "\"step\":0");
+	publish_ok(1, "--format trl-gap", "\"step\":1");
+	ck_assert_ptr_eq(step_message_form(run_server_step(&server, 1), STEP_DELTA), NULL);
 	expect_ok(follow_with("--once", "worker"), "");
 	expect_current("worker", 1);
 }
@@ -295,6 +332,22 @@ START_TEST(what_is_no_checkpoint_fences_nobody_off)
 }
 END_TEST
 
+/* Whatever became of the copy of the step before: a delta is made against what workers hold. */
+START_TEST(a_copy_that_was_spoilt_on_the_disk_is_fetched_again)
+{
+	struct buffer other;
+	make_weights(7, &other);
+	publish_ok(0, "", "\"step\":0");
+	put("state/step-000000/checkpoint/model.safetensors",
+		_i == 0 ? buffer_span(&other) : span_text("no safetensors"));
+	publish_ok(1, "", "\"step\":1");
+	ck_assert_ptr_ne(step_message_form(run_server_step(&server, 1), STEP_DELTA), NULL);
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 1);
+	buffer_release(&other);
+}
+END_TEST
+
 START_TEST(a_worker_takes_the_deltas_and_tells_where_it_is)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -325,6 +378,44 @@ START_TEST(a_delta_that_stays_damaged_makes_it_go_by_an_anchor)
 }
 END_TEST
 
+/* Engines load more than the weights: unless all of it is as the publisher had it, nothing is
+ * current. */
+START_TEST(an_anchor_that_is_not_the_step_is_refused)
+{
+	static const char other[] = "{\"a\": 2}";
+	put("trained/tokenizer.json", span_text("{}"));
+	publish_ok(0, "", "\"step\":0");
+	struct step_form *const anchor = &server.steps[0].forms[0];
+	ck_assert(span_equal_text(anchor->objects[0].name, "config.json"));
+	ck_assert(span_equal_text(anchor->objects[2].name, "tokenizer.json"));
+	if (_i == 0) {
+		anchor->object_count--;
+	} else if (_i == 1) {
+		anchor->objects[0].digest = xxh3_128(span_text(other));
+		buffer_add_text(lose_object("/b/r/steps/000000/anchor/config.json"), other);
+	} else {
+		server.steps[0].digest.bytes[0] ^= 1;
+	}
+	expect_failed(follow_with("--once", "worker"), ERROR_DIGEST_MISMATCH, "");
+	char *const current = folder_files_join(scratch, "worker/current");
+	ck_assert(!file_exists(current));
+	free(current);
+}
+END_TEST
+
+START_TEST(downloads_that_lead_nowhere_any_more_are_removed)
+{
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with("--once", "worker"), "");
+	put("worker/incoming/000007-anchor-000000-0123456789ab/files/model.safetensors", span_text("half"));
+	publish_ok(1, "", "\"step\":1");
+	expect_ok(follow_with("--once", "worker"), "");
+	char *const left = folder_files_join(scratch, "worker/incoming/000007-anchor-000000-0123456789ab");
+	ck_assert(!file_exists(left));
+	free(left);
+}
+END_TEST
+
 START_TEST(weights_that_were_spoilt_on_the_disk_are_not_built_upon)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -339,10 +430,33 @@ START_TEST(weights_that_were_spoilt_on_the_disk_are_not_built_upon)
 }
 END_TEST
 
-START_TEST(the_command_runs_once_for_each_step)
+static void expect_text(const char *const name, const char *const text)
 {
 	struct error err = {0};
-	struct buffer said;
+	struct buffer bytes;
+	char *const path = folder_files_join(scratch, name);
+	buffer_init(&bytes, 1000);
+	ck_assert_msg(file_read_all(path, &bytes, &err) == 0, "%s", err.text);
+	ck_assert_str_eq(buffer_text(&bytes), text);
+	buffer_release(&bytes);
+	free(path);
+}
+
+/* A delta says nothing of files that stay as they are. */
+START_TEST(a_config_that_was_spoilt_on_the_disk_is_not_passed_on)
+{
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with("--once", "worker"), "");
+	put("worker/generations/000000/config.json", span_text("{\"a\": 2}"));
+	publish_ok(1, _i == 0 ? "" : "--format trl-gap", "\"step\":1");
+	expect_ok(follow_with("--once", "worker"), "from_anchor");
+	expect_text("worker/current/config.json", "{\"a\": 1}");
+	expect_current("worker", 1);
+}
+END_TEST
+
+START_TEST(the_command_runs_once_for_each_step)
+{
 	char words[1024];
 	char *const path = folder_files_join(scratch, "said");
 	char *const hook = folder_files_join(scratch, "hook");
@@ -354,10 +468,7 @@ START_TEST(the_command_runs_once_for_each_step)
 	expect_ok(follow_with(words, "worker"), "");
 	publish_ok(1, "", "\"step\":1");
 	expect_ok(follow_with(words, "worker"), "");
-	buffer_init(&said, 1000);
-	ck_assert_msg(file_read_all(path, &said, &err) == 0, "%s", err.text);
-	ck_assert_str_eq(buffer_text(&said), "0 after nothing\n1 after 0\n");
-	buffer_release(&said);
+	expect_text("said", "0 after nothing\n1 after 0\n");
 	free(hook);
 	free(path);
 }
@@ -391,19 +502,25 @@ Suite *test_publish_command_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, the_first_step_is_an_anchor_and_the_next_a_delta);
 	tcase_add_test(tests, an_anchor_comes_when_it_is_asked_for_and_names_what_is_there);
+	tcase_add_test(tests, a_file_that_the_server_has_lost_is_sent_again);
 	tcase_add_test(tests, a_refused_step_does_not_move_the_baseline);
 	tcase_add_test(tests, an_upload_that_broke_off_goes_on_with_what_is_missing);
 	tcase_add_test(tests, other_weights_than_those_that_were_refused_are_the_step);
 	tcase_add_test(tests, a_delta_in_another_format_is_made_anew);
+	tcase_add_test(tests, what_a_format_cannot_hold_comes_whole);
 	tcase_add_test(tests, a_step_whose_answer_was_lost_is_not_published_twice);
 	tcase_add_test(tests, a_step_that_is_named_is_that_step_or_none);
 	tcase_add_test(tests, a_second_trainer_fences_the_first);
 	tcase_add_test(tests, the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refused);
 	tcase_add_test(tests, a_bucket_is_made_only_when_that_is_wanted);
 	tcase_add_test(tests, what_is_no_checkpoint_fences_nobody_off);
+	tcase_add_loop_test(tests, a_copy_that_was_spoilt_on_the_disk_is_fetched_again, 0, 2);
 	tcase_add_test(tests, a_worker_takes_the_deltas_and_tells_where_it_is);
 	tcase_add_test(tests, a_delta_that_stays_damaged_makes_it_go_by_an_anchor);
+	tcase_add_loop_test(tests, an_anchor_that_is_not_the_step_is_refused, 0, 3);
+	tcase_add_test(tests, downloads_that_lead_nowhere_any_more_are_removed);
 	tcase_add_test(tests, weights_that_were_spoilt_on_the_disk_are_not_built_upon);
+	tcase_add_loop_test(tests, a_config_that_was_spoilt_on_the_disk_is_not_passed_on, 0, 2);
 	tcase_add_test(tests, the_command_runs_once_for_each_step);
 	tcase_add_test(tests, a_step_that_is_asked_for_is_the_one_that_is_held);
 	tcase_add_test(tests, a_run_without_steps_is_waited_for_in_vain);

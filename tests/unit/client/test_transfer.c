@@ -9,6 +9,7 @@
 #include "client/part_file.h"
 #include "client/transfer.h"
 #include "tests/unit/client/range_server.h"
+#include "tests/unit/client/web_fixture.h"
 
 enum { CONTENT_BYTES = 100000, PART_BYTES = 7000 };
 
@@ -198,6 +199,33 @@ START_TEST(parts_of_another_version_are_not_mixed_in)
 }
 END_TEST
 
+/* Serves its first two answers from one version of the object and the others from the next. */
+static void answer_changing(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+{
+	int *const answers = owner;
+	const bool is_first = (*answers)++ < 2;
+	if (strstr(request->head, is_first ? "If-Match: \"second\"" : "If-Match: \"first\"") != NULL) {
+		reply->status = 412;
+		return;
+	}
+	reply->status = 200;
+	for (size_t i = 0; i < CONTENT_BYTES; i++)
+		buffer_add_byte(&reply->body, (uint8_t)(content[i] ^ (is_first ? 0 : 0x55)));
+}
+
+/* Where there is no digest, nobody else would notice. */
+START_TEST(an_object_that_changes_meanwhile_is_not_a_mixture)
+{
+	int answers = 0;
+	struct web *const web = web_start(answer_changing, &answers);
+	remote.endpoint = web_endpoint(web);
+	download.has_digest = false;
+	download.etag = "first";
+	check_fails(ERROR_PRECONDITION);
+	web_stop(web);
+}
+END_TEST
+
 /* Another process is at the second of two files. */
 START_TEST(one_file_that_cannot_be_begun_fails_the_call)
 {
@@ -290,6 +318,7 @@ Suite *test_transfer_suite(void)
 	tcase_add_test(tests, a_later_call_resumes);
 	tcase_add_test(tests, parts_of_another_object_are_not_mixed_in);
 	tcase_add_test(tests, parts_of_another_version_are_not_mixed_in);
+	tcase_add_test(tests, an_object_that_changes_meanwhile_is_not_a_mixture);
 	tcase_add_test(tests, one_file_that_cannot_be_begun_fails_the_call);
 	tcase_add_test(tests, refusals_that_stay_are_reported);
 	tcase_add_test(tests, retries_run_out);

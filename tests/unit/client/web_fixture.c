@@ -64,7 +64,7 @@ static struct span take_range(const struct web_request *const request, struct we
 		sscanf(range, "Range: bytes=%zu-%zu", &from, &to) != 2)
 		return body;
 	reply->status = 206;
-	return span_slice(body, from, to + 1);
+	return span_slice(body, from, to + 1 - from);
 }
 
 static bool answer(const struct connection *const connection, const struct web_request *const request)
