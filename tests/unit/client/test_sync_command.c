@@ -17,7 +17,8 @@ static const char LISTING[] = "<ListBucketResult><EncodingType>url</EncodingType
 
 static char *scratch;
 static struct web *web;
-static int refusal; /* the status of every answer to a PUT or GET of an object; 0: it goes well */
+static int refusal; /* the status of answers to a PUT or GET of an object */
+static int refusals; /* so many */
 
 static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
 {
@@ -30,10 +31,17 @@ static void answer(void *const owner, const struct web_request *const request, s
 	digest128_format(&digest, text);
 	if (!is_listing && !is_object)
 		return;
-	reply->status = !is_listing && moves && refusal != 0 ? refusal : 200;
+	reply->status = !is_listing && moves && refusals > 0 ? refusal : 200;
+	refusals -= reply->status != 200;
 	snprintf(reply->headers, sizeof reply->headers, "ETag: \"e\"\r\nx-deltabucket-digest: %s\r\n", text);
 	if (reply->status == 200 && strcmp(request->method, "PUT") != 0)
 		buffer_add_text(&reply->body, is_listing ? LISTING : "same");
+}
+
+static void refuse(const int times, const int status)
+{
+	refusals = times;
+	refusal = status;
 }
 
 static void put(const char *const name, const char *const text)
@@ -57,7 +65,7 @@ static void set_up(void)
 {
 	scratch = unit_scratch_make();
 	setenv("XDG_CACHE_HOME", scratch, 1);
-	refusal = 0;
+	refusals = 0;
 	web = web_start(answer, NULL);
 	put("here/new", "moved");
 	put("here/same", "same");
@@ -97,9 +105,17 @@ START_TEST(what_is_gone_is_removed_when_the_new_is_there)
 }
 END_TEST
 
+START_TEST(an_upload_that_was_refused_for_now_is_sent_whole_again)
+{
+	refuse(1, 503);
+	expect(true, "--retries 1", true);
+	ck_assert_ptr_ne(strstr(web_trace(web), "PUT /b/new moved\nPUT /b/new moved\n"), NULL);
+}
+END_TEST
+
 START_TEST(an_upload_that_fails_removes_nothing)
 {
-	refusal = 507;
+	refuse(1, 507);
 	expect(true, "--delete", false);
 	ck_assert_ptr_ne(strstr(web_trace(web), "PUT /b/new"), NULL);
 	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE"), NULL);
@@ -108,7 +124,7 @@ END_TEST
 
 START_TEST(a_download_that_fails_removes_nothing)
 {
-	refusal = 403;
+	refuse(1, 403);
 	expect(false, "--delete", false);
 	ck_assert(is_there("here/new") && is_there("here/same"));
 }
@@ -132,6 +148,7 @@ Suite *test_sync_command_suite(void)
 	TCase *const tests = tcase_create("sync_command");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, what_is_gone_is_removed_when_the_new_is_there);
+	tcase_add_test(tests, an_upload_that_was_refused_for_now_is_sent_whole_again);
 	tcase_add_test(tests, an_upload_that_fails_removes_nothing);
 	tcase_add_test(tests, a_download_that_fails_removes_nothing);
 	tcase_add_test(tests, nothing_is_removed_unless_that_is_asked_for);
