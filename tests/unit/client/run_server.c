@@ -148,13 +148,13 @@ static void add_link(struct path_message *const path, const struct step_message 
 }
 
 /* From what is held by deltas, else from the newest anchor. */
-static void answer_path(const struct run_server *const server, const char *const query, struct web_reply *const reply)
+static void answer_path(struct run_server *const server, const char *const query, struct web_reply *const reply)
 {
 	struct path_link links[RUN_SERVER_STEPS];
 	struct path_message path = {.links = links, .from_nothing = true};
 	const char *const have = strstr(query, "have=");
 	uint64_t from = 0;
-	if (server->count == 0) {
+	if (server->count == 0 || take(&server->late)) {
 		refuse(reply, 404, "not_ready");
 		return;
 	}
@@ -192,13 +192,14 @@ static void answer_latest(const struct run_server *const server, const char *con
 static void get_object(struct run_server *const server, const char *const target, struct web_reply *const reply)
 {
 	const size_t at = find_object(server, target);
-	if (at == server->object_count) {
+	const bool is_delta = strstr(target, "/delta/") != NULL;
+	if (at == server->object_count || (is_delta && take(&server->lost))) {
 		refuse(reply, 404, "no_key");
 		return;
 	}
 	reply->status = 200;
 	buffer_add_span(&reply->body, buffer_span(&server->objects[at].bytes));
-	if (strstr(target, "/delta/") != NULL && take(&server->flips))
+	if (is_delta && take(&server->flips))
 		reply->body.data[reply->body.len - 1] ^= 1;
 }
 

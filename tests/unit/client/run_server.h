@@ -27,6 +27,8 @@ struct run_server {
 	atomic_int cuts;     /* so many publishes are taken, and the answer is lost */
 	atomic_int full;     /* so many weights of anchors are answered 507 */
 	atomic_int flips;    /* so many answers with deltas have a flipped bit */
+	atomic_int lost;     /* so many answers with deltas are "no_key": they went meanwhile */
+	atomic_int late;     /* so many paths are answered as before the first step */
 	bool anchor_due;     /* as answers to a publish say */
 };
 void run_server_start(struct run_server *server); /* with the bucket */

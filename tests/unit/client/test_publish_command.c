@@ -474,12 +474,49 @@ START_TEST(the_command_runs_once_for_each_step)
 }
 END_TEST
 
+/* Whoever waits for all workers must not count on one whose engine did not take the step. */
+START_TEST(a_worker_whose_command_fails_is_not_ready)
+{
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with("--once --replica w1 --exec false", "worker"), "\"exec_failed\"");
+	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\""), 0);
+	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"error\""), 1);
+}
+END_TEST
+
 START_TEST(a_step_that_is_asked_for_is_the_one_that_is_held)
 {
 	for (unsigned i = 0; i < 3; i++)
 		publish_ok(i, "", "\"published\"");
 	expect_ok(follow_with("--step 1", "worker"), "\"step\":1");
 	expect_current("worker", 1);
+}
+END_TEST
+
+/* Retention is no failure of the worker: it asks for another way, but not for ever. */
+START_TEST(a_delta_that_went_meanwhile_is_gone_around)
+{
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with("--once", "worker"), "");
+	publish_ok(1, "", "\"step\":1");
+	server.lost = 1;
+	expect_ok(follow_with("--once", "worker"), "\"retrying\"");
+	expect_current("worker", 1);
+	publish_ok(2, "", "\"step\":2");
+	server.lost = 1000;
+	expect_failed(follow_with("--once", "worker"), ERROR_NO_KEY, "");
+	expect_current("worker", 1);
+}
+END_TEST
+
+START_TEST(the_first_step_is_waited_for)
+{
+	publish_ok(0, "", "\"step\":0");
+	server.late = 2;
+	expect_ok(follow_with("--once --wait 30", "worker"), "\"waiting\"");
+	expect_current("worker", 0);
+	server.late = 1;
+	expect_failed(follow_with("--once", "other"), ERROR_NOT_READY, "");
 }
 END_TEST
 
@@ -522,7 +559,10 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, weights_that_were_spoilt_on_the_disk_are_not_built_upon);
 	tcase_add_loop_test(tests, a_config_that_was_spoilt_on_the_disk_is_not_passed_on, 0, 2);
 	tcase_add_test(tests, the_command_runs_once_for_each_step);
+	tcase_add_test(tests, a_worker_whose_command_fails_is_not_ready);
 	tcase_add_test(tests, a_step_that_is_asked_for_is_the_one_that_is_held);
+	tcase_add_test(tests, a_delta_that_went_meanwhile_is_gone_around);
+	tcase_add_test(tests, the_first_step_is_waited_for);
 	tcase_add_test(tests, a_run_without_steps_is_waited_for_in_vain);
 	suite_add_tcase(suite, tests);
 	return suite;
