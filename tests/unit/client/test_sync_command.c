@@ -12,11 +12,12 @@
 
 #define CONTENT(key) "<Contents><Key>" key "</Key><Size>4</Size><LastModified>2026-01-02T03:04:05.000Z" \
 	"</LastModified><ETag>\"e\"</ETag></Contents>"
-static const char LISTING[] = "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>false"
-	"</IsTruncated>" CONTENT("old") CONTENT("same") "</ListBucketResult>";
+#define LIST(truncated, content) "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>" truncated \
+	"</IsTruncated>" content "</ListBucketResult>"
 
 static char *scratch;
 static struct web *web;
+static const char *listing;
 static int refusal; /* the status of answers to a PUT or GET of an object */
 static int refusals; /* so many */
 
@@ -35,7 +36,7 @@ static void answer(void *const owner, const struct web_request *const request, s
 	refusals -= reply->status != 200;
 	snprintf(reply->headers, sizeof reply->headers, "ETag: \"e\"\r\nx-deltabucket-digest: %s\r\n", text);
 	if (reply->status == 200 && strcmp(request->method, "PUT") != 0)
-		buffer_add_text(&reply->body, is_listing ? LISTING : "same");
+		buffer_add_text(&reply->body, is_listing ? listing : "same");
 }
 
 static void refuse(const int times, const int status)
@@ -66,6 +67,7 @@ static void set_up(void)
 	scratch = unit_scratch_make();
 	setenv("XDG_CACHE_HOME", scratch, 1);
 	refusals = 0;
+	listing = LIST("false", CONTENT("old") CONTENT("same"));
 	web = web_start(answer, NULL);
 	put("here/new", "moved");
 	put("here/same", "same");
@@ -130,6 +132,23 @@ START_TEST(a_download_that_fails_removes_nothing)
 }
 END_TEST
 
+static const char *const bad_listings[] = {
+	LIST("true", CONTENT("same")),                          /* there is more, and no way to it */
+	LIST("false", CONTENT("at") CONTENT("at/below")),      /* a file and a folder at once */
+	LIST("false", CONTENT("same") CONTENT("../out")),
+};
+
+/* What a listing does not name is removed: so it must be whole and make sense. */
+START_TEST(a_listing_that_cannot_be_followed_changes_nothing)
+{
+	listing = bad_listings[_i];
+	expect(false, "--delete", false);
+	ck_assert(is_there("here/new") && is_there("here/same"));
+	ck_assert(!is_there("out") && !is_there("here/at"));
+	ck_assert_ptr_eq(strstr(web_trace(web), "GET /b/"), NULL);
+}
+END_TEST
+
 START_TEST(nothing_is_removed_unless_that_is_asked_for)
 {
 	expect(true, "", true);
@@ -151,6 +170,8 @@ Suite *test_sync_command_suite(void)
 	tcase_add_test(tests, an_upload_that_was_refused_for_now_is_sent_whole_again);
 	tcase_add_test(tests, an_upload_that_fails_removes_nothing);
 	tcase_add_test(tests, a_download_that_fails_removes_nothing);
+	tcase_add_loop_test(tests, a_listing_that_cannot_be_followed_changes_nothing, 0,
+		sizeof bad_listings / sizeof bad_listings[0]);
 	tcase_add_test(tests, nothing_is_removed_unless_that_is_asked_for);
 	suite_add_tcase(suite, tests);
 	return suite;
