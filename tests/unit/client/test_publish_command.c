@@ -313,6 +313,51 @@ START_TEST(the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refus
 }
 END_TEST
 
+/* A server that came back from a backup, say. Nobody goes on there unasked. */
+START_TEST(a_run_that_went_back_is_gone_on_with_on_demand_alone)
+{
+	publish_ok(0, "", "\"step\":0");
+	publish_ok(1, "", "\"step\":1");
+	server.count = (size_t)_i;
+	write_checkpoint(2);
+	expect_failed(publish_with("", "state"), ERROR_HEAD_MOVED, "--take-over");
+	ck_assert_uint_eq(server.count, (size_t)_i);
+	expect_ok(publish_with("--take-over", "state"), _i == 0 ? "\"step\":0" : "\"step\":1");
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 2);
+}
+END_TEST
+
+/* Its baseline, and the steps it has published, are of the run that is gone. */
+START_TEST(a_run_that_others_made_anew_is_taken_over_where_it_is)
+{
+	for (unsigned i = 0; i < 3; i++)
+		publish_ok(i, "", "\"published\"");
+	server.count = 0;
+	write_checkpoint(5);
+	expect_ok(publish_with("", "other"), "\"step\":0");
+	publish_ok(6, "--take-over", "\"step\":1");
+	ck_assert_ptr_ne(step_message_form(run_server_step(&server, 1), STEP_DELTA), NULL);
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 6);
+}
+END_TEST
+
+START_TEST(a_spoilt_copy_is_no_way_to_the_step_of_another_trainer)
+{
+	struct buffer spoilt;
+	make_weights(7, &spoilt);
+	publish_ok(0, "", "\"step\":0");
+	write_checkpoint(1);
+	expect_ok(publish_with("", "other"), "\"step\":1,");
+	put("state/step-000000/checkpoint/model.safetensors", buffer_span(&spoilt));
+	publish_ok(2, "--take-over", "\"step\":2,");
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 2);
+	buffer_release(&spoilt);
+}
+END_TEST
+
 START_TEST(a_bucket_is_made_only_when_that_is_wanted)
 {
 	server.has_bucket = false;
@@ -549,6 +594,9 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, a_step_that_is_named_is_that_step_or_none);
 	tcase_add_test(tests, a_second_trainer_fences_the_first);
 	tcase_add_test(tests, the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refused);
+	tcase_add_loop_test(tests, a_run_that_went_back_is_gone_on_with_on_demand_alone, 0, 2);
+	tcase_add_test(tests, a_run_that_others_made_anew_is_taken_over_where_it_is);
+	tcase_add_test(tests, a_spoilt_copy_is_no_way_to_the_step_of_another_trainer);
 	tcase_add_test(tests, a_bucket_is_made_only_when_that_is_wanted);
 	tcase_add_test(tests, what_is_no_checkpoint_fences_nobody_off);
 	tcase_add_loop_test(tests, a_copy_that_was_spoilt_on_the_disk_is_fetched_again, 0, 2);
