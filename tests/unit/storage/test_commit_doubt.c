@@ -5,13 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "storage/committer.h"
 #include "storage/gc.h"
+#include "storage/gc_pack.h"
+#include "storage/pack_store_internal.h"
 #include "storage/store_internal.h"
+#include "storage/xorb_promise.h"
+#include "tests/unit/storage/damage_fixture.h"
 #include "tests/unit/storage/log_sync_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/xorb_fixture.h"
 
-enum { SMALL = 20000, LARGE = 500000, KEYS = 8 };
+enum { SMALL = 20000, LARGE = 500000, KEYS = 8, HOUR_MS = 3600 * 1000 };
 
 static struct store_fixture fixture;
 static struct store_fixture next; /* the start after a kill, on a copy */
@@ -121,6 +128,132 @@ START_TEST(a_compaction_in_doubt_leaves_both_files)
 }
 END_TEST
 
+static const struct xorb_sample sample = {.seed = 9, .chunks = 6, .chunk_bytes = 100001};
+
+static struct xorb sent(void)
+{
+	struct error err = {0};
+	struct xorb xorb;
+	bool inserted;
+	const struct chunk_id hash = xorb_sample_hash(&sample);
+	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &inserted, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
+	return xorb;
+}
+
+static int promise(const struct xorb *const xorb, struct error *const err)
+{
+	const int64_t until_ms = fixture.clock.now_ms + HOUR_MS;
+	const struct xorb_place place = {xorb->hash, xorb->pack, xorb->first, xorb->count};
+	struct settled *const settled = settled_new();
+	struct xorb_promise *const made =
+		xorb_promise_start(fixture.store, &place, 1, until_ms, settled_done, settled);
+	settled_wait(settled);
+	const int result = xorb_promise_outcome(made, err);
+	xorb_promise_free(made);
+	return result;
+}
+
+static bool go_on(void *const owner, const size_t bytes)
+{
+	(void)owner, (void)bytes;
+	return true;
+}
+
+/* True once it cannot go on for as long as the pack is referred to; readers are waited out. */
+static bool stands(const struct gc_work *const work, struct gc_pack *const pack)
+{
+	if (gc_pack_advance(work, pack))
+		return false;
+	nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+	return pack->stage == GC_REFERENCES;
+}
+
+/* As far as gc comes with a pack of which nothing is needed. */
+static enum gc_stage collect(const int64_t number)
+{
+	struct gc_report report = {0};
+	const struct gc_work work = {.store = fixture.store, .report = &report, .live_percent = 90,
+		.is_asked = true, .pace.spend = go_on};
+	struct gc_pack *const pack = gc_pack_look(&work, number);
+	ck_assert(pack != NULL && pack->deletes);
+	while (pack->stage != GC_DONE && !stands(&work, pack))
+		continue;
+	const enum gc_stage stage = pack->stage;
+	gc_pack_close(&work, pack);
+	return stage;
+}
+
+/* The row may be there after the next start, and says then that the chunks stay. */
+START_TEST(a_promise_in_doubt_keeps_its_pack)
+{
+	struct error err = {0};
+	const struct xorb xorb = sent();
+	store_fixture_reopen(&fixture); /* the pack's index is saved */
+	ck_assert_int_eq(promise(&xorb, &err), 0);
+	ck_assert(!pack_store_is_held(store_packs(fixture.store), &xorb.pack));
+	fixture.clock.now_ms += HOUR_MS;
+	log_syncs_fail(1, NULL);
+	ck_assert_int_eq(promise(&xorb, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_IO);
+	ck_assert_int_eq(collect(xorb.pack_number), GC_REFERENCES);
+	ck_assert(xorb_sample_is_there(fixture.store, &sample));
+	start_next();
+	ck_assert(xorb_sample_is_there(next.store, &sample));
+	store_fixture_close(&next);
+	store_fixture_reopen(&fixture); /* nothing is in doubt any more */
+	ck_assert_int_eq(collect(xorb.pack_number), GC_DONE);
+	ck_assert(!xorb_sample_is_there(fixture.store, &sample));
+}
+END_TEST
+
+static int apply_nothing(struct change *const change, struct db *const db, struct error *const err)
+{
+	(void)change, (void)db, (void)err;
+	return 0;
+}
+
+/* The damage is seen by a read, and written down. */
+static void damage_sample(void)
+{
+	struct error err = {0};
+	struct change change = {.apply = apply_nothing};
+	off_t offset;
+	const struct chunk_id hash = xorb_sample_hash(&sample);
+	char *const path = damage_fixture_find_xorb(&fixture, &hash, &offset);
+	damage_fixture_flip(path, offset);
+	free(path);
+	ck_assert(!xorb_sample_is_there(fixture.store, &sample));
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+}
+
+/* The pack's new file, in which the chunks are right, is what the row may name after the next start. */
+START_TEST(a_mending_in_doubt_leaves_both_files)
+{
+	struct error err = {0};
+	bool mended = false;
+	(void)sent();
+	store_fixture_reopen(&fixture);
+	damage_sample();
+	log_syncs_fail(1, keep_catalog);
+	ck_assert_int_eq(xorb_sample_put(fixture.store, &sample, &mended, &err), -1);
+	ck_assert_msg(err.kind == ERROR_IO && !mended, "%s", err.text);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 2);
+	bring_packs_up_to_date();
+	start_on(kept);
+	ck_assert_int_eq(fixture_count(next.store, "SELECT count(*) FROM packs WHERE file IS NOT NULL"), 1);
+	ck_assert(xorb_sample_is_there(next.store, &sample));
+	store_fixture_close(&next);
+	ck_assert(!xorb_sample_is_there(fixture.store, &sample)); /* it was told of a failure */
+	ck_assert_msg(xorb_sample_put(fixture.store, &sample, &mended, &err) == 0, "%s", err.text);
+	ck_assert(mended && xorb_sample_is_there(fixture.store, &sample));
+	start_next();
+	ck_assert(xorb_sample_is_there(next.store, &sample));
+	ck_assert_int_eq(fixture_pack_files(&next, "-name '*.pack'"), 1);
+	store_fixture_close(&next);
+}
+END_TEST
+
 Suite *test_commit_doubt_suite(void);
 
 Suite *test_commit_doubt_suite(void)
@@ -132,6 +265,8 @@ Suite *test_commit_doubt_suite(void)
 	tcase_add_loop_test(tests, an_upload_in_doubt_is_whole_where_it_comes_back, 0,
 		sizeof sizes / sizeof sizes[0]);
 	tcase_add_test(tests, a_compaction_in_doubt_leaves_both_files);
+	tcase_add_test(tests, a_promise_in_doubt_keeps_its_pack);
+	tcase_add_test(tests, a_mending_in_doubt_leaves_both_files);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
