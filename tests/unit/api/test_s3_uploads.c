@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/s3/complete_list.h"
 
@@ -78,6 +79,71 @@ START_TEST(an_upload_from_beginning_to_end)
 	face_fixture_assert_lacks(fake, "<Upload>");
 	fake_exchange_free(fake);
 	face_fixture_expect_text(&fixture, 404, METHOD_DELETE, at("/bkt/k?uploadId=", id), NULL, NULL, "<Code>NoSuchUpload</Code>");
+}
+END_TEST
+
+/* The only pack's file: one byte of its first record. */
+static void flip_stored_byte(void)
+{
+	char command[1200];
+	char path[1024] = "";
+	snprintf(command, sizeof(command), "find %s/packs -name '*.pack'", fixture.folder);
+	FILE *const found = popen(command, "r");
+	ck_assert(found != NULL && fscanf(found, "%1023s", path) == 1 && pclose(found) == 0);
+	FILE *const file = fopen(path, "r+b");
+	ck_assert(file != NULL && fseek(file, 3000, SEEK_SET) == 0);
+	const int byte = fgetc(file);
+	ck_assert(byte != EOF && fseek(file, 3000, SEEK_SET) == 0 && fputc(byte ^ 0x10, file) != EOF);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+/* Whether all of its bytes come. */
+static bool reads(const char *const target)
+{
+	struct fake_exchange *const fake = face_fixture_ask_any(&fixture, METHOD_GET, target, NULL, NULL);
+	const bool result = fake->exchange.reply.status == 200 && !fake->body_failed;
+	fake_exchange_free(fake);
+	return result;
+}
+
+static void put_noise(const char *const target)
+{
+	enum { LENGTH = 600 * 1000 }; /* in a pack of its own */
+	static char body[LENGTH + 1];
+	uint32_t state = 1;
+	for (size_t i = 0; i < LENGTH; i++) {
+		state = state * 1664525 + 1013904223;
+		body[i] = (char)('!' + (state >> 24) % 90);
+	}
+	face_fixture_expect(&fixture, 200, METHOD_PUT, target, NULL, body);
+}
+
+static int copy_part(const char *const target, const char *const *const headers)
+{
+	struct fake_exchange *const fake = face_fixture_ask_any(&fixture, METHOD_PUT, target, headers, NULL);
+	const int status = fake->exchange.reply.status;
+	fake_exchange_free(fake);
+	return status;
+}
+
+/* The whole object, of which nothing is read, and a range, of which some is. */
+START_TEST(damaged_content_is_not_copied_into_a_part)
+{
+	const char *const *const source = HEADERS("x-amz-copy-source", "/bkt/source");
+	const char *const *const range = HEADERS("x-amz-copy-source", "/bkt/source",
+		"x-amz-copy-source-range", "bytes=100-5000");
+	const char *const id = begin(NULL);
+	put_noise("/bkt/source");
+	flip_stored_byte();
+	ck_assert(!reads("/bkt/source")); /* the damage is seen */
+	const char *const target = at("/bkt/k?partNumber=1&uploadId=", id);
+	face_fixture_expect_text(&fixture, 409, METHOD_PUT, target, source, NULL, "<Code>OperationAborted</Code>");
+	face_fixture_expect_text(&fixture, 409, METHOD_PUT, target, range, NULL, "&apos;source&apos; is damaged");
+	put_noise("/bkt/again"); /* the same bytes: what is stored of them is right from now on */
+	for (int i = 0; i < 2000 && copy_part(target, source) == 409; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	face_fixture_expect_text(&fixture, 200, METHOD_PUT, target, source, NULL, "<CopyPartResult");
+	ck_assert(reads("/bkt/source"));
 }
 END_TEST
 
@@ -197,6 +263,7 @@ Suite *test_s3_uploads_suite(void)
 	TCase *const tests = tcase_create("uploads");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, an_upload_from_beginning_to_end);
+	tcase_add_test(tests, damaged_content_is_not_copied_into_a_part);
 	tcase_add_test(tests, requests_on_unknown_uploads_leave_the_object_alone);
 	tcase_add_test(tests, others_may_not);
 	tcase_add_loop_test(tests, lists_are_parsed, 0, sizeof(lists) / sizeof(lists[0]));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -347,6 +348,64 @@ START_TEST(a_page_beyond_mending_is_searched_once)
 }
 END_TEST
 
+/* Of the thread: others on the machine do not count. */
+static int64_t used_ns(void)
+{
+	struct timespec used;
+	ck_assert_int_eq(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used), 0);
+	return used.tv_sec * INT64_C(1000000000) + used.tv_nsec;
+}
+
+/* What all reads of the whole file, which fail, cost. */
+static int64_t fail_ns(int reads)
+{
+	struct error err;
+	int64_t before = used_ns();
+	for (int i = 0; i < reads; i++)
+		ck_assert_int_eq(read_all(db, &err), -1);
+	return used_ns() - before;
+}
+
+START_TEST(reading_a_page_beyond_mending_again_costs_no_search)
+{
+	enum { READS = 50 };
+	struct error err = {0};
+	reopen();
+	off_t last = size_of(path) - PAGE_BYTES;
+	flip(path, last + 2000, 0x11);
+	int64_t first = fail_ns(1);
+	ck_assert_int_lt(fail_ns(READS), first * READS / 2);
+	ck_assert_uint_eq(db_damage(db), READS + 1); /* and each one is damage */
+	flip(path, last + 2000, 0x01); /* now one bit explains it */
+	ck_assert_msg(read_all(db, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(db_mended(db), 1);
+}
+END_TEST
+
+/* The byte that says that pages have checksums: without it nobody would look at them. */
+START_TEST(a_flip_in_what_says_that_pages_have_checksums_is_put_back)
+{
+	enum { RESERVED_AT = 20 };
+	struct error err = {0};
+	uint8_t page[PAGE_BYTES];
+	reopen();
+	db_close(db);
+	flip(path, RESERVED_AT, (uint8_t)(1u << _i));
+	db = open_it(DB_WRITE);
+	ck_assert_msg(read_all(db, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(db_mended(db), 1);
+	int fd = open(path, O_RDONLY);
+	ck_assert_int_eq(pread(fd, page, sizeof page, 0), PAGE_BYTES);
+	close(fd);
+	ck_assert_uint_eq(page[RESERVED_AT], PAGE_SUM_BYTES);
+	off_t last = size_of(path) - PAGE_BYTES;
+	flip(path, last + 2000, 0x11);
+	reopen();
+	ck_assert_int_eq(read_all(db, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
+}
+END_TEST
+
 /* The files as SQLite sees them. */
 static sqlite3_file *file_under(sqlite3 **out_handle)
 {
@@ -413,6 +472,8 @@ Suite *test_db_file_suite(void)
 	tcase_add_test(pages, each_page_has_its_checksum);
 	tcase_add_loop_test(pages, a_flipped_bit_is_put_back, 0, 24);
 	tcase_add_test(pages, a_damaged_page_is_no_answer);
+	tcase_add_test(pages, reading_a_page_beyond_mending_again_costs_no_search);
+	tcase_add_loop_test(pages, a_flip_in_what_says_that_pages_have_checksums_is_put_back, 0, 8);
 	tcase_add_test(pages, a_page_in_the_place_of_another_is_no_answer);
 	tcase_add_test(pages, a_file_that_was_cut_is_no_answer);
 	tcase_add_test(pages, a_flip_in_the_log_is_no_answer_and_never_gets_into_the_file);

@@ -1,11 +1,16 @@
 /* Walks over a real store, with days of one second on a clock that stands still. */
 #include "storage/lifecycle_worker.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "storage/lifecycle_cache.h"
+#include "storage/lifecycle_change.h"
 #include "storage/lifecycle_document.h"
+#include "storage/store_health.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 #include "tests/unit/unit.h"
@@ -335,6 +340,69 @@ START_TEST(the_cache_follows_the_bucket)
 }
 END_TEST
 
+/* Damages the catalog at the first COMMIT that is noted once it is told to. */
+static struct damaging {
+	struct file_ops ops;
+	int64_t page; /* 0: not now */
+} damaging;
+
+static bool is_acknowledged(const int fd)
+{
+	static const char NAME[] = "/acknowledged";
+	char link[64];
+	char path[4096];
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	const ssize_t len = readlink(link, path, sizeof path);
+	const size_t suffix = sizeof NAME - 1;
+	return len >= (ssize_t)suffix && memcmp(path + len - suffix, NAME, suffix) == 0;
+}
+
+static void damage_catalog(void)
+{
+	enum { PAGE_BYTES = 4096 };
+	static const uint8_t zeros[PAGE_BYTES];
+	char *const path = store_fixture_path(&fixture, "catalog.db");
+	const int fd = open(path, O_WRONLY);
+	ck_assert_int_eq(pwrite(fd, zeros, sizeof zeros, (damaging.page - 1) * PAGE_BYTES), sizeof zeros);
+	close(fd);
+	free(path);
+	store_health_set_proof(store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views'");
+}
+
+static ssize_t damaging_pwrite(const struct file_ops *const ops, const int fd, const void *const data,
+	const size_t len, const off_t offset)
+{
+	(void)ops;
+	if (damaging.page != 0 && is_acknowledged(fd)) {
+		damage_catalog();
+		damaging.page = 0;
+	}
+	return file_system()->pwrite(file_system(), fd, data, len, offset);
+}
+
+/* Two groups are due, in one slice. */
+START_TEST(nothing_goes_from_the_moment_on_in_which_damage_is_found)
+{
+	enum { OBJECTS = LIFECYCLE_CHANGE_ITEMS + 20 };
+	static const char SQL_PAGE[] = "SELECT rootpage FROM sqlite_schema WHERE name = 'step_views'";
+	char key[16];
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		snprintf(key, sizeof key, "k%u", i);
+		put(key, "x");
+	}
+	set_rule((struct lifecycle_rule){.enabled = true, .expire_days = 1});
+	damaging = (struct damaging){.ops = *file_system()};
+	damaging.ops.pwrite = damaging_pwrite;
+	fixture.files = &damaging.ops;
+	store_fixture_reopen(&fixture);
+	pass_days(2);
+	damaging.page = fixture_count(fixture.store, SQL_PAGE);
+	ck_assert_uint_eq(walk(), LIFECYCLE_CHANGE_ITEMS);
+	ck_assert_int_eq(versions(), OBJECTS - LIFECYCLE_CHANGE_ITEMS);
+	ck_assert_uint_eq(walk(), 0);
+}
+END_TEST
+
 Suite *test_lifecycle_worker_suite(void);
 Suite *test_lifecycle_worker_suite(void)
 {
@@ -343,6 +411,7 @@ Suite *test_lifecycle_worker_suite(void)
 	tcase_set_timeout(walks, 120);
 	tcase_add_checked_fixture(walks, setup, teardown);
 	tcase_add_test(walks, objects_expire);
+	tcase_add_test(walks, nothing_goes_from_the_moment_on_in_which_damage_is_found);
 	tcase_add_loop_test(walks, a_damaged_row_keeps_no_other_from_expiring, 0, 2);
 	tcase_add_test(walks, a_damaged_older_row_keeps_no_other_key_from_expiring);
 	tcase_add_test(walks, a_walk_goes_on_over_slices);

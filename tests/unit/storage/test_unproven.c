@@ -2,8 +2,10 @@
  * that delete is asked to, in vain, and does it once the catalog is right again. */
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "storage/gc.h"
 #include "storage/lifecycle_document.h"
@@ -94,6 +96,55 @@ START_TEST(gc_deletes_and_compacts_nothing)
 }
 END_TEST
 
+enum { ROUNDS_MS = 2500 }; /* two rounds of gc's own at least */
+
+/* With rounds of gc's own, one a second; what is logged goes to `log`. */
+static void start_with_rounds(struct log *log)
+{
+	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source,
+		.log = log, .gc = {.interval_s = 1}};
+	fixture.store = store_open(&options, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+}
+
+static void rest(int64_t ms)
+{
+	nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000 * 1000}, NULL);
+}
+
+static void expect_no_round(FILE *file)
+{
+	char line[2000];
+	rewind(file);
+	while (fgets(line, sizeof line, file) != NULL)
+		ck_assert_msg(strstr(line, " gc") == NULL, "%s", line);
+	ck_assert(!ferror(file));
+}
+
+START_TEST(gc_begins_no_round_of_its_own)
+{
+	FILE *file = tmpfile();
+	struct log *log = log_new(fileno(file), LOG_DEBUG, false, clock_system());
+	put("dead", 7);
+	store_fixture_reopen(&fixture); /* seals the pack */
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "dead", NULL, &err), 0);
+	damage();
+	store_fixture_stop(&fixture);
+	start_with_rounds(log);
+	rest(ROUNDS_MS);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 1);
+	expect_no_round(file);
+	mend();
+	store_fixture_stop(&fixture);
+	start_with_rounds(NULL);
+	for (int i = 0; i < 6000 && fixture_pack_files(&fixture, "-name '*.pack'") > 0; i++)
+		rest(10);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 0);
+	log_free(log);
+	fclose(file);
+}
+END_TEST
+
 START_TEST(the_sweeper_sweeps_nothing)
 {
 	put("a", 1);
@@ -171,8 +222,10 @@ Suite *test_unproven_suite(void)
 {
 	Suite *suite = suite_create("unproven");
 	TCase *tests = tcase_create("unproven");
+	tcase_set_timeout(tests, 120);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, gc_deletes_and_compacts_nothing);
+	tcase_add_test(tests, gc_begins_no_round_of_its_own);
 	tcase_add_test(tests, the_sweeper_sweeps_nothing);
 	tcase_add_test(tests, lifecycle_expires_nothing);
 	tcase_add_test(tests, retention_removes_no_step);

@@ -13,6 +13,7 @@
 #include "storage/db.h"
 #include "storage/pack_format.h"
 #include "storage/pack_store_internal.h"
+#include "storage/set_aside.h"
 #include "storage/store_internal.h"
 #include "storage/xorb_promise.h"
 #include "storage/xorb_source.h"
@@ -455,6 +456,59 @@ START_TEST(what_is_not_the_xorb_mends_nothing)
 }
 END_TEST
 
+static atomic_bool removal_fails;
+
+static int unlink_when_let(const struct file_ops *const ops, const char *const path)
+{
+	(void)ops;
+	if (!removal_fails)
+		return file_system()->unlink(file_system(), path);
+	errno = EIO;
+	return -1;
+}
+
+static int64_t removals(void)
+{
+	return fixture_count(fixture.store, "SELECT count(*) FROM removals");
+}
+
+static size_t files_aside(void)
+{
+	struct error err = {0};
+	struct set_aside aside;
+	ck_assert_int_eq(set_aside_list(fixture.folder, &aside, &err), 0);
+	const size_t count = aside.count;
+	set_aside_release(&aside);
+	return count;
+}
+
+/* The commit that names the new file says of the old one that it may go. Without that word a start would set
+ * it aside, since an earlier life than the last made it. */
+START_TEST(the_file_that_was_damaged_goes_with_the_next_start)
+{
+	static struct file_ops files; /* outlives the store */
+	bool mended;
+	files = *file_system();
+	files.unlink = unlink_when_let;
+	ck_assert_int_eq(send(&large, &mended), 0);
+	store_close(fixture.store);
+	open_store_on(&files);
+	damage(&large, 3);
+	ck_assert(!xorb_sample_is_there(fixture.store, &large));
+	ck_assert_int_eq(removals(), 0);
+	removal_fails = true;
+	send_until_mended(&large);
+	removal_fails = false;
+	ck_assert_int_eq(pack_files(), 2);
+	ck_assert_int_eq(removals(), 1);
+	store_close(fixture.store);
+	open_store();
+	ck_assert_int_eq(pack_files(), 1);
+	ck_assert_uint_eq(files_aside(), 0);
+	ck_assert(xorb_sample_is_there(fixture.store, &large));
+}
+END_TEST
+
 enum { KILL_ROUNDS_MAX = 60 };
 
 /* In a child: the store is opened and the xorb sent until it is mended. */
@@ -584,6 +638,7 @@ Suite *test_xorb_repeat_suite(void)
 	tcase_add_test(all, damage_is_found_by_who_sends_it_again);
 	tcase_add_test(all, objects_that_share_its_chunks_read_right_again);
 	tcase_add_test(all, a_pack_that_is_gone_comes_back);
+	tcase_add_test(all, the_file_that_was_damaged_goes_with_the_next_start);
 	tcase_add_test(all, another_encoding_mends_too);
 	tcase_add_test(all, who_asks_whether_it_is_here_is_told_to_send_it);
 	tcase_add_test(all, an_object_is_not_made_of_damaged_chunks);
