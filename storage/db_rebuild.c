@@ -1,7 +1,10 @@
 /* As VACUUM does it, but for one thing: VACUUM copies the indexes as they are. The tables are made in a
  * file of their own and filled, the indexes made there, and all pages copied back in one transaction.
  *
- *   schema of tables -> scratch <- rows (attached) ; settle ; indexes ; scratch -> database (backup) */
+ *   schema of tables -> scratch <- rows (attached) ; settle ; indexes ; scratch -> database (backup)
+ *
+ * Which rows name which (REFERENCES) is not judged meanwhile: tables come in the order of their names, and
+ * a row whose parent was lost stays. That rows were lost is for the sums to tell (db_check.h). */
 #include "storage/db_rebuild.h"
 
 #include <stdio.h>
@@ -58,7 +61,26 @@ static int copy_rows(struct rebuild_run *run, struct error *err)
 	return result;
 }
 
+/* Outside of transactions. It cannot fail, so that what was put aside is in force again whatever happened. */
+static void judge_references(struct db *db, bool judges)
+{
+	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_FKEY, (int)judges, NULL);
+}
+
 /* In one transaction over both files: of what is read nothing changes meanwhile. */
+static int copy_attached(struct rebuild_run *run, struct error *err)
+{
+	int result = db_run_script(run->from, "PRAGMA rebuilt.synchronous=OFF", err);
+	judge_references(run->from, false);
+	if (result == 0)
+		result = db_begin_alone(run->from, err);
+	if (result == 0)
+		result = copy_rows(run, err) == 0 ? db_commit_alone(run->from, err) : -1;
+	db_rollback(run->from);
+	judge_references(run->from, true);
+	return result;
+}
+
 static int copy_tables(struct rebuild_run *run, struct error *err)
 {
 	char *attach = sqlite3_mprintf("ATTACH %Q AS rebuilt", run->rebuild->scratch);
@@ -67,12 +89,7 @@ static int copy_tables(struct rebuild_run *run, struct error *err)
 	sqlite3_free(attach);
 	if (result != 0)
 		return -1;
-	result = db_run_script(run->from, "PRAGMA rebuilt.synchronous=OFF", err);
-	if (result == 0)
-		result = db_begin_alone(run->from, err);
-	if (result == 0)
-		result = copy_rows(run, err) == 0 ? db_commit_alone(run->from, err) : -1;
-	db_rollback(run->from);
+	result = copy_attached(run, err);
 	(void)db_run_script(run->from, "DETACH rebuilt", &ignored);
 	return result;
 }

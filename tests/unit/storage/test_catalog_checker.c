@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "storage/account.h"
 #include "storage/committer.h"
 #include "storage/db_internal.h"
 #include "storage/store_health.h"
@@ -81,6 +82,32 @@ START_TEST(a_damaged_index_is_made_once_more)
 	free(scratch);
 	store_fixture_reopen(&fixture);
 	ck_assert(fixture_holds(&fixture, "bucket", "key", span_text("second")));
+}
+END_TEST
+
+/* A key names its account, and a grant its key: `grants` is copied before `keys`. */
+static void add_key(void)
+{
+	const struct grant grant = {span_text("bucket"), span_text("run/"), PERMISSION_READ};
+	const struct key_record key = {.id = span_text("KEY"), .name = span_text("trainer"),
+		.namespace = span_text("main"), .sealed_secret = span_of("\x00\x01\x02", 3),
+		.token_hash = span_text("0123456789abcdef0123456789abcdef"), .grants = &grant, .grant_count = 1};
+	ck_assert_msg(account_add_key(fixture.store, &key, &err) == 0, "%s", err.text);
+}
+
+START_TEST(keys_and_their_grants_come_through_a_rebuild)
+{
+	struct key_record *keys;
+	size_t count;
+	add_key();
+	int64_t page = page_of("versions_current");
+	store_fixture_stop(&fixture);
+	spoil_page(page);
+	store_fixture_start(&fixture); /* waits until it is proven */
+	ck_assert_int_ge(metrics_get(metrics, METRIC_CATALOG_MENDED), 1);
+	ck_assert_int_eq(account_list_keys(fixture.store, fixture.arena, &keys, &count, &err), 0);
+	ck_assert(count == 1 && keys[0].grant_count == 1 && !keys[0].is_damaged);
+	ck_assert(fixture_holds(&fixture, "bucket", "key", span_text("first")));
 }
 END_TEST
 
@@ -167,6 +194,7 @@ Suite *test_catalog_checker_suite(void)
 	TCase *tests = tcase_create("catalog_checker");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_damaged_index_is_made_once_more, 0, 3);
+	tcase_add_test(tests, keys_and_their_grants_come_through_a_rebuild);
 	tcase_add_test(tests, of_two_current_versions_the_newer_one_stays);
 	tcase_add_test(tests, a_damaged_table_is_named_and_stays);
 	tcase_add_test(tests, a_damaged_catalog_keeps_no_write_from_being_tried);

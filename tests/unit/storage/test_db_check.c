@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "storage/db_check.h"
+#include "storage/db_internal.h"
 #include "storage/db_rebuild.h"
 #include "storage/page_sum.h"
 #include "storage/table_sums.h"
@@ -54,6 +55,14 @@ static void meddle(const char *sql)
 	db_close(other);
 }
 
+static int64_t count(const char *sql)
+{
+	struct error err = {0};
+	int64_t number = -1;
+	ck_assert_msg(db_read_number(db, sql, &number, &err) == 0, "%s", err.text);
+	return number;
+}
+
 static void open_it(void)
 {
 	struct error err = {0};
@@ -72,6 +81,9 @@ static void set_up(void)
 		"CREATE TABLE t (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, state INTEGER NOT NULL);"
 		"CREATE TABLE pairs (a BLOB, b INTEGER, c BLOB, PRIMARY KEY (a, b)) WITHOUT ROWID;"
 		"CREATE TABLE blobs (id INTEGER PRIMARY KEY, bytes BLOB);"
+		"CREATE TABLE parents (id INTEGER PRIMARY KEY);"
+		"CREATE TABLE children (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL REFERENCES parents (id));"
+		"CREATE INDEX children_of ON children (parent);"
 		"CREATE UNIQUE INDEX t_current ON t (name) WHERE state = 1;"
 		"CREATE INDEX t_state ON t (state, name);");
 	ck_assert_msg(db_keep_sums(db, &err) == 0, "%s", err.text);
@@ -337,6 +349,41 @@ START_TEST(what_breaks_a_rule_is_settled)
 }
 END_TEST
 
+/* Rows that name rows of another table: those of `children` are copied before those of `parents`, and one
+ * names a row that the disk lost. */
+START_TEST(rows_that_name_others_come_through_a_rebuild)
+{
+	struct error err = {0};
+	change("INSERT INTO parents VALUES (1), (2); INSERT INTO children VALUES (10, 1), (20, 2), (21, 2)");
+	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
+	expect_sound();
+	if (_i == 1)
+		meddle("PRAGMA foreign_keys=OFF; DELETE FROM parents WHERE id = 2");
+	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(count("SELECT count(*) FROM children INDEXED BY children_of"), 3);
+	ck_assert_int_eq(count("SELECT count(*) FROM parents"), _i == 1 ? 1 : 2);
+	struct findings findings = look();
+	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], _i);
+	ck_assert_str_eq(findings.table, _i == 1 ? "parents" : "");
+	ck_assert_int_eq(db_run_script(db, "INSERT INTO children VALUES (30, 3)", &err), -1); /* the rule is in force */
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+}
+END_TEST
+
+START_TEST(a_rebuild_that_fails_leaves_rules_in_force)
+{
+	struct error err = {0};
+	uint32_t root = root_of("t");
+	db_close(db);
+	spoil_page(root);
+	open_it();
+	ck_assert_int_eq(rebuild(NULL, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
+	ck_assert_int_eq(db_run_script(db, "INSERT INTO children VALUES (30, 3)", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+}
+END_TEST
+
 START_TEST(a_table_that_cannot_be_read_is_found_and_stays_as_it_is)
 {
 	struct error err = {0};
@@ -444,6 +491,8 @@ Suite *test_db_check_suite(void)
 	tcase_add_test(tests, an_index_that_lacks_entries_is_found_and_rebuilt);
 	tcase_add_loop_test(tests, an_index_that_cannot_be_read_is_found_and_rebuilt, 0, 3);
 	tcase_add_test(tests, what_breaks_a_rule_is_settled);
+	tcase_add_loop_test(tests, rows_that_name_others_come_through_a_rebuild, 0, 2);
+	tcase_add_test(tests, a_rebuild_that_fails_leaves_rules_in_force);
 	tcase_add_test(tests, a_table_that_cannot_be_read_is_found_and_stays_as_it_is);
 	tcase_add_loop_test(tests, a_row_that_cannot_be_read_is_not_changed, 0, 4);
 	tcase_add_test(tests, a_check_can_be_ended);
