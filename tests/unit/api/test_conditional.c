@@ -31,6 +31,8 @@ static const struct judge_row {
 	{"\"ab\"", NULL, NULL, NULL, CONDITIONAL_FAILED},
 	{"\"ABC\"", NULL, NULL, NULL, CONDITIONAL_FAILED},
 	{",", NULL, NULL, NULL, CONDITIONAL_FAILED},
+	{"xabc\"", NULL, NULL, NULL, CONDITIONAL_FAILED},
+	{"\"abcx", NULL, NULL, NULL, CONDITIONAL_FAILED},
 
 	/* If-Match decides, its date is passed over. */
 	{"\"abc\"", before, NULL, NULL, CONDITIONAL_GO_ON},
@@ -70,8 +72,19 @@ START_TEST(test_row)
 }
 END_TEST
 
+START_TEST(a_time_after_now_is_none)
+{
+	const struct conditional conditional = {.if_modified_since = span_text(after)};
+	const int64_t after_ms = (int64_t)(SECOND_1994 + 1) * 1000;
+	ck_assert_int_eq(conditional_judge(&conditional, etag, modified_ms, after_ms), CONDITIONAL_NOT_MODIFIED);
+	ck_assert_int_eq(conditional_judge(&conditional, etag, modified_ms, after_ms - 1), CONDITIONAL_GO_ON);
+}
+END_TEST
+
 START_TEST(test_if_range)
 {
+	ck_assert(conditional_range_holds(span_text(" \"abc\"\t"), etag, modified_ms));
+	ck_assert(!conditional_range_holds(span_text("xabc\""), etag, modified_ms));
 	ck_assert(conditional_range_holds(span_text(NULL), etag, modified_ms));
 	ck_assert(conditional_range_holds(span_text("\"abc\""), etag, modified_ms));
 	ck_assert(conditional_range_holds(span_text(same), etag, modified_ms));
@@ -88,6 +101,7 @@ Suite *test_conditional_suite(void)
 	Suite *const suite = suite_create("conditional");
 	TCase *const rules = tcase_create("rules");
 	tcase_add_loop_test(rules, test_row, 0, ROWS);
+	tcase_add_test(rules, a_time_after_now_is_none);
 	tcase_add_test(rules, test_if_range);
 	suite_add_tcase(suite, rules);
 	return suite;

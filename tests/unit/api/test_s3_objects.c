@@ -208,7 +208,9 @@ START_TEST(test_conditional_reads)
 		NULL);
 	face_fixture_assert_body(fake, "");
 	face_fixture_assert_header(fake, "ETag", "\"" TEXT_MD5 "\"");
-	ck_assert_ptr_nonnull(fake_exchange_reply_header(fake, "Last-Modified"));
+	const char *const modified = fake_exchange_reply_header(fake, "Last-Modified");
+	ck_assert_ptr_nonnull(modified);
+	face_fixture_expect(&fixture, 304, METHOD_GET, "/bkt/k", HEADERS("If-Modified-Since", modified), NULL);
 	fake_exchange_free(fake);
 }
 END_TEST

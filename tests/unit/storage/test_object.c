@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "storage/db.h"
+#include "storage/object_internal.h"
 #include "tests/unit/storage/store_fixture.h"
 
 static struct store_fixture fixture;
@@ -184,7 +185,14 @@ static const struct {
 	{"abc", NULL, "abc", ERROR_NONE},
 	{"W/\"abc\"", NULL, "abc", ERROR_NONE},
 	{" \"x\" , \"abc\" ", NULL, "abc", ERROR_NONE},
+	{"w/\"abc\"", NULL, "abc", ERROR_NONE},
 	{"*", NULL, "abc", ERROR_NONE},
+	{" * ", NULL, "abc", ERROR_NONE},
+	{"\"x\", *", NULL, "abc", ERROR_PRECONDITION}, /* one of several is no wildcard */
+	{"Wxabc", NULL, "abc", ERROR_PRECONDITION},
+	{"xabc\"", NULL, "abc", ERROR_PRECONDITION},
+	{"\"abcx", NULL, "abc", ERROR_PRECONDITION},
+	{"\"", NULL, "\"", ERROR_NONE}, /* a lone quote quotes nothing */
 	{"\"ABC\"", NULL, "abc", ERROR_PRECONDITION},
 	{"\"ab\"", NULL, "abc", ERROR_PRECONDITION},
 	{"\"abc\"", NULL, NULL, ERROR_NO_KEY},
@@ -208,6 +216,64 @@ START_TEST(conditions_are_judged_like_s3)
 	const int result = object_conditions_check(&given, conditions[_i].etag != NULL ? &object : NULL, &err);
 	ck_assert_int_eq(result, conditions[_i].kind == ERROR_NONE ? 0 : -1);
 	ck_assert_int_eq(err.kind, conditions[_i].kind);
+}
+END_TEST
+
+/* Of what lies behind its end nothing is looked at. */
+START_TEST(a_condition_ends_where_it_says)
+{
+	struct error err = {0};
+	const struct object object = {.etag = "W"};
+	const struct object_conditions given = {.if_match = span_of("W/", 1)};
+	ck_assert_int_eq(object_conditions_check(&given, &object, &err), 0);
+}
+END_TEST
+
+START_TEST(to_conditions_a_marker_is_no_object)
+{
+	struct error err = {0};
+	const struct object marker = {.is_marker = true, .etag = "abc", .size = 3, .modified_ms = 1000};
+	const struct object_conditions absent = {.if_none_match = span_text("*")};
+	const struct object_conditions present[] = {{.if_match = span_text("*")}, {.has_size = true, .size = 3},
+		{.has_modified = true, .modified_ms = 1000}};
+	ck_assert_int_eq(object_conditions_check(&absent, &marker, &err), 0);
+	for (size_t i = 0; i < sizeof(present) / sizeof(present[0]); i++) {
+		err = (struct error){0};
+		ck_assert_int_eq(object_conditions_check(&present[i], &marker, &err), -1);
+		ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+		ck_assert_int_eq(object_conditions_check(&present[i], NULL, &err), -1);
+	}
+}
+END_TEST
+
+START_TEST(a_write_over_a_marker_finds_nothing_there)
+{
+	struct error err = {0};
+	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
+	struct object_put_params swap = {.bucket = span_text("weights"), .key = span_text("k"),
+		.conditions.if_match = span_text("*")};
+	struct object_put_params create = {.bucket = span_text("weights"), .key = span_text("k"),
+		.conditions.if_none_match = span_text("*")};
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "weights", "k", span_text("1"), &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "weights", "k", NULL, &err), 0);
+	ck_assert_int_eq(fixture_put_with(fixture.store, &swap, span_text("2"), NULL, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+	ck_assert_int_eq(fixture_put_with(fixture.store, &create, span_text("3"), NULL, &err), 0);
+	ck_assert(fixture_holds(&fixture, "weights", "k", span_text("3")));
+}
+END_TEST
+
+/* Requests end before what they demanded is judged. */
+START_TEST(conditions_are_kept_by_who_takes_them)
+{
+	char texts[2][4] = {"abc", "xyz"};
+	const struct object_conditions given = {.if_match = span_of(texts[0], 3), .if_none_match = span_of(texts[1], 3),
+		.has_size = true, .size = 7};
+	const struct object_conditions copy = object_conditions_copy(&given, fixture.arena);
+	memset(texts, '-', sizeof(texts));
+	ck_assert(span_equal_text(copy.if_match, "abc") && span_equal_text(copy.if_none_match, "xyz"));
+	ck_assert(copy.has_size && copy.size == 7 && !copy.has_modified);
 }
 END_TEST
 
@@ -385,6 +451,10 @@ Suite *test_object_suite(void)
 	tcase_add_test(tests, a_version_removed_between_find_and_open_is_no_key);
 	tcase_add_loop_test(tests, conditions_are_judged_like_s3, 0, sizeof(conditions) / sizeof(conditions[0]));
 	tcase_add_test(tests, conditional_puts_and_deletes);
+	tcase_add_test(tests, a_condition_ends_where_it_says);
+	tcase_add_test(tests, to_conditions_a_marker_is_no_object);
+	tcase_add_test(tests, a_write_over_a_marker_finds_nothing_there);
+	tcase_add_test(tests, conditions_are_kept_by_who_takes_them);
 	tcase_add_test(tests, a_bucket_deleted_during_the_upload_takes_it_along);
 	tcase_add_test(tests, a_bucket_made_anew_during_the_upload_does_not_get_it);
 	tcase_add_test(tests, an_aborted_upload_leaves_nothing);

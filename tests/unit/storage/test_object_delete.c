@@ -106,6 +106,57 @@ START_TEST(deleting_nothing_succeeds_whatever_the_conditions)
 }
 END_TEST
 
+static const struct object_conditions any_condition[] = {{.if_match = {(const uint8_t *)"x", 1}},
+	{.if_none_match = {(const uint8_t *)"x", 1}}, {.has_size = true}, {.has_modified = true}};
+
+START_TEST(a_condition_on_nothing_makes_no_marker)
+{
+	struct object_delete_item item = {.key = span_text("absent"), .conditions = any_condition[_i]};
+	set_versioning(true);
+	delete_item(&item);
+	ck_assert_int_eq(item.error.kind, ERROR_NONE);
+	ck_assert(!item.is_marker && !item.has_version);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 0);
+}
+END_TEST
+
+/* The place of a run's anchors, where something lay before the run was opened. */
+static void make_guarded(struct object_delete_item items[2])
+{
+	struct error err = {0};
+	put("run/anchors/mine", "1");
+	put("k", "2");
+	ck_assert_msg(fixture_open_run(fixture.store, "bucket", "run", NULL, &err) == 0, "%s", err.text);
+	items[0] = (struct object_delete_item){.key = span_text("run/anchors/mine")};
+	items[1] = (struct object_delete_item){.key = span_text("k")};
+}
+
+START_TEST(what_is_the_servers_stays_and_the_rest_goes)
+{
+	struct error err = {0};
+	struct object_delete_item items[2];
+	make_guarded(items);
+	ck_assert_msg(fixture_delete_items(fixture.store, "bucket", items, 2, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(items[0].error.kind, ERROR_DENIED);
+	ck_assert_int_eq(items[1].error.kind, ERROR_NONE);
+	ck_assert(exists("run/anchors/mine") && !exists("k"));
+}
+END_TEST
+
+/* Whose key it is cannot be told: nothing goes. */
+START_TEST(a_damaged_run_fails_the_delete)
+{
+	struct error err = {0};
+	struct object_delete_item items[2];
+	make_guarded(items);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET settings = x'ff'", &err), 0);
+	(void)fixture_delete_items(fixture.store, "bucket", items, 2, &err);
+	ck_assert(items[0].error.kind != ERROR_NONE && items[0].error.kind != ERROR_DENIED);
+	ck_assert(items[1].error.kind != ERROR_NONE);
+	ck_assert(exists("run/anchors/mine") && exists("k"));
+}
+END_TEST
+
 START_TEST(conditions_on_a_delete_marker)
 {
 	set_versioning(true);
@@ -196,6 +247,9 @@ Suite *test_object_delete_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, conditions_guard_the_current_version_and_a_named_one, 0, sizeof(conditions) / sizeof(conditions[0]));
 	tcase_add_test(tests, deleting_nothing_succeeds_whatever_the_conditions);
+	tcase_add_loop_test(tests, a_condition_on_nothing_makes_no_marker, 0, 4);
+	tcase_add_test(tests, what_is_the_servers_stays_and_the_rest_goes);
+	tcase_add_test(tests, a_damaged_run_fails_the_delete);
 	tcase_add_test(tests, conditions_on_a_delete_marker);
 	tcase_add_test(tests, markers_and_null_versions_come_and_go);
 	tcase_add_test(tests, a_thousand_items);
