@@ -3,8 +3,9 @@
  *
  *   schema of tables -> scratch <- rows (attached) ; settle ; indexes ; scratch -> database (backup)
  *
- * Which rows name which (REFERENCES) is not judged meanwhile: tables come in the order of their names, and
- * a row whose parent was lost stays. That rows were lost is for the sums to tell (db_check.h). */
+ * Which rows name which (REFERENCES) is not judged meanwhile: tables come in the order of their
+ * names, and a row whose parent was lost stays. That rows were lost is for the sums to tell
+ * (db_check.h). */
 #include "storage/db_rebuild.h"
 
 #include <stdio.h>
@@ -61,7 +62,8 @@ static int copy_rows(struct rebuild_run *run, struct error *err)
 	return result;
 }
 
-/* Outside of transactions. It cannot fail, so that what was put aside is in force again whatever happened. */
+/* Outside of transactions. It cannot fail, so that what was put aside is in force again whatever
+ * happened. */
 static void judge_references(struct db *db, bool judges)
 {
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_FKEY, (int)judges, NULL);

@@ -76,8 +76,10 @@ START_TEST(a_time_after_now_is_none)
 {
 	const struct conditional conditional = {.if_modified_since = span_text(after)};
 	const int64_t after_ms = (int64_t)(SECOND_1994 + 1) * 1000;
-	ck_assert_int_eq(conditional_judge(&conditional, etag, modified_ms, after_ms), CONDITIONAL_NOT_MODIFIED);
-	ck_assert_int_eq(conditional_judge(&conditional, etag, modified_ms, after_ms - 1), CONDITIONAL_GO_ON);
+	ck_assert_int_eq(conditional_judge(&conditional, etag, modified_ms, after_ms),
+		CONDITIONAL_NOT_MODIFIED);
+	ck_assert_int_eq(conditional_judge(&conditional, etag, modified_ms, after_ms - 1),
+		CONDITIONAL_GO_ON);
 }
 END_TEST
 

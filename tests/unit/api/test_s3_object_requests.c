@@ -223,34 +223,42 @@ START_TEST(test_copy_of_what_did_not_change_since)
 {
 	static const char name[] = "x-amz-copy-source-if-modified-since";
 	put("/bkt/k", NULL);
-	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_HEAD, "/bkt/k", NULL, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask(&fixture, 200, METHOD_HEAD, "/bkt/k", NULL, NULL);
 	const char *const modified = fake_exchange_reply_header(fake, "Last-Modified");
 	face_fixture_expect_text(&fixture, 412, METHOD_PUT, "/bkt/copy",
-		HEADERS("x-amz-copy-source", "bkt/k", name, modified), NULL, "<Code>PreconditionFailed</Code>");
+		HEADERS("x-amz-copy-source", "bkt/k", name, modified), NULL,
+		"<Code>PreconditionFailed</Code>");
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/copy",
 		HEADERS("x-amz-copy-source", "bkt/k", name, "Sun, 06 Nov 1994 08:49:37 GMT"), NULL);
 	fake_exchange_free(fake);
 }
 END_TEST
 
-/* A marker under a copy's version id; the null version of a bucket that has versions is named, too. */
+/* A version id that is a marker's; the null version of a bucket that has versions is named, too. */
 START_TEST(test_copy_of_versions)
 {
-	static const char versions[] = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
+	static const char versions[] =
+		"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
+	const char *const *const from = HEADERS("x-amz-copy-source", "bkt/k");
 	char source[128];
 	put("/bkt/k", NULL);
-	struct fake_exchange *fake = face_fixture_ask(&fixture, 200, METHOD_PUT, "/bkt/before", HEADERS("x-amz-copy-source", "bkt/k"), NULL);
+	struct fake_exchange *fake =
+		face_fixture_ask(&fixture, 200, METHOD_PUT, "/bkt/before", from, NULL);
 	face_fixture_assert_header(fake, "x-amz-copy-source-version-id", NULL);
 	fake_exchange_free(fake);
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt?versioning", NULL, versions);
-	fake = face_fixture_ask(&fixture, 200, METHOD_PUT, "/bkt/copy", HEADERS("x-amz-copy-source", "bkt/k"), NULL);
+	fake = face_fixture_ask(&fixture, 200, METHOD_PUT, "/bkt/copy", from, NULL);
 	face_fixture_assert_header(fake, "x-amz-copy-source-version-id", "null");
 	fake_exchange_free(fake);
 	fake = face_fixture_ask(&fixture, 204, METHOD_DELETE, "/bkt/k", NULL, NULL);
-	snprintf(source, sizeof(source), "bkt/k?versionId=%s", fake_exchange_reply_header(fake, "x-amz-version-id"));
+	snprintf(source, sizeof(source), "bkt/k?versionId=%s",
+		fake_exchange_reply_header(fake, "x-amz-version-id"));
 	fake_exchange_free(fake);
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/other", HEADERS("x-amz-copy-source", source), NULL, "delete marker");
-	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/other", HEADERS("x-amz-copy-source", "bkt/k?versionId=null"), NULL);
+	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/other",
+		HEADERS("x-amz-copy-source", source), NULL, "delete marker");
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/other",
+		HEADERS("x-amz-copy-source", "bkt/k?versionId=null"), NULL);
 }
 END_TEST
 

@@ -210,7 +210,8 @@ START_TEST(test_conditional_reads)
 	face_fixture_assert_header(fake, "ETag", "\"" TEXT_MD5 "\"");
 	const char *const modified = fake_exchange_reply_header(fake, "Last-Modified");
 	ck_assert_ptr_nonnull(modified);
-	face_fixture_expect(&fixture, 304, METHOD_GET, "/bkt/k", HEADERS("If-Modified-Since", modified), NULL);
+	face_fixture_expect(&fixture, 304, METHOD_GET, "/bkt/k",
+		HEADERS("If-Modified-Since", modified), NULL);
 	fake_exchange_free(fake);
 }
 END_TEST

@@ -100,7 +100,8 @@ static void flip_stored_byte(void)
 /* Whether all of its bytes come. */
 static bool reads(const char *const target)
 {
-	struct fake_exchange *const fake = face_fixture_ask_any(&fixture, METHOD_GET, target, NULL, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask_any(&fixture, METHOD_GET, target, NULL, NULL);
 	const bool result = fake->exchange.reply.status == 200 && !fake->body_failed;
 	fake_exchange_free(fake);
 	return result;
@@ -120,7 +121,8 @@ static void put_noise(const char *const target)
 
 static int copy_part(const char *const target, const char *const *const headers)
 {
-	struct fake_exchange *const fake = face_fixture_ask_any(&fixture, METHOD_PUT, target, headers, NULL);
+	struct fake_exchange *const fake =
+		face_fixture_ask_any(&fixture, METHOD_PUT, target, headers, NULL);
 	const int status = fake->exchange.reply.status;
 	fake_exchange_free(fake);
 	return status;
@@ -137,8 +139,10 @@ START_TEST(damaged_content_is_not_copied_into_a_part)
 	flip_stored_byte();
 	ck_assert(!reads("/bkt/source")); /* the damage is seen */
 	const char *const target = at("/bkt/k?partNumber=1&uploadId=", id);
-	face_fixture_expect_text(&fixture, 409, METHOD_PUT, target, source, NULL, "<Code>OperationAborted</Code>");
-	face_fixture_expect_text(&fixture, 409, METHOD_PUT, target, range, NULL, "&apos;source&apos; is damaged");
+	face_fixture_expect_text(&fixture, 409, METHOD_PUT, target, source, NULL,
+		"<Code>OperationAborted</Code>");
+	face_fixture_expect_text(&fixture, 409, METHOD_PUT, target, range, NULL,
+		"&apos;source&apos; is damaged");
 	put_noise("/bkt/again"); /* the same bytes: what is stored of them is right from now on */
 	for (int i = 0; i < 2000 && copy_part(target, source) == 409; i++)
 		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);

@@ -91,7 +91,8 @@ static void add_key(void)
 	const struct grant grant = {span_text("bucket"), span_text("run/"), PERMISSION_READ};
 	const struct key_record key = {.id = span_text("KEY"), .name = span_text("trainer"),
 		.namespace = span_text("main"), .sealed_secret = span_of("\x00\x01\x02", 3),
-		.token_hash = span_text("0123456789abcdef0123456789abcdef"), .grants = &grant, .grant_count = 1};
+		.token_hash = span_text("0123456789abcdef0123456789abcdef"),
+		.grants = &grant, .grant_count = 1};
 	ck_assert_msg(account_add_key(fixture.store, &key, &err) == 0, "%s", err.text);
 }
 

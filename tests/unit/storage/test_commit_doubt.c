@@ -227,7 +227,8 @@ static void damage_sample(void)
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
 }
 
-/* The pack's new file, in which the chunks are right, is what the row may name after the next start. */
+/* The pack's new file, in which the chunks are right, is what the row may name after the next
+ * start. */
 START_TEST(a_mending_in_doubt_leaves_both_files)
 {
 	struct error err = {0};
@@ -241,7 +242,8 @@ START_TEST(a_mending_in_doubt_leaves_both_files)
 	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 2);
 	bring_packs_up_to_date();
 	start_on(kept);
-	ck_assert_int_eq(fixture_count(next.store, "SELECT count(*) FROM packs WHERE file IS NOT NULL"), 1);
+	ck_assert_int_eq(fixture_count(next.store,
+		"SELECT count(*) FROM packs WHERE file IS NOT NULL"), 1);
 	ck_assert(xorb_sample_is_there(next.store, &sample));
 	store_fixture_close(&next);
 	ck_assert(!xorb_sample_is_there(fixture.store, &sample)); /* it was told of a failure */

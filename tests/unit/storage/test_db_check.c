@@ -82,7 +82,8 @@ static void set_up(void)
 		"CREATE TABLE pairs (a BLOB, b INTEGER, c BLOB, PRIMARY KEY (a, b)) WITHOUT ROWID;"
 		"CREATE TABLE blobs (id INTEGER PRIMARY KEY, bytes BLOB);"
 		"CREATE TABLE parents (id INTEGER PRIMARY KEY);"
-		"CREATE TABLE children (id INTEGER PRIMARY KEY, parent INTEGER NOT NULL REFERENCES parents (id));"
+		"CREATE TABLE children (id INTEGER PRIMARY KEY,"
+		" parent INTEGER NOT NULL REFERENCES parents (id));"
 		"CREATE INDEX children_of ON children (parent);"
 		"CREATE UNIQUE INDEX t_current ON t (name) WHERE state = 1;"
 		"CREATE INDEX t_state ON t (state, name);");
@@ -349,12 +350,13 @@ START_TEST(what_breaks_a_rule_is_settled)
 }
 END_TEST
 
-/* Rows that name rows of another table: those of `children` are copied before those of `parents`, and one
- * names a row that the disk lost. */
+/* Rows that name rows of another table: those of `children` are copied before those of `parents`,
+ * and some name a row that the disk lost. */
 START_TEST(rows_that_name_others_come_through_a_rebuild)
 {
 	struct error err = {0};
-	change("INSERT INTO parents VALUES (1), (2); INSERT INTO children VALUES (10, 1), (20, 2), (21, 2)");
+	change("INSERT INTO parents VALUES (1), (2);"
+		" INSERT INTO children VALUES (10, 1), (20, 2), (21, 2)");
 	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
 	expect_sound();
 	if (_i == 1)
@@ -365,7 +367,8 @@ START_TEST(rows_that_name_others_come_through_a_rebuild)
 	struct findings findings = look();
 	ck_assert_uint_eq(findings.count[DB_FINDING_TABLE], _i);
 	ck_assert_str_eq(findings.table, _i == 1 ? "parents" : "");
-	ck_assert_int_eq(db_run_script(db, "INSERT INTO children VALUES (30, 3)", &err), -1); /* the rule is in force */
+	/* The rule is in force. */
+	ck_assert_int_eq(db_run_script(db, "INSERT INTO children VALUES (30, 3)", &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 }
 END_TEST

@@ -363,7 +363,8 @@ static void damage_catalog(void)
 	static const uint8_t zeros[PAGE_BYTES];
 	char *const path = store_fixture_path(&fixture, "catalog.db");
 	const int fd = open(path, O_WRONLY);
-	ck_assert_int_eq(pwrite(fd, zeros, sizeof zeros, (damaging.page - 1) * PAGE_BYTES), sizeof zeros);
+	const off_t at = (damaging.page - 1) * PAGE_BYTES;
+	ck_assert_int_eq(pwrite(fd, zeros, sizeof zeros, at), sizeof zeros);
 	close(fd);
 	free(path);
 	store_health_set_proof(store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views'");

@@ -232,7 +232,8 @@ END_TEST
 START_TEST(to_conditions_a_marker_is_no_object)
 {
 	struct error err = {0};
-	const struct object marker = {.is_marker = true, .etag = "abc", .size = 3, .modified_ms = 1000};
+	const struct object marker = {.is_marker = true, .etag = "abc", .size = 3,
+		.modified_ms = 1000};
 	const struct object_conditions absent = {.if_none_match = span_text("*")};
 	const struct object_conditions present[] = {{.if_match = span_text("*")}, {.has_size = true, .size = 3},
 		{.has_modified = true, .modified_ms = 1000}};
@@ -268,8 +269,8 @@ END_TEST
 START_TEST(conditions_are_kept_by_who_takes_them)
 {
 	char texts[2][4] = {"abc", "xyz"};
-	const struct object_conditions given = {.if_match = span_of(texts[0], 3), .if_none_match = span_of(texts[1], 3),
-		.has_size = true, .size = 7};
+	const struct object_conditions given = {.if_match = span_of(texts[0], 3),
+		.if_none_match = span_of(texts[1], 3), .has_size = true, .size = 7};
 	const struct object_conditions copy = object_conditions_copy(&given, fixture.arena);
 	memset(texts, '-', sizeof(texts));
 	ck_assert(span_equal_text(copy.if_match, "abc") && span_equal_text(copy.if_none_match, "xyz"));

@@ -482,8 +482,8 @@ static size_t files_aside(void)
 	return count;
 }
 
-/* The commit that names the new file says of the old one that it may go. Without that word a start would set
- * it aside, since an earlier life than the last made it. */
+/* The commit that names the new file says of the old one that it may go. Without that word a start
+ * would set it aside, since an earlier life than the last made it. */
 START_TEST(the_file_that_was_damaged_goes_with_the_next_start)
 {
 	static struct file_ops files; /* outlives the store */
