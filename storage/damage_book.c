@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "storage/committer.h"
@@ -12,7 +13,11 @@
 #include "storage/pack_record.h"
 #include "storage/store_internal.h"
 
-enum { MEND_BYTES_MAX = 64 * 1024 * 1024 /* of records that wait in memory; what comes behind stays damaged */ };
+enum {
+	MEND_BYTES_MAX = 64 * 1024 * 1024, /* of records that wait in memory; what comes behind stays damaged */
+	MEND_REST_NS = 10 * 1000 * 1000,
+	MEND_TRIES = 1000
+};
 
 struct damage_book {
 	struct store *store;
@@ -35,6 +40,8 @@ struct mend {
 	struct damage_book *book;
 	size_t count;
 	struct chunk_repair *repairs; /* by the damaged place, rising; both packs of each are referred */
+	size_t at;                    /* what is left lies behind it */
+	unsigned tries;
 };
 
 static void take_row(void *taker, const struct chunk_place *place)
@@ -210,18 +217,23 @@ static bool is_damaged(const struct damage_book *book, const struct chunk_repair
 	return false;
 }
 
-static void mend_one(struct damage_book *book, const struct chunk_repair *repairs, size_t count)
+/* False when the pack is just being sealed, which pack_mend has asked for: it is to be tried again. */
+static bool mend_one(struct damage_book *book, const struct chunk_repair *repairs, size_t count,
+	bool is_last)
 {
 	struct error err = {0};
 	if (book_is_closed(book) || !is_damaged(book, repairs, count))
-		return;
+		return true;
 	if (mend_pack(book, repairs, count, &err) != 0) {
-		log_failure(store_log(book->store), LOG_WARNING, NULL, "pack_mend", &err); /* the next upload of the bytes tries again */
-		return;
+		if (err.kind == ERROR_BUSY && !is_last)
+			return false;
+		log_failure(store_log(book->store), LOG_WARNING, NULL, "pack_mend", &err);
+		return true;
 	}
 	for (size_t i = 0; i < count; i++)
 		log_chunk(book, LOG_WARNING, "chunk_mended", &repairs[i].damaged);
 	metrics_add(store_metrics(book->store), METRIC_CHUNKS_MENDED, (int64_t)count);
+	return true;
 }
 
 static void end_mend(struct damage_book *book)
@@ -232,13 +244,26 @@ static void end_mend(struct damage_book *book)
 	lock_leave(&book->lock);
 }
 
+/* Other jobs come in between: one of them saves the index that the pack waits for. Nobody else would try
+ * again, since who uploads the bytes from now on finds the sound ones. */
+static void try_again(struct mend *mend)
+{
+	struct damage_book *book = mend->book;
+	nanosleep(&(struct timespec){.tv_nsec = MEND_REST_NS}, NULL);
+	helpers_submit(store_helpers(book->store), &book->packs->mend_lane, &mend->job);
+}
+
 static void run_mend(struct helper_job *job)
 {
 	struct mend *mend = (struct mend *)job;
 	struct damage_book *book = mend->book;
-	for (size_t at = 0, count; at < mend->count; at += count) {
-		count = of_one_pack(mend, at);
-		mend_one(book, mend->repairs + at, count);
+	for (size_t count; mend->at < mend->count; mend->at += count) {
+		count = of_one_pack(mend, mend->at);
+		if (!mend_one(book, mend->repairs + mend->at, count, mend->tries >= MEND_TRIES)) {
+			mend->tries++;
+			try_again(mend);
+			return;
+		}
 	}
 	mend_free(mend);
 	end_mend(book);

@@ -91,6 +91,25 @@ START_TEST(a_put_onto_damaged_chunks_reads_back_and_heals_the_others)
 }
 END_TEST
 
+/* Small uploads share a pack that is open still: it is sealed before it is mended. */
+START_TEST(damage_in_the_open_pack_is_mended_too)
+{
+	const struct span bytes = span_of(noise, SMALL);
+	off_t offset;
+	ck_assert_int_eq(put("old", bytes), 0);
+	char *path = damage_fixture_find(&fixture, "box", "old", 0, &offset);
+	damage_fixture_flip(path, offset);
+	free(path);
+	ck_assert(!holds("old", bytes));
+	damage_fixture_await(&fixture, 1);
+	ck_assert_int_eq(put("new", bytes), 0);
+	damage_fixture_await(&fixture, 0);
+	ck_assert(holds("old", bytes) && holds("new", bytes));
+	store_fixture_reopen(&fixture);
+	ck_assert(holds("old", bytes) && holds("new", bytes));
+}
+END_TEST
+
 START_TEST(several_damaged_chunks_of_several_packs_are_mended)
 {
 	const struct span first = span_of(noise, LARGE);
@@ -307,6 +326,7 @@ Suite *test_damage_book_suite(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_loop_test(tests, a_put_onto_damaged_chunks_reads_back_and_heals_the_others, 0,
 		sizeof sizes / sizeof *sizes);
+	tcase_add_test(tests, damage_in_the_open_pack_is_mended_too);
 	tcase_add_test(tests, several_damaged_chunks_of_several_packs_are_mended);
 	tcase_add_test(tests, what_was_found_right_costs_nothing_more);
 	tcase_add_test(tests, what_the_disk_cannot_read_is_stored_anew);
