@@ -77,10 +77,9 @@ START_TEST(a_stop_reaches_all_that_the_command_started)
 	struct error err = {0};
 	int status = 0;
 	int ends[2];
-	const struct hook hook = {.command = "sleep 30 & sleep 30 & wait"};
+	const struct hook hook = {.command = "sleep 30 & sleep 30 & kill -TERM $PPID; wait"};
 	struct interrupt *const interrupt = interrupt_start();
 	ck_assert_int_eq(pipe(ends), 0);
-	ck_assert_int_eq(kill(getpid(), SIGTERM), 0);
 	ck_assert_int_eq(hook_run(&hook, interrupt, &status, &err), 0);
 	ck_assert_int_ne(status, 0);
 	close(ends[1]);
