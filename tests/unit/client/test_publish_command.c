@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "client/folder_files.h"
 #include "tests/unit/client/command_fixture.h"
@@ -529,6 +530,26 @@ START_TEST(a_worker_whose_command_fails_is_not_ready)
 }
 END_TEST
 
+/* The copy is what a kill during the command leaves: it runs once more there. */
+START_TEST(a_command_that_was_killed_with_its_worker_runs_again)
+{
+	char script[2000];
+	char words[2000];
+	snprintf(script, sizeof script, "#!/bin/sh\necho ran >> %s/runs\n[ -e %s/killed ] || cp -a %s/worker %s/killed\n",
+		scratch, scratch, scratch, scratch);
+	put("script", span_text(script));
+	snprintf(words, sizeof words, "%s/script", scratch);
+	ck_assert_int_eq(chmod(words, 0755), 0);
+	snprintf(words, sizeof words, "--once --exec %s/script", scratch);
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with(words, "worker"), "");
+	expect_ok(follow_with(words, "killed"), "");
+	expect_ok(follow_with(words, "killed"), "");
+	snprintf(words, sizeof words, "[ $(wc -l < %s/runs) = 2 ]", scratch);
+	ck_assert_int_eq(system(words), 0);
+}
+END_TEST
+
 START_TEST(a_step_that_is_asked_for_is_the_one_that_is_held)
 {
 	for (unsigned i = 0; i < 3; i++)
@@ -608,6 +629,7 @@ Suite *test_publish_command_suite(void)
 	tcase_add_loop_test(tests, a_config_that_was_spoilt_on_the_disk_is_not_passed_on, 0, 2);
 	tcase_add_test(tests, the_command_runs_once_for_each_step);
 	tcase_add_test(tests, a_worker_whose_command_fails_is_not_ready);
+	tcase_add_test(tests, a_command_that_was_killed_with_its_worker_runs_again);
 	tcase_add_test(tests, a_step_that_is_asked_for_is_the_one_that_is_held);
 	tcase_add_test(tests, a_delta_that_went_meanwhile_is_gone_around);
 	tcase_add_test(tests, the_first_step_is_waited_for);
