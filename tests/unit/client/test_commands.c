@@ -27,7 +27,7 @@
 #define LIST(content) "<ListBucketResult><EncodingType>url</EncodingType>" content "</ListBucketResult>"
 #define REPLICA(id, rest) "{\"id\":\"" id "\",\"state\":\"ready\",\"since\":\"2026-01-02T03:04:05.000Z\"," \
 	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"lease_s\":30" rest "}"
-#define STATES "\"lease_s\":30,\"head\":4,\"oldest\":2,\"states\":{\"idle\":0,\"fetching\":1,\"staging\":0,\"ready\":2," \
+#define STATES "\"lease_s\":30,\"head\":4,\"oldest\":2,\"states\":{\"idle\":16,\"fetching\":8,\"staging\":4,\"ready\":2," \
 	"\"error\":1},\"expired\":1"
 
 struct scripted {
@@ -98,12 +98,12 @@ static const struct command_case {
 		{{"DELETE /v1/runs/b/r/pins/best", 204, ""}}},
 	{command_replicas, COMMAND_REPLICAS, "b/r",
 		"GET /v1/runs/b/r/replicas?limit=1000\nGET /v1/runs/b/r/replicas?limit=1000&after=w1\n",
-		"w1 \nw2 \nhead is step 4; ready 2, idle 0, fetching 1, staging 0, error 1, expired 1",
+		"w1 \nw2 \nhead is step 4; ready 2, idle 16, fetching 8, staging 4, error 1, expired 1",
 		{{"GET /v1/runs/b/r/replicas?limit=1000", 200, "{\"replicas\":[" REPLICA("w1",
 			",\"step\":2,\"staleness\":{\"steps\":2,\"seconds\":9}") "],\"next\":\"w1\"," STATES "}"},
 			{"GET /v1/runs/b/r/replicas?limit=1000&after=w1", 200, "{\"replicas\":[" REPLICA("w2", ",\"expired\":true") "]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "b",
-		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n", "is ready\nb/r ",
+		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n", "is ready\nb/r \n31 replicas, 1 in error, the slowest 2 behind",
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}, {"GET /v1/runs/b/r", 200, RUN_R},
 			{"GET /v1/runs/b/r/steps/4", 200, STEP_4}, {"GET /v1/runs/b/r/replicas?limit=1", 200, "{\"replicas\":[]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "--json b",
@@ -201,6 +201,19 @@ START_TEST(a_refusal_is_a_failure)
 }
 END_TEST
 
+START_TEST(an_object_that_cannot_be_removed_ends_the_removing)
+{
+	static const struct scripted script[6] = {{"DELETE /b/one", 403, ""}, {"DELETE /b/two", 204, ""}};
+	struct web *const web = web_start(answer_script, (void *)script);
+	struct command_result result = command_fixture_run(command_rm, COMMAND_RM, web_endpoint(web), "b/one b/two");
+	ck_assert_int_eq(result.status, -1);
+	ck_assert_msg(strstr(result.err.text, "b/one") != NULL, "%s", result.err.text);
+	ck_assert_str_eq(web_trace(web), "DELETE /b/one\n");
+	command_result_release(&result);
+	web_stop(web);
+}
+END_TEST
+
 static const struct {
 	command_fn *run;
 	enum command_bit bit;
@@ -257,6 +270,7 @@ Suite *test_commands_suite(void)
 	tcase_add_loop_test(tests, a_command_asks_and_shows, 0, sizeof cases / sizeof cases[0]);
 	tcase_add_loop_test(tests, a_refusal_is_a_failure, 0,
 		REFUSALS * (int)(sizeof cases / sizeof cases[0]));
+	tcase_add_test(tests, an_object_that_cannot_be_removed_ends_the_removing);
 	tcase_add_loop_test(tests, misuse_asks_nothing, 0, sizeof misuses / sizeof misuses[0]);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -550,6 +550,28 @@ START_TEST(a_command_that_was_killed_with_its_worker_runs_again)
 }
 END_TEST
 
+START_TEST(a_worker_may_keep_nothing_but_the_newest)
+{
+	char words[2000];
+	for (unsigned i = 0; i < 3; i++) {
+		publish_ok(i, "", "\"published\"");
+		expect_ok(follow_with("--once --keep 0", "worker"), "");
+		snprintf(words, sizeof words, "[ $(find %s/worker -name model.safetensors -type f | wc -l) = 1 ]", scratch);
+		ck_assert_int_eq(system(words), 0);
+	}
+	expect_current("worker", 2);
+}
+END_TEST
+
+START_TEST(weights_that_did_not_change_are_a_step_of_their_own)
+{
+	publish_ok(0, "", "\"step\":0");
+	publish_ok(0, "", "\"step\":1");
+	publish_ok(0, "--step 1", "\"step\":1");
+	ck_assert_uint_eq(server.count, 2);
+}
+END_TEST
+
 START_TEST(a_step_that_is_asked_for_is_the_one_that_is_held)
 {
 	for (unsigned i = 0; i < 3; i++)
@@ -630,6 +652,8 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, the_command_runs_once_for_each_step);
 	tcase_add_test(tests, a_worker_whose_command_fails_is_not_ready);
 	tcase_add_test(tests, a_command_that_was_killed_with_its_worker_runs_again);
+	tcase_add_test(tests, a_worker_may_keep_nothing_but_the_newest);
+	tcase_add_test(tests, weights_that_did_not_change_are_a_step_of_their_own);
 	tcase_add_test(tests, a_step_that_is_asked_for_is_the_one_that_is_held);
 	tcase_add_test(tests, a_delta_that_went_meanwhile_is_gone_around);
 	tcase_add_test(tests, the_first_step_is_waited_for);
