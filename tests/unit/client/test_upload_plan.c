@@ -202,6 +202,20 @@ static struct file_chunks file_of(struct chunk_entry *const entries, const size_
 	return (struct file_chunks){.entries = entries, .count = count};
 }
 
+/* A term takes chunks of its xorb, and of no other behind it. */
+static void check_within_xorb(const struct upload_plan *const plan,
+	const struct upload_term *const term)
+{
+	const struct table_place last = {.xorb = term->xorb, .index = term->end - 1};
+	struct table_place first;
+	uint32_t size;
+	ck_assert_uint_lt(term->first, term->end);
+	if (term->is_new)
+		ck_assert_uint_le(term->end, plan->xorbs[term->xorb].count);
+	else
+		ck_assert(chunk_table_chunk(table, last, &size, &first));
+}
+
 /* Every term leads to the file's chunks, in order. */
 static void check_terms(const struct upload_plan *const plan, const struct file_chunks *const files, const size_t number)
 {
@@ -211,6 +225,7 @@ static void check_terms(const struct upload_plan *const plan, const struct file_
 		uint64_t bytes = 0;
 		const struct chunk_id range = chunk_hash_range(files[number].entries + at, term->end - term->first);
 		ck_assert(chunk_id_equal(&range, &term->range));
+		check_within_xorb(plan, term);
 		for (uint32_t k = term->first; k < term->end; k++, at++) {
 			bytes += files[number].entries[at].size;
 			if (!term->is_new)
@@ -242,6 +257,42 @@ START_TEST(only_what_is_missing_is_in_new_xorbs)
 	ck_assert(chunk_id_equal(&hash, &plan.xorbs[0].hash));
 	upload_plan_release(&plan);
 	free(entries);
+}
+END_TEST
+
+/* What was uploaded as two xorbs comes as one file: each term ends where its xorb does. */
+START_TEST(a_file_goes_on_from_the_end_of_a_xorb_to_the_next)
+{
+	struct chunk_entry *const entries = run(100, 20);
+	const struct file_chunks file = file_of(entries, 20);
+	struct upload_plan plan;
+	answer(100, 10, 3);
+	answer(110, 10, 3);
+	upload_plan_make(&file, 1, table, UPLOAD_XORB_MAX_BYTES, &plan);
+	ck_assert_uint_eq(plan.xorb_count, 0); /* all of it is there */
+	ck_assert_uint_eq(plan.files[0].count, 2);
+	check_terms(&plan, &file, 0);
+	upload_plan_release(&plan);
+	free(entries);
+}
+END_TEST
+
+/* The second file is what the second new xorb begins with. */
+START_TEST(a_repeated_chunk_is_found_at_the_beginning_of_a_new_xorb)
+{
+	struct file_chunks files[2] = {file_of(run(1, 20), 20), file_of(run(11, 3), 3)};
+	struct upload_plan plan;
+	upload_plan_make(files, 2, table, 10 * CHUNK_BYTES + 100, &plan);
+	ck_assert_uint_eq(plan.xorb_count, 2);
+	ck_assert_uint_eq(plan.xorbs[1].first, 10);
+	ck_assert_uint_eq(plan.files[1].count, 1);
+	const struct upload_term *const term = &plan.terms[plan.files[1].first];
+	ck_assert_uint_eq(term->xorb, 1);
+	ck_assert_uint_eq(term->first, 0);
+	check_terms(&plan, files, 1);
+	upload_plan_release(&plan);
+	free(files[0].entries);
+	free(files[1].entries);
 }
 END_TEST
 
@@ -309,6 +360,8 @@ Suite *test_upload_plan_suite(void)
 	tcase_add_test(tests, many_edges_without_an_answer_are_asked_about_no_more);
 	tcase_add_test(tests, a_known_tail_behind_much_that_is_new_is_found);
 	tcase_add_test(tests, only_what_is_missing_is_in_new_xorbs);
+	tcase_add_test(tests, a_file_goes_on_from_the_end_of_a_xorb_to_the_next);
+	tcase_add_test(tests, a_repeated_chunk_is_found_at_the_beginning_of_a_new_xorb);
 	tcase_add_test(tests, small_holes_are_sent_again);
 	tcase_add_test(tests, what_repeats_is_sent_once_and_xorbs_keep_their_limits);
 	tcase_add_test(tests, a_xorb_has_at_most_8192_chunks);
