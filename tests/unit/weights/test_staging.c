@@ -159,6 +159,22 @@ START_TEST(paths_that_lead_elsewhere_are_refused)
 }
 END_TEST
 
+/* `OUT//` is OUT, as it is for a shell. */
+START_TEST(slashes_behind_the_name_mean_nothing)
+{
+	struct error err = {0};
+	char slashes[4200];
+	snprintf(slashes, sizeof slashes, "%s%s", out, _i == 0 ? "/" : "///");
+	struct staging *const staging = staging_begin(&faults.ops, slashes, true, &err);
+	ck_assert_msg(staging != NULL, "%s", err.text);
+	put(staging, "a", "one");
+	ck_assert_msg(staging_commit(staging, &err) == 0, "%s", err.text);
+	staging_free(staging);
+	ck_assert(holds("/a", "one"));
+	ck_assert_uint_eq(count_names(), 1);
+}
+END_TEST
+
 START_TEST(what_is_there_or_has_no_place_is_not_begun)
 {
 	struct error err = {0};
@@ -189,6 +205,7 @@ Suite *test_staging_suite(void)
 	tcase_add_test(tests, long_bytes_are_written_whole);
 	tcase_add_loop_test(tests, paths_that_lead_elsewhere_are_refused, 0,
 		sizeof elsewhere / sizeof elsewhere[0]);
+	tcase_add_loop_test(tests, slashes_behind_the_name_mean_nothing, 0, 2);
 	tcase_add_loop_test(tests, what_is_there_or_has_no_place_is_not_begun, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;
