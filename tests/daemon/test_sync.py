@@ -119,6 +119,18 @@ class Sync(unittest.TestCase):
         self.assertEqual((line['event'], line['step']), ('step', 3))
         self.assertEqual(self.held(), sha256(self.checkpoints[3]))
 
+    @bytes_alone
+    def test_how_a_follower_was_ended_is_its_exit_status(self):
+        """SIGTERM is how a supervisor ends it; Ctrl-C ends the script around it, too."""
+        self.publish(0)
+        for number, status in ((signal.SIGTERM, 0), (signal.SIGINT, 130)):
+            follower = self.start_follower(os.path.join(self.daemon.scratch, number.name))
+            while json.loads(follower.stdout.readline()).get('step') != 0:
+                pass
+            follower.send_signal(number)
+            self.assertEqual(follower.wait(timeout=90), status, number.name)
+            follower.stdout.close()
+
     def test_killed_follower_goes_on(self):
         for step in range(5):
             self.publish(step)

@@ -282,6 +282,19 @@ START_TEST(a_step_that_is_named_is_that_step_or_none)
 }
 END_TEST
 
+/* As a job script calls each rank again after a failure. Both checkpoints have the same names and
+ * sizes. */
+START_TEST(a_rank_that_repeats_its_step_is_told_when_it_has_other_weights)
+{
+	static const char words[] = "--rank 0/1 --epoch 1 --step 0";
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(publish_with(words, "ranks"), "\"already\":true");
+	write_checkpoint(1);
+	expect_failed(publish_with(words, "ranks"), ERROR_STEP_DIFFERS, "step 0 of run b/r");
+	ck_assert_uint_eq(server.count, 1);
+}
+END_TEST
+
 START_TEST(a_second_trainer_fences_the_first)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -635,6 +648,7 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, what_a_format_cannot_hold_comes_whole);
 	tcase_add_test(tests, a_step_whose_answer_was_lost_is_not_published_twice);
 	tcase_add_test(tests, a_step_that_is_named_is_that_step_or_none);
+	tcase_add_test(tests, a_rank_that_repeats_its_step_is_told_when_it_has_other_weights);
 	tcase_add_test(tests, a_second_trainer_fences_the_first);
 	tcase_add_test(tests, the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refused);
 	tcase_add_loop_test(tests, a_run_that_went_back_is_gone_on_with_on_demand_alone, 0, 2);
