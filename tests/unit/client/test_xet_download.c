@@ -1,0 +1,134 @@
+/* Downloads by chunks: a file gets its name when its bytes are those that the server promised. */
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chunker/chunk_hash.h"
+#include "chunker/codec.h"
+#include "chunker/xorb_record.h"
+#include "client/folder_files.h"
+#include "client/xet_download.h"
+#include "tests/unit/client/web_fixture.h"
+
+#define XORB "0000000000000001000000000000000000000000000000000000000000000000"
+
+enum { BYTES = 3000 };
+
+static const char TOKEN[] = "{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}";
+static const char PLAN[] = "{\"offset_into_first_range\":0,\"terms\":[{\"hash\":\"" XORB "\","
+	"\"unpacked_length\":3000,\"range\":{\"start\":0,\"end\":1}}],\"xorbs\":{\"" XORB "\":["
+	"{\"url\":\"http://h/records\",\"ranges\":[{\"chunks\":{\"start\":0,\"end\":1},"
+	"\"bytes\":{\"start\":0,\"end\":3007}}]}]}}";
+
+static uint8_t content[BYTES]; /* of the file, which is one chunk */
+static unsigned wrong;         /* so many answers are a good record of other bytes */
+static unsigned answers;
+static struct web *web;
+static char *folder;
+static char *path;
+static char *part;
+
+static void answer_record(struct web_reply *const reply)
+{
+	const struct xorb_record_header header = {.codec = CODEC_RAW, .stored = BYTES,
+		.size = BYTES};
+	uint8_t bytes[XORB_RECORD_HEADER_BYTES];
+	xorb_record_put_header(&header, bytes);
+	reply->status = 200;
+	buffer_add(&reply->body, bytes, sizeof bytes);
+	buffer_add(&reply->body, content, BYTES);
+	if (answers++ < wrong)
+		reply->body.data[sizeof bytes] ^= 1;
+}
+
+static void answer(void *const owner, const struct web_request *const request,
+	struct web_reply *const reply)
+{
+	(void)owner;
+	if (strcmp(request->target, "/records") == 0) {
+		answer_record(reply);
+		return;
+	}
+	const bool is_plan = strncmp(request->target, "/v2/reconstructions/", 20) == 0;
+	reply->status = is_plan ? 206 : 200;
+	buffer_add_text(&reply->body, is_plan ? PLAN : TOKEN);
+}
+
+static void set_up(void)
+{
+	for (size_t i = 0; i < BYTES; i++)
+		content[i] = (uint8_t)(i * 2654435761u >> 13);
+	wrong = 0;
+	answers = 0;
+	web = web_start(answer, NULL);
+	folder = unit_scratch_make();
+	path = folder_files_join(folder, "x");
+	part = folder_files_join(folder, "x.part");
+}
+
+static void tear_down(void)
+{
+	web_stop(web);
+	free(part);
+	free(path);
+	unit_scratch_remove(folder);
+}
+
+static int download(struct error *const err)
+{
+	const struct chunk_entry entry = {.id = chunk_hash(span_of(content, BYTES)), .size = BYTES};
+	const struct xet_download_file file = {.hash = chunk_hash_file(&entry, 1), .size = BYTES,
+		.path = path, .part_path = part};
+	const struct remote_options options = {.endpoint = web_endpoint(web)};
+	struct remote *const own = remote_new(&options, err);
+	struct xet_access *const access = xet_access_open(own, span_text("b"), false, err);
+	ck_assert_msg(access != NULL, "%s", err->text);
+	struct hash_cache *const cache = hash_cache_open(file_system(), NULL);
+	const struct xet_download job = {.files = file_system(), .options = &options, .own = own,
+		.access = access, .parallel = 1, .cache = cache};
+	const int result = xet_download(&job, &file, 1, err);
+	hash_cache_close(cache);
+	xet_access_close(access);
+	remote_free(own);
+	return result;
+}
+
+START_TEST(a_file_that_came_wrong_is_fetched_once_more)
+{
+	struct error err = {0};
+	struct buffer bytes;
+	wrong = (unsigned)_i;
+	ck_assert_msg(download(&err) == 0, "%s", err.text);
+	buffer_init(&bytes, 2 * BYTES);
+	ck_assert_msg(file_read_all(path, &bytes, &err) == 0, "%s", err.text);
+	ck_assert(span_equal(buffer_span(&bytes), span_of(content, BYTES)));
+	buffer_release(&bytes);
+	ck_assert_uint_eq(answers, wrong + 1);
+}
+END_TEST
+
+START_TEST(a_file_that_comes_wrong_twice_gets_no_name)
+{
+	struct error err = {0};
+	wrong = 100;
+	ck_assert_int_eq(download(&err), -1);
+	ck_assert_msg(err.kind == ERROR_DIGEST_MISMATCH, "%s", err.text);
+	ck_assert_uint_eq(answers, 2);
+	ck_assert(!file_exists(path));
+	wrong = 0; /* and the next call is none the worse for it */
+	ck_assert_msg(download(&err) == 0, "%s", err.text);
+}
+END_TEST
+
+Suite *test_xet_download_suite(void);
+Suite *test_xet_download_suite(void)
+{
+	Suite *const suite = suite_create("xet_download");
+	TCase *const tests = tcase_create("xet_download");
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_loop_test(tests, a_file_that_came_wrong_is_fetched_once_more, 0, 2);
+	tcase_add_test(tests, a_file_that_comes_wrong_twice_gets_no_name);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
