@@ -182,14 +182,24 @@ static const struct {
 };
 enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
 
+/* Where nothing of the answer is needed. What is no JSON, like a proxy's page, did not come from the
+ * server, unless nothing was to come. */
+static bool is_enough(const struct command_case *const row, const struct scripted *const answer)
+{
+	const bool is_removal = strncmp(row->trace, "DELETE", 6) == 0;
+	const bool is_change = strncmp(row->trace, "GET", 3) != 0;
+	if (answer->status != 200)
+		return false;
+	return strcmp(answer->body, "{}") == 0 ? is_change || row->run == command_keys : is_removal;
+}
+
 /* What the server refuses is the command's failure; so is an answer without sense, where there is
  * to be one. */
 START_TEST(a_refusal_is_a_failure)
 {
 	const struct command_case *const row = &cases[_i / REFUSALS];
 	const size_t kind = (size_t)_i % REFUSALS;
-	const bool needs_no_sense = strncmp(row->trace, "GET", 3) != 0 || row->run == command_keys;
-	if (refusals[kind].answer.status == 200 && needs_no_sense)
+	if (is_enough(row, &refusals[kind].answer))
 		return;
 	struct web *const web = web_start(answer_all, (void *)&refusals[kind].answer);
 	struct command_result result = command_fixture_run(row->run, row->bit, web_endpoint(web), row->words);
@@ -209,6 +219,21 @@ START_TEST(an_object_that_cannot_be_removed_ends_the_removing)
 	ck_assert_int_eq(result.status, -1);
 	ck_assert_msg(strstr(result.err.text, "b/one") != NULL, "%s", result.err.text);
 	ck_assert_str_eq(web_trace(web), "DELETE /b/one\n");
+	command_result_release(&result);
+	web_stop(web);
+}
+END_TEST
+
+/* A script that looks at the exit status must not take half of the list for all of it. */
+START_TEST(a_bucket_that_cannot_be_listed_is_a_failure_whatever_the_others_say)
+{
+	static const struct scripted script[6] = {{"GET /", 200, "<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name>"
+		"</Bucket><Bucket><Name>c</Name></Bucket></Buckets></ListAllMyBucketsResult>"},
+		{"GET /v1/runs/b", 403, ""}, {"GET /v1/runs/c", 200, "{\"runs\":[" RUN_R "]}"}};
+	struct web *const web = web_start(answer_script, (void *)script);
+	struct command_result result = command_fixture_run(command_runs, COMMAND_RUNS, web_endpoint(web), "");
+	ck_assert_int_eq(result.status, -1);
+	ck_assert_msg(result.err.kind == ERROR_DENIED, "%s", result.err.text);
 	command_result_release(&result);
 	web_stop(web);
 }
@@ -245,6 +270,13 @@ static const struct {
 	{command_follow, COMMAND_FOLLOW, "--run b/r"},
 	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --wait 3"},
 	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --replica .x"},
+	{command_put, COMMAND_PUT, "- b/folder/"}, /* what comes on stdin has no name */
+	{command_put, COMMAND_PUT, "folder/ b"},
+	{command_get, COMMAND_GET, "b"},
+	{command_get, COMMAND_GET, "b/folder/ /tmp"},
+	{command_get, COMMAND_GET, "b/.. /tmp"},
+	{command_sync, COMMAND_SYNC, "b c"},
+	{command_sync, COMMAND_SYNC, "./here ../there"},
 };
 
 START_TEST(misuse_asks_nothing)
@@ -271,6 +303,7 @@ Suite *test_commands_suite(void)
 	tcase_add_loop_test(tests, a_refusal_is_a_failure, 0,
 		REFUSALS * (int)(sizeof cases / sizeof cases[0]));
 	tcase_add_test(tests, an_object_that_cannot_be_removed_ends_the_removing);
+	tcase_add_test(tests, a_bucket_that_cannot_be_listed_is_a_failure_whatever_the_others_say);
 	tcase_add_loop_test(tests, misuse_asks_nothing, 0, sizeof misuses / sizeof misuses[0]);
 	suite_add_tcase(suite, tests);
 	return suite;
