@@ -40,13 +40,20 @@ static void answer_run(const struct run_server *const server, struct web_reply *
 	run_message_print(&run, &reply->body);
 }
 
-static void open_run(struct run_server *const server, struct web_reply *const reply)
+/* The body of an opening, or of settings, says how many steps to keep, or nothing of it. */
+static void take_keep(struct run_server *const server, const struct span body)
+{
+	sscanf((const char *)body.data, "{\"keep_steps\":%" SCNu64, &server->keep_steps);
+}
+
+static void open_run(struct run_server *const server, const struct span body, struct web_reply *const reply)
 {
 	if (!server->has_bucket) {
 		refuse(reply, 404, "no_bucket");
 		return;
 	}
 	server->epoch++;
+	take_keep(server, body);
 	answer_run(server, reply);
 }
 
@@ -256,7 +263,7 @@ static void answer(void *const owner, const struct web_request *const request, s
 	struct run_server *const server = owner;
 	const size_t len = sizeof RUN - 1;
 	if (strcmp(request->target, RUN) == 0 && strcmp(request->method, "POST") == 0)
-		open_run(server, reply);
+		open_run(server, request->body, reply);
 	else if (strcmp(request->target, RUN) == 0 && server->epoch > 0)
 		answer_run(server, reply);
 	else if (strncmp(request->target, RUN, len) == 0)

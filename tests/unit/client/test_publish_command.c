@@ -383,6 +383,13 @@ START_TEST(a_bucket_is_made_only_when_that_is_wanted)
 }
 END_TEST
 
+START_TEST(a_run_may_keep_every_step)
+{
+	publish_ok(0, "--keep-steps 0", "\"step\":0");
+	ck_assert_uint_eq(server.keep_steps, 0);
+}
+END_TEST
+
 START_TEST(what_is_no_checkpoint_fences_nobody_off)
 {
 	put("trained/model.safetensors", span_text("no safetensors"));
@@ -511,6 +518,19 @@ START_TEST(a_config_that_was_spoilt_on_the_disk_is_not_passed_on)
 	expect_ok(follow_with("--once", "worker"), "from_anchor");
 	expect_text("worker/current/config.json", "{\"a\": 1}");
 	expect_current("worker", 1);
+}
+END_TEST
+
+/* An engine would look for every shard that an index names. */
+START_TEST(a_worker_with_a_part_of_the_weights_gets_no_index_of_all)
+{
+	put("trained/model.safetensors.index.json", span_text("{\"weight_map\":{\"w\":\"model.safetensors\"}}"));
+	publish_ok(0, "", "\"step\":0");
+	expect_ok(follow_with("--once --tensors w", "worker"), "\"step\":0");
+	expect_text("worker/current/config.json", "{\"a\": 1}");
+	char *const index = folder_files_join(scratch, "worker/current/model.safetensors.index.json");
+	ck_assert(!file_exists(index));
+	free(index);
 }
 END_TEST
 
@@ -655,6 +675,7 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, a_run_that_others_made_anew_is_taken_over_where_it_is);
 	tcase_add_test(tests, a_spoilt_copy_is_no_way_to_the_step_of_another_trainer);
 	tcase_add_test(tests, a_bucket_is_made_only_when_that_is_wanted);
+	tcase_add_test(tests, a_run_may_keep_every_step);
 	tcase_add_test(tests, what_is_no_checkpoint_fences_nobody_off);
 	tcase_add_loop_test(tests, a_copy_that_was_spoilt_on_the_disk_is_fetched_again, 0, 2);
 	tcase_add_test(tests, a_worker_takes_the_deltas_and_tells_where_it_is);
@@ -663,6 +684,7 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, downloads_that_lead_nowhere_any_more_are_removed);
 	tcase_add_test(tests, weights_that_were_spoilt_on_the_disk_are_not_built_upon);
 	tcase_add_loop_test(tests, a_config_that_was_spoilt_on_the_disk_is_not_passed_on, 0, 2);
+	tcase_add_test(tests, a_worker_with_a_part_of_the_weights_gets_no_index_of_all);
 	tcase_add_test(tests, the_command_runs_once_for_each_step);
 	tcase_add_test(tests, a_worker_whose_command_fails_is_not_ready);
 	tcase_add_test(tests, a_command_that_was_killed_with_its_worker_runs_again);
