@@ -159,6 +159,59 @@ START_TEST(nothing_is_removed_unless_that_is_asked_for)
 }
 END_TEST
 
+static void expect_said(const bool up, const char *const more, const char *const lines)
+{
+	struct command_result result = sync_with(up, more);
+	const char *const output = buffer_text(&result.output);
+	ck_assert_msg(result.status == 0, "%s", result.err.text);
+	ck_assert_msg(strstr(output, lines) != NULL, "%s", output);
+	command_result_release(&result);
+}
+
+START_TEST(a_dry_run_says_what_it_would_do_and_does_nothing)
+{
+	expect_said(true, "--json --delete --dry-run --create-bucket",
+		"{\"event\":\"would_upload\",\"name\":\"new\",\"bytes\":5}\n"
+		"{\"event\":\"would_remove\",\"name\":\"old\",\"bytes\":4}\n");
+	ck_assert_ptr_eq(strstr(web_trace(web), "PUT"), NULL);
+	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE"), NULL);
+	expect_said(false, "--json --delete --dry-run",
+		"{\"event\":\"would_remove\",\"name\":\"new\",\"bytes\":5}\n"
+		"{\"event\":\"would_download\",\"name\":\"old\",\"bytes\":4}\n");
+	ck_assert(is_there("here/new") && !is_there("here/old"));
+}
+END_TEST
+
+START_TEST(what_was_moved_and_removed_is_counted)
+{
+	expect_said(true, "--json --delete", "{\"event\":\"synced\",\"files\":2,"
+		"\"sent\":1,\"bytes\":5,\"sent_bytes\":5,\"removed\":1}");
+	expect_said(false, "--json --delete", "{\"event\":\"synced\",\"files\":2,"
+		"\"sent\":1,\"bytes\":4,\"received_bytes\":4,\"removed\":1}");
+	ck_assert(is_there("here/old") && !is_there("here/new"));
+}
+END_TEST
+
+/* A mistyped name of the source looks like an empty source. */
+START_TEST(an_empty_source_does_not_empty_the_target)
+{
+	char words[4096];
+	struct error err = {0};
+	char *const empty = folder_files_join(scratch, "empty");
+	ck_assert_int_eq(file_make_folder(file_system(), empty, 0755, &err), 0);
+	snprintf(words, sizeof words, "--plain --retries 0 --delete %s b", empty);
+	struct command_result result =
+		command_fixture_run(command_sync, COMMAND_SYNC, web_endpoint(web), words);
+	ck_assert_int_eq(result.status, -1);
+	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE"), NULL);
+	listing = LIST("false", "");
+	expect(false, "--delete", false);
+	ck_assert(is_there("here/new") && is_there("here/same"));
+	command_result_release(&result);
+	free(empty);
+}
+END_TEST
+
 Suite *test_sync_command_suite(void);
 
 Suite *test_sync_command_suite(void)
@@ -173,6 +226,9 @@ Suite *test_sync_command_suite(void)
 	tcase_add_loop_test(tests, a_listing_that_cannot_be_followed_changes_nothing, 0,
 		sizeof bad_listings / sizeof bad_listings[0]);
 	tcase_add_test(tests, nothing_is_removed_unless_that_is_asked_for);
+	tcase_add_test(tests, a_dry_run_says_what_it_would_do_and_does_nothing);
+	tcase_add_test(tests, what_was_moved_and_removed_is_counted);
+	tcase_add_test(tests, an_empty_source_does_not_empty_the_target);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
