@@ -46,7 +46,8 @@ static void take_keep(struct run_server *const server, const struct span body)
 	sscanf((const char *)body.data, "{\"keep_steps\":%" SCNu64, &server->keep_steps);
 }
 
-static void open_run(struct run_server *const server, const struct span body, struct web_reply *const reply)
+static void open_run(struct run_server *const server, const struct span body,
+	struct web_reply *const reply)
 {
 	if (!server->has_bucket) {
 		refuse(reply, 404, "no_bucket");

@@ -182,15 +182,15 @@ static const struct {
 };
 enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
 
-/* Where nothing of the answer is needed. What is no JSON, like a proxy's page, did not come from the
- * server, unless nothing was to come. */
+/* Where nothing of the answer is needed. What is no JSON, like a proxy's page, did not come from
+ * the server, unless nothing was to come. */
 static bool is_enough(const struct command_case *const row, const struct scripted *const answer)
 {
 	const bool is_removal = strncmp(row->trace, "DELETE", 6) == 0;
 	const bool is_change = strncmp(row->trace, "GET", 3) != 0;
-	if (answer->status != 200)
-		return false;
-	return strcmp(answer->body, "{}") == 0 ? is_change || row->run == command_keys : is_removal;
+	if (answer->status != 200 || strcmp(answer->body, "{}") != 0)
+		return answer->status == 200 && is_removal;
+	return is_change || row->run == command_keys;
 }
 
 /* What the server refuses is the command's failure; so is an answer without sense, where there is
@@ -227,11 +227,13 @@ END_TEST
 /* A script that looks at the exit status must not take half of the list for all of it. */
 START_TEST(a_bucket_that_cannot_be_listed_is_a_failure_whatever_the_others_say)
 {
-	static const struct scripted script[6] = {{"GET /", 200, "<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name>"
-		"</Bucket><Bucket><Name>c</Name></Bucket></Buckets></ListAllMyBucketsResult>"},
+	static const struct scripted script[6] = {
+		{"GET /", 200, "<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name></Bucket>"
+			"<Bucket><Name>c</Name></Bucket></Buckets></ListAllMyBucketsResult>"},
 		{"GET /v1/runs/b", 403, ""}, {"GET /v1/runs/c", 200, "{\"runs\":[" RUN_R "]}"}};
 	struct web *const web = web_start(answer_script, (void *)script);
-	struct command_result result = command_fixture_run(command_runs, COMMAND_RUNS, web_endpoint(web), "");
+	struct command_result result =
+		command_fixture_run(command_runs, COMMAND_RUNS, web_endpoint(web), "");
 	ck_assert_int_eq(result.status, -1);
 	ck_assert_msg(result.err.kind == ERROR_DENIED, "%s", result.err.text);
 	command_result_release(&result);

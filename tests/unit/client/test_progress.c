@@ -78,7 +78,8 @@ Suite *test_progress_suite(void)
 	Suite *const suite = suite_create("progress");
 	TCase *const tests = tcase_create("progress");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_loop_test(tests, the_bar_is_drawn_where_stderr_is_a_terminal, 0, sizeof cases / sizeof cases[0]);
+	tcase_add_loop_test(tests, the_bar_is_drawn_where_stderr_is_a_terminal, 0,
+		sizeof cases / sizeof cases[0]);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
