@@ -12,6 +12,8 @@
 #define DIGEST "xxh3-128:00112233445566778899aabbccddeeff"
 #define RUN_FACTS "\"steps\":2,\"bytes\":1500,\"keep_steps\":64,\"created\":\"2026-01-02T03:04:05.000Z\"}"
 #define RUN_R "{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST "\"," RUN_FACTS
+#define RUN_DUE "{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST \
+	"\",\"anchor_due\":true," RUN_FACTS
 #define RUN_S "{\"bucket\":\"b\",\"run\":\"s\",\"epoch\":0,\"head\":null,\"head_digest\":null," RUN_FACTS
 #define OBJECT(name, size) "{\"name\":\"" name "\",\"key\":\"k\",\"size\":" size ",\"digest\":\"" DIGEST "\"}"
 #define STEP_3 "{\"step\":3,\"epoch\":2,\"label\":\"\",\"digest\":\"" DIGEST "\",\"base\":null,\"collected\":true," \
@@ -22,6 +24,8 @@
 	"\"forms\":[{\"kind\":\"delta\",\"format\":\"ulp-class\",\"objects\":[" OBJECT("delta.safetensors", "1200") "]}]}"
 #define BUCKETS(rest) "<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name><CreationDate>2026-01-02T03:04:05.000Z" \
 	"</CreationDate></Bucket></Buckets>" rest "</ListAllMyBucketsResult>"
+#define BUCKETS_B_C "<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name></Bucket>" \
+	"<Bucket><Name>c</Name></Bucket></Buckets></ListAllMyBucketsResult>"
 #define CONTENT(key) "<Contents><Key>" key "</Key><Size>7</Size><LastModified>2026-01-02T03:04:05.000Z</LastModified>" \
 	"<ETag>\"e\"</ETag></Contents>"
 #define LIST(content) "<ListBucketResult><EncodingType>url</EncodingType>" content "</ListBucketResult>"
@@ -29,6 +33,9 @@
 	"\"updated\":\"2026-01-02T03:04:05.000Z\",\"lease_s\":30" rest "}"
 #define STATES "\"lease_s\":30,\"head\":4,\"oldest\":2,\"states\":{\"idle\":16,\"fetching\":8,\"staging\":4,\"ready\":2," \
 	"\"error\":1},\"expired\":1"
+#define X16 "0123456789abcdef"
+#define X64 X16 X16 X16 X16
+#define X256 X64 X64 X64 X64
 
 struct scripted {
 	const char *request; /* "METHOD TARGET" */
@@ -87,8 +94,15 @@ static const struct command_case {
 		"\"verify_error\":\"bits differ\",\"created\":\"2026-01-02T03:04:06.000Z\",\"metadata\":{\"lr\":\"1\"},"
 		"\"forms\":[{\"kind\":\"delta\",\"format\":\"ulp-class\",\"bytes\":1200,\"objects\":1}]}",
 		{{"GET /v1/runs/b/r", 200, RUN_R}, {"GET /v1/runs/b/r/steps?from=4", 200, "{\"steps\":[" STEP_4 "]}"}}},
+	{command_steps, COMMAND_STEPS, "--limit 9 b/r", /* more than there are */
+		"GET /v1/runs/b/r\nGET /v1/runs/b/r/steps?from=0\n",
+		"     4  2026-01-02T03:04:06.000Z",
+		{{"GET /v1/runs/b/r", 200, RUN_R},
+			{"GET /v1/runs/b/r/steps?from=0", 200, "{\"steps\":[" STEP_4 "]}"}}},
 	{command_steps, COMMAND_STEPS, "b/s", "GET /v1/runs/b/s\n", "", {{"GET /v1/runs/b/s", 200, RUN_S}}},
-	{command_pins, COMMAND_PINS, "b/r", "GET /v1/runs/b/r/pins\n", "best ", {{"GET /v1/runs/b/r/pins", 200,
+	{command_pins, COMMAND_PINS, "b/r", "GET /v1/runs/b/r/pins\n",
+		"best \nstep 3  \n2026-01-02T03:04:05.000Z  until 2026-02-02T03:04:05.000Z",
+		{{"GET /v1/runs/b/r/pins", 200,
 		"{\"pins\":[{\"name\":\"best\",\"step\":3,\"created\":\"2026-01-02T03:04:05.000Z\",\"expires\":\"2026-02-02T03:04:05.000Z\"}]}"}}},
 	{command_pins, COMMAND_PINS, "--json b/r", "GET /v1/runs/b/r/pins\n", "{\"name\":\"best\",\"step\":3,", {{"GET /v1/runs/b/r/pins", 200,
 		"{\"pins\":[{\"name\":\"best\",\"step\":3,\"created\":\"2026-01-02T03:04:05.000Z\",\"expires\":null}]}"}}},
@@ -98,19 +112,36 @@ static const struct command_case {
 		{{"DELETE /v1/runs/b/r/pins/best", 204, ""}}},
 	{command_replicas, COMMAND_REPLICAS, "b/r",
 		"GET /v1/runs/b/r/replicas?limit=1000\nGET /v1/runs/b/r/replicas?limit=1000&after=w1\n",
-		"w1 \nw2 \nhead is step 4; ready 2, idle 16, fetching 8, staging 4, error 1, expired 1",
+		"w1 \n  ready  \n       2  2 (9 s)  \nw2 \n  expired  \n  -  \ndisk full\n"
+		"head is step 4; ready 2, idle 16, fetching 8, staging 4, error 1, expired 1",
 		{{"GET /v1/runs/b/r/replicas?limit=1000", 200, "{\"replicas\":[" REPLICA("w1",
 			",\"step\":2,\"staleness\":{\"steps\":2,\"seconds\":9}") "],\"next\":\"w1\"," STATES "}"},
-			{"GET /v1/runs/b/r/replicas?limit=1000&after=w1", 200, "{\"replicas\":[" REPLICA("w2", ",\"expired\":true") "]," STATES "}"}}},
+			{"GET /v1/runs/b/r/replicas?limit=1000&after=w1", 200,
+				"{\"replicas\":[" REPLICA("w2", ",\"expired\":true,\"error\":\"disk full\"") "]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "b",
-		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n", "is ready\nb/r \n31 replicas, 1 in error, the slowest 2 behind",
-		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}, {"GET /v1/runs/b/r", 200, RUN_R},
+		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
+		"GET /v1/runs/b/r/replicas?limit=1\n",
+		"is ready\nb/r  step 4, proof failed, anchor due  2 kept in 1.5 kB "
+		"(500 B less than full copies)  31 replicas, 1 in error, the slowest 2 behind",
+		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"},
+			{"GET /v1/runs/b/r", 200, RUN_DUE},
 			{"GET /v1/runs/b/r/steps/4", 200, STEP_4}, {"GET /v1/runs/b/r/replicas?limit=1", 200, "{\"replicas\":[]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "--json b",
 		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n",
-		"\"ready\":true}\n{\"event\":\"run\",\"bucket\":\"b\",\"run\":\"r\",\"head\":4,\"verified\":\"failed\",",
+		"\"ready\":true}\n{\"event\":\"run\",\"bucket\":\"b\",\"run\":\"r\",\"head\":4,"
+		"\"verified\":\"failed\",\"anchor_due\":false,\"steps\":2,\"bytes\":1500,"
+		"\"full_bytes\":1000,\"saved_bytes\":500,\"replicas\":31,"
+		"\"replicas_in_error\":1,\"lag_steps\":2}",
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}, {"GET /v1/runs/b/r", 200, RUN_R},
 			{"GET /v1/runs/b/r/steps/4", 200, STEP_4}, {"GET /v1/runs/b/r/replicas?limit=1", 200, "{\"replicas\":[]," STATES "}"}}},
+	{command_status, COMMAND_STATUS, "b",
+		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/s\n"
+		"GET /v1/runs/b/s/replicas?limit=1\n",
+		"b/s  no step  2 kept in 1.5 kB (0 B less than full copies)  no replicas",
+		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_S "]}"},
+			{"GET /v1/runs/b/s", 200, RUN_S},
+			{"GET /v1/runs/b/s/replicas?limit=1", 200,
+				"{\"replicas\":[],\"states\":{}}"}}},
 	{command_keys, COMMAND_KEYS, "", "GET /-/keys\n", "K1 \nK2                       ns               ci                   b=read c=write\n"
 		"damaged: it opens nothing; remove it",
 		{{"GET /-/keys", 200, "{\"keys\":[{\"key_id\":\"K1\"},{\"key_id\":\"K2\",\"namespace\":\"ns\",\"name\":\"ci\",\"grants\":[\"b=read\",\"c=write\"]},"
@@ -224,18 +255,27 @@ START_TEST(an_object_that_cannot_be_removed_ends_the_removing)
 }
 END_TEST
 
+static const struct {
+	command_fn *run;
+	enum command_bit bit;
+	enum error_kind kind;
+	struct scripted script[6];
+} halves[] = {
+	{command_runs, COMMAND_RUNS, ERROR_DENIED, {{"GET /", 200, BUCKETS_B_C},
+		{"GET /v1/runs/b", 403, ""}, {"GET /v1/runs/c", 200, "{\"runs\":[" RUN_R "]}"}}},
+	{command_status, COMMAND_STATUS, ERROR_UPSTREAM, {{"GET /-/ready", 503, ""},
+		{"GET /", 200, BUCKETS_B_C}, {"GET /v1/runs/b", 200, "{\"runs\":[]}"},
+		{"GET /v1/runs/c", 200, "{\"runs\":[]}"}}},
+};
+
 /* A script that looks at the exit status must not take half of the list for all of it. */
-START_TEST(a_bucket_that_cannot_be_listed_is_a_failure_whatever_the_others_say)
+START_TEST(a_failure_is_one_whatever_goes_well_behind_it)
 {
-	static const struct scripted script[6] = {
-		{"GET /", 200, "<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name></Bucket>"
-			"<Bucket><Name>c</Name></Bucket></Buckets></ListAllMyBucketsResult>"},
-		{"GET /v1/runs/b", 403, ""}, {"GET /v1/runs/c", 200, "{\"runs\":[" RUN_R "]}"}};
-	struct web *const web = web_start(answer_script, (void *)script);
+	struct web *const web = web_start(answer_script, (void *)halves[_i].script);
 	struct command_result result =
-		command_fixture_run(command_runs, COMMAND_RUNS, web_endpoint(web), "");
+		command_fixture_run(halves[_i].run, halves[_i].bit, web_endpoint(web), "");
 	ck_assert_int_eq(result.status, -1);
-	ck_assert_msg(result.err.kind == ERROR_DENIED, "%s", result.err.text);
+	ck_assert_msg(result.err.kind == halves[_i].kind, "%s", result.err.text);
 	command_result_release(&result);
 	web_stop(web);
 }
@@ -272,6 +312,9 @@ static const struct {
 	{command_follow, COMMAND_FOLLOW, "--run b/r"},
 	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --wait 3"},
 	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --replica .x"},
+	{command_runs, COMMAND_RUNS, "settings b/r " X64 "=8"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --metadata " X256 "=1 x"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --label " X256 "x x"},
 	{command_put, COMMAND_PUT, "- b/folder/"}, /* what comes on stdin has no name */
 	{command_put, COMMAND_PUT, "folder/ b"},
 	{command_get, COMMAND_GET, "b"},
@@ -305,7 +348,8 @@ Suite *test_commands_suite(void)
 	tcase_add_loop_test(tests, a_refusal_is_a_failure, 0,
 		REFUSALS * (int)(sizeof cases / sizeof cases[0]));
 	tcase_add_test(tests, an_object_that_cannot_be_removed_ends_the_removing);
-	tcase_add_test(tests, a_bucket_that_cannot_be_listed_is_a_failure_whatever_the_others_say);
+	tcase_add_loop_test(tests, a_failure_is_one_whatever_goes_well_behind_it, 0,
+		sizeof halves / sizeof halves[0]);
 	tcase_add_loop_test(tests, misuse_asks_nothing, 0, sizeof misuses / sizeof misuses[0]);
 	suite_add_tcase(suite, tests);
 	return suite;
