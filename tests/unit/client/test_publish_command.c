@@ -134,7 +134,7 @@ static unsigned count_lines(const char *const begins)
 START_TEST(the_first_step_is_an_anchor_and_the_next_a_delta)
 {
 	publish_ok(0, "--label it-0 --metadata lr=1e-6", "\"step\":0,\"label\":\"it-0\"");
-	publish_ok(1, "", "\"step\":1,");
+	publish_ok(1, "", "\"anchor_due\":false,\"elements\":3000,\"changed_elements\":30,");
 	ck_assert_uint_eq(server.count, 2);
 	const struct step_message *const first = run_server_step(&server, 0);
 	const struct step_message *const second = run_server_step(&server, 1);
@@ -149,9 +149,9 @@ END_TEST
 
 START_TEST(an_anchor_comes_when_it_is_asked_for_and_names_what_is_there)
 {
-	publish_ok(0, "", "\"step\":0");
+	publish_ok(0, "", "\"delta_bytes\":0,\"anchor_bytes\":");
 	publish_ok(1, "--anchor always", "\"step\":1");
-	publish_ok(2, "--anchor never", "\"step\":2");
+	publish_ok(2, "--anchor never", "\"anchor_bytes\":0,");
 	publish_ok(3, "--anchor 3", "\"step\":3");
 	const struct step_form *const anchor = step_message_form(run_server_step(&server, 1), STEP_ANCHOR);
 	ck_assert(anchor != NULL && step_message_form(run_server_step(&server, 1), STEP_DELTA) != NULL);
@@ -385,7 +385,7 @@ END_TEST
 
 START_TEST(a_run_may_keep_every_step)
 {
-	publish_ok(0, "--keep-steps 0", "\"step\":0");
+	publish_ok(0, "--keep-steps 0", "\"already\":false,");
 	ck_assert_uint_eq(server.keep_steps, 0);
 }
 END_TEST
@@ -444,6 +444,13 @@ START_TEST(a_delta_that_stays_damaged_makes_it_go_by_an_anchor)
 }
 END_TEST
 
+static void expect_missing(const char *const name)
+{
+	char *const path = folder_files_join(scratch, name);
+	ck_assert(!file_exists(path));
+	free(path);
+}
+
 /* Engines load more than the weights: unless all of it is as the publisher had it, nothing is
  * current. */
 START_TEST(an_anchor_that_is_not_the_step_is_refused)
@@ -463,9 +470,7 @@ START_TEST(an_anchor_that_is_not_the_step_is_refused)
 		server.steps[0].digest.bytes[0] ^= 1;
 	}
 	expect_failed(follow_with("--once", "worker"), ERROR_DIGEST_MISMATCH, "");
-	char *const current = folder_files_join(scratch, "worker/current");
-	ck_assert(!file_exists(current));
-	free(current);
+	expect_missing("worker/current");
 }
 END_TEST
 
@@ -476,9 +481,7 @@ START_TEST(downloads_that_lead_nowhere_any_more_are_removed)
 	put("worker/incoming/000007-anchor-000000-0123456789ab/files/model.safetensors", span_text("half"));
 	publish_ok(1, "", "\"step\":1");
 	expect_ok(follow_with("--once", "worker"), "");
-	char *const left = folder_files_join(scratch, "worker/incoming/000007-anchor-000000-0123456789ab");
-	ck_assert(!file_exists(left));
-	free(left);
+	expect_missing("worker/incoming/000007-anchor-000000-0123456789ab");
 }
 END_TEST
 
@@ -524,14 +527,12 @@ END_TEST
 /* An engine would look for every shard that an index names. */
 START_TEST(a_worker_with_a_part_of_the_weights_gets_no_index_of_all)
 {
-	char path[2000];
 	put("trained/model.safetensors.index.json",
 		span_text("{\"weight_map\":{\"w\":\"model.safetensors\"}}"));
 	publish_ok(0, "", "\"step\":0");
 	expect_ok(follow_with("--once --tensors w", "worker"), "\"step\":0");
 	expect_text("worker/current/config.json", "{\"a\": 1}");
-	snprintf(path, sizeof path, "%s/worker/current/model.safetensors.index.json", scratch);
-	ck_assert(!file_exists(path));
+	expect_missing("worker/current/model.safetensors.index.json");
 }
 END_TEST
 
@@ -584,13 +585,14 @@ START_TEST(a_command_that_was_killed_with_its_worker_runs_again)
 }
 END_TEST
 
-START_TEST(a_worker_may_keep_nothing_but_the_newest)
+START_TEST(a_worker_keeps_one_older_checkpoint_unless_told)
 {
 	char words[2000];
 	for (unsigned i = 0; i < 3; i++) {
 		publish_ok(i, "", "\"published\"");
-		expect_ok(follow_with("--once --keep 0", "worker"), "");
-		snprintf(words, sizeof words, "[ $(find %s/worker -name model.safetensors -type f | wc -l) = 1 ]", scratch);
+		expect_ok(follow_with(_i == 0 ? "--once --keep 0" : "--once", "worker"), "");
+		snprintf(words, sizeof words, "[ $(find %s/worker -name '*.safetensors' | wc -l) = %d ]",
+			scratch, _i == 0 || i == 0 ? 1 : 2);
 		ck_assert_int_eq(system(words), 0);
 	}
 	expect_current("worker", 2);
@@ -645,9 +647,7 @@ END_TEST
 START_TEST(a_run_without_steps_is_waited_for_in_vain)
 {
 	expect_failed(follow_with("--once", "worker"), ERROR_NO_RUN, "");
-	char *const current = folder_files_join(scratch, "worker/current");
-	ck_assert(!file_exists(current));
-	free(current);
+	expect_missing("worker/current");
 }
 END_TEST
 
@@ -689,7 +689,7 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, the_command_runs_once_for_each_step);
 	tcase_add_test(tests, a_worker_whose_command_fails_is_not_ready);
 	tcase_add_test(tests, a_command_that_was_killed_with_its_worker_runs_again);
-	tcase_add_test(tests, a_worker_may_keep_nothing_but_the_newest);
+	tcase_add_loop_test(tests, a_worker_keeps_one_older_checkpoint_unless_told, 0, 2);
 	tcase_add_test(tests, weights_that_did_not_change_are_a_step_of_their_own);
 	tcase_add_test(tests, a_step_that_is_asked_for_is_the_one_that_is_held);
 	tcase_add_test(tests, a_delta_that_went_meanwhile_is_gone_around);
