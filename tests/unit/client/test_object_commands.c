@@ -14,6 +14,7 @@ static char *scratch;
 static struct web *web;
 static bool has_bucket;
 static const char *content; /* of the object b/folder/key */
+static bool is_replaced;    /* by another of that name, behind the HEAD */
 
 static void answer_put(const char *const target, struct web_reply *const reply)
 {
@@ -30,7 +31,9 @@ static void answer(void *const owner, const struct web_request *const request,
 	char text[DIGEST128_TEXT_BYTES];
 	(void)owner;
 	digest128_format(&digest, text);
-	if (strcmp(request->method, "PUT") == 0) {
+	if (is_replaced && strstr(request->head, "\r\nIf-Match: \"e\"\r\n") != NULL) {
+		reply->status = 412;
+	} else if (strcmp(request->method, "PUT") == 0) {
 		answer_put(request->target, reply);
 	} else if (strcmp(request->target, "/b/folder/key") == 0) {
 		reply->status = 200;
@@ -64,6 +67,7 @@ static void set_up(void)
 {
 	scratch = unit_scratch_make();
 	has_bucket = true;
+	is_replaced = false;
 	content = "content";
 	web = web_start(answer, NULL);
 	put_file("file", "mine");
@@ -171,6 +175,18 @@ START_TEST(only_the_object_goes_to_stdout)
 }
 END_TEST
 
+/* Half of the one and half of the other would be neither. */
+START_TEST(an_object_that_was_replaced_meanwhile_is_not_taken_for_the_one_that_was_found)
+{
+	is_replaced = true;
+	expect_failed(get("b/folder/key @/file"), ERROR_PRECONDITION, "");
+	expect_file("file", "mine");
+	struct command_result piped =
+		command_fixture_run(command_get, COMMAND_GET, web_endpoint(web), "b/folder/key -");
+	expect_failed(piped, ERROR_PRECONDITION, "");
+}
+END_TEST
+
 START_TEST(a_download_that_fails_leaves_the_file_as_it_was)
 {
 	expect_failed(get("b/none @/file"), ERROR_NO_KEY, "none");
@@ -194,6 +210,8 @@ Suite *test_object_commands_suite(void)
 	tcase_add_test(tests, what_is_no_file_is_not_put);
 	tcase_add_test(tests, an_object_goes_to_the_file_or_below_the_folder);
 	tcase_add_test(tests, only_the_object_goes_to_stdout);
+	tcase_add_test(tests,
+		an_object_that_was_replaced_meanwhile_is_not_taken_for_the_one_that_was_found);
 	tcase_add_test(tests, a_download_that_fails_leaves_the_file_as_it_was);
 	suite_add_tcase(suite, tests);
 	return suite;

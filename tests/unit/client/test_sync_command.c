@@ -182,6 +182,19 @@ START_TEST(a_dry_run_says_what_it_would_do_and_does_nothing)
 }
 END_TEST
 
+START_TEST(a_dry_run_does_not_even_make_the_folder)
+{
+	char words[4096];
+	snprintf(words, sizeof words, "--plain --retries 0 --dry-run b %s/absent", scratch);
+	struct command_result result =
+		command_fixture_run(command_sync, COMMAND_SYNC, web_endpoint(web), words);
+	ck_assert_msg(result.status == 0, "%s", result.err.text);
+	ck_assert_str_eq(buffer_text(&result.output), "would download old\nwould download same\n");
+	ck_assert(!is_there("absent"));
+	command_result_release(&result);
+}
+END_TEST
+
 START_TEST(what_was_moved_and_removed_is_counted)
 {
 	expect_said(true, "--json --delete", "{\"event\":\"synced\",\"files\":2,"
@@ -227,6 +240,7 @@ Suite *test_sync_command_suite(void)
 		sizeof bad_listings / sizeof bad_listings[0]);
 	tcase_add_test(tests, nothing_is_removed_unless_that_is_asked_for);
 	tcase_add_test(tests, a_dry_run_says_what_it_would_do_and_does_nothing);
+	tcase_add_test(tests, a_dry_run_does_not_even_make_the_folder);
 	tcase_add_test(tests, what_was_moved_and_removed_is_counted);
 	tcase_add_test(tests, an_empty_source_does_not_empty_the_target);
 	suite_add_tcase(suite, tests);
