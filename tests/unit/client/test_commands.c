@@ -117,7 +117,9 @@ static const struct command_case {
 		{{"GET /v1/runs/b/r/replicas?limit=1000", 200, "{\"replicas\":[" REPLICA("w1",
 			",\"step\":2,\"staleness\":{\"steps\":2,\"seconds\":9}") "],\"next\":\"w1\"," STATES "}"},
 			{"GET /v1/runs/b/r/replicas?limit=1000&after=w1", 200,
-				"{\"replicas\":[" REPLICA("w2", ",\"expired\":true,\"error\":\"disk full\"") "]," STATES "}"}}},
+				"{\"replicas\":[" REPLICA("w2",
+				",\"expired\":true,\"error\":\"disk full\"")
+				"]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "b",
 		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
 		"GET /v1/runs/b/r/replicas?limit=1\n",
@@ -306,7 +308,9 @@ static const struct {
 	{command_publish, COMMAND_PUBLISH, "--run b/r --format full x"},
 	{command_publish, COMMAND_PUBLISH, "--run b/r --anchor sometimes x"},
 	{command_publish, COMMAND_PUBLISH, "--run b/r --epoch 1 x"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --wait 1 x"},
 	{command_publish, COMMAND_PUBLISH, "--run b/r --rank 8/8 x"},
+	{command_publish, COMMAND_PUBLISH, "--run b/r --rank 0/8 --anchor 5 x"},
 	{command_publish, COMMAND_PUBLISH, "--run b/r --rank 0/8 --format trl-gap x"},
 	{command_follow, COMMAND_FOLLOW, "--into x"},
 	{command_follow, COMMAND_FOLLOW, "--run b/r"},
@@ -320,6 +324,7 @@ static const struct {
 	{command_get, COMMAND_GET, "b"},
 	{command_get, COMMAND_GET, "b/folder/ /tmp"},
 	{command_get, COMMAND_GET, "b/.. /tmp"},
+	{command_get, COMMAND_GET, "b/. /tmp"},
 	{command_sync, COMMAND_SYNC, "b c"},
 	{command_sync, COMMAND_SYNC, "./here ../there"},
 };
