@@ -10,6 +10,7 @@
 #include "client/folder_files.h"
 #include "tests/unit/client/command_fixture.h"
 #include "tests/unit/client/run_server.h"
+#include "weights/delta.h"
 
 enum { ELEMENTS = 3000 };
 
@@ -163,15 +164,20 @@ START_TEST(an_anchor_comes_when_it_is_asked_for_and_names_what_is_there)
 }
 END_TEST
 
-/* Gives what was its bytes, now none. */
-static struct buffer *lose_object(const char *const target)
+static struct buffer *find_object(const char *const target)
 {
 	size_t at = 0;
 	while (at < server.object_count && strcmp(server.objects[at].target, target) != 0)
 		at++;
 	ck_assert_uint_lt(at, server.object_count);
-	buffer_reset(&server.objects[at].bytes);
 	return &server.objects[at].bytes;
+}
+
+/* Gives what was its bytes, now none. */
+static struct buffer *lose_object(const char *const target)
+{
+	buffer_reset(find_object(target));
+	return find_object(target);
 }
 
 START_TEST(a_file_that_the_server_has_lost_is_sent_again)
@@ -230,6 +236,22 @@ START_TEST(other_weights_than_those_that_were_refused_are_the_step)
 }
 END_TEST
 
+/* As whoever downloads the delta finds it, whatever the step says. */
+static enum delta_format sent_format(const uint64_t step)
+{
+	struct error err = {0};
+	struct delta_summary summary;
+	char target[256];
+	const struct step_form *const form = step_message_form(run_server_step(&server, step), STEP_DELTA);
+	const struct span key = form->objects[0].key;
+	snprintf(target, sizeof target, "/b/%.*s", (int)key.len, (const char *)key.data);
+	put("taken/delta.safetensors", buffer_span(find_object(target)));
+	char *const path = folder_files_join(scratch, "taken");
+	ck_assert_msg(delta_inspect(path, &summary, &err) == 0, "%s", err.text);
+	free(path);
+	return summary.format;
+}
+
 /* The delta that is there is of the same weights, in another format. */
 START_TEST(a_delta_in_another_format_is_made_anew)
 {
@@ -239,6 +261,7 @@ START_TEST(a_delta_in_another_format_is_made_anew)
 	expect_failed(publish_with("", "state"), ERROR_NO_SPACE, "");
 	expect_ok(publish_with("--format trl-gap", "state"), "\"step\":1,");
 	ck_assert(span_equal_text(step_message_form(run_server_step(&server, 1), STEP_DELTA)->format, "trl-gap"));
+	ck_assert_int_eq(sent_format(1), DELTA_TRL_GAP);
 	expect_ok(follow_with("--once", "worker"), "");
 	expect_current("worker", 1);
 }
