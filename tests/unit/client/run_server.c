@@ -31,7 +31,7 @@ static void answer_run(const struct run_server *const server, struct web_reply *
 {
 	struct run_message run = {.bucket = span_text("b"), .run = span_text("r"), .epoch = server->epoch,
 		.has_head = server->count > 0, .steps = server->count, .created_ms = 1,
-		.settings = run_settings_default()};
+		.settings = run_settings_default(), .anchor_due = server->anchor_due};
 	run.settings.keep_steps = server->keep_steps;
 	if (run.has_head) {
 		run.head = server->steps[server->count - 1].step;
