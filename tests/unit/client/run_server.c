@@ -156,6 +156,7 @@ static void put_part(struct run_server *const server, const uint64_t number, con
 	part.step.digest = server->whole;
 	if (server->is_of_others)
 		part.step.files[0].digest.bytes[0] ^= 1;
+	server->epoch += waits && server->is_fenced;
 	if (waits)
 		server->waiting = part.step;
 	else

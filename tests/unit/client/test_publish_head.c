@@ -2,6 +2,10 @@
  * of other content. */
 #include "tests/unit/unit.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/folder_files.h"
 #include "tests/unit/client/training_fixture.h"
 
 static struct training training;
@@ -104,6 +108,34 @@ START_TEST(a_step_that_is_named_is_published_also_without_a_change)
 }
 END_TEST
 
+/* The folder of the checkpoint holds the files of a delta instead. */
+static void mistake_a_delta(void)
+{
+	struct error err = {0};
+	char *const folder = folder_files_join(training.scratch, "trained");
+	ck_assert_int_eq(file_remove_tree(file_system(), folder, &err), 0);
+	for (size_t i = 0; i < server->object_count; i++) {
+		char name[256] = "trained/";
+		const char *const below = strstr(server->objects[i].target, "/delta/");
+		if (below == NULL)
+			continue;
+		strncat(name, below + strlen("/delta/"), sizeof name - strlen(name) - 1);
+		training_put(&training, name, buffer_span(&server->objects[i].bytes));
+	}
+	free(folder);
+}
+
+START_TEST(a_delta_that_is_published_by_mistake_is_refused)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	mistake_a_delta();
+	web_forget_trace(server->web);
+	training_expect_failed(training_publish(&training, "", "new"), ERROR_INVALID);
+	ck_assert_str_eq(web_trace(server->web), "");
+}
+END_TEST
+
 Suite *test_publish_head_suite(void);
 Suite *test_publish_head_suite(void)
 {
@@ -117,6 +149,7 @@ Suite *test_publish_head_suite(void)
 	tcase_add_test(tests, a_baseline_that_could_not_be_fetched_is_fetched_by_the_next_call);
 	tcase_add_test(tests, a_step_with_another_config_is_not_the_one_that_was_refused);
 	tcase_add_test(tests, a_step_that_is_named_is_published_also_without_a_change);
+	tcase_add_test(tests, a_delta_that_is_published_by_mistake_is_refused);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -174,6 +174,52 @@ START_TEST(all_ranks_are_one_writer)
 }
 END_TEST
 
+/* The new rank of that number has other shards. */
+START_TEST(a_job_may_go_on_with_more_ranks)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	training_write(&training, 1);
+	expect_part("0/2", "--wait 0", 2, "a.safetensors");
+	ck_assert_int_eq(server->waiting.forms[0].kind, STEP_DELTA);
+	expect_part("1/2", "--wait 0", 2, "b.safetensors");
+	ck_assert_int_eq(server->waiting.forms[0].kind, STEP_DELTA);
+}
+END_TEST
+
+/* Or one step would be made of the weights of two iterations. */
+START_TEST(a_rank_that_is_not_where_the_run_is_is_refused)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	publish_ok(1, "ranks", "\"step\":1");
+	training_write(&training, 3);
+	training_expect_failed(publish("--step 3", "ranks"), ERROR_HEAD_MOVED);
+	training_expect_failed(publish("--step 0", "ranks"), ERROR_HEAD_MOVED);
+	ck_assert_uint_eq(server->count, 2);
+}
+END_TEST
+
+START_TEST(an_anchor_that_is_asked_for_carries_another_config)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	training_write(&training, 1);
+	training_put(&training, "trained/config.json", span_text("{\"a\": 2}"));
+	training_expect_failed(publish("", "ranks"), ERROR_UNSUPPORTED);
+	training_expect_ok(publish("--anchor always", "ranks"), "\"step\":1");
+	ck_assert_ptr_ne(step_message_form(run_server_step(server, 1), STEP_ANCHOR), NULL);
+	training_expect_worker(&training, 1);
+}
+END_TEST
+
+START_TEST(a_rank_waits_no_more_when_its_trainer_was_fenced)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	training_write(&training, 1);
+	server->waits = 1;
+	server->is_fenced = true;
+	training_expect_failed(publish("--wait 0", "ranks"), ERROR_STALE_EPOCH);
+}
+END_TEST
+
 Suite *test_rank_publisher_suite(void);
 Suite *test_rank_publisher_suite(void)
 {
@@ -190,6 +236,10 @@ Suite *test_rank_publisher_suite(void)
 	tcase_add_test(tests, a_rank_of_a_trainer_that_was_fenced_sends_nothing);
 	tcase_add_test(tests, a_step_that_others_took_meanwhile_is_gone_on_from);
 	tcase_add_test(tests, all_ranks_are_one_writer);
+	tcase_add_test(tests, a_job_may_go_on_with_more_ranks);
+	tcase_add_test(tests, a_rank_that_is_not_where_the_run_is_is_refused);
+	tcase_add_test(tests, an_anchor_that_is_asked_for_carries_another_config);
+	tcase_add_test(tests, a_rank_waits_no_more_when_its_trainer_was_fenced);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
