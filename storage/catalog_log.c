@@ -1,8 +1,10 @@
 #include "storage/catalog_log.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "storage/log_walk.h"
@@ -43,19 +45,33 @@ static bool has_room(const struct preparation *preparation)
 	return disk_floor_check(preparation->params->floor, &ignored) == 0;
 }
 
-/* A copy for people to look at. That it cannot be had stops nothing. */
-static void keep_copy(const struct preparation *preparation)
+static int copy_log(const struct preparation *preparation, const char *to, struct error *err)
+{
+	const struct file_ops *files = preparation->params->files;
+	if (file_clone(files, preparation->path, to, err) != 0)
+		return -1;
+	int fd = files->open(files, to, O_RDONLY, 0);
+	if (fd < 0)
+		return error_set_errno(err, "cannot open %s", to);
+	int result = file_sync(files, fd, to, err);
+	close(fd);
+	return result == 0 ? file_sync_folder(files, preparation->params->aside, err) : -1;
+}
+
+/* A copy for people to look at. That it cannot be had stops nothing: false. */
+static bool keep_copy(const struct preparation *preparation)
 {
 	const struct catalog_log_params *params = preparation->params;
 	struct error err = {0};
 	char kept[PATH_BYTES];
 	if (params->aside == NULL || !has_room(preparation))
-		return;
+		return false;
 	if (file_make_folder(params->files, params->aside, 0700, &err) == 0 && find_name(preparation, kept) &&
-	    file_clone(params->files, preparation->path, kept, &err) == 0)
-		return;
+	    copy_log(preparation, kept, &err) == 0)
+		return true;
 	if (err.kind != ERROR_NONE)
 		log_failure(params->log, LOG_WARNING, NULL, "catalog_log_not_kept", &err);
+	return false;
 }
 
 static int mend(const struct preparation *preparation, struct error *err)
@@ -127,14 +143,17 @@ static bool is_certain(const struct preparation *preparation)
 	return last->store.life > 0 && acknowledged_is_exact(last) && last->log_salt == preparation->walk.salt;
 }
 
-static int handle_torn(const struct preparation *preparation, bool *out_is_whole, struct error *err)
+/* A transaction that never committed goes; one that may have stays where it cannot be copied. */
+static int settle_end(const struct preparation *preparation, bool is_whole, struct error *err)
 {
-	*out_is_whole = is_certain(preparation);
-	if (!*out_is_whole) {
+	bool is_kept = true;
+	if (!is_whole) {
 		tell(preparation, LOG_WARNING, "catalog_log_torn", 0);
-		keep_copy(preparation);
+		is_kept = keep_copy(preparation);
 	}
-	return mend(preparation, err);
+	if (mend(preparation, err) != 0)
+		return -1;
+	return is_kept ? log_walk_cut(&preparation->walk, preparation->params->files, preparation->path, err) : 0;
 }
 
 static int prepare(struct preparation *preparation, bool *out_is_whole, struct error *err)
@@ -144,11 +163,10 @@ static int prepare(struct preparation *preparation, bool *out_is_whole, struct e
 		.is_exact = acknowledged_is_exact(last)};
 	if (log_walk(preparation->path, &note, &preparation->walk, err) != 0)
 		return -1;
-	*out_is_whole = preparation->walk.state != LOG_DAMAGED;
-	if (preparation->walk.state == LOG_DAMAGED)
-		return handle_damage(preparation, err);
-	return preparation->walk.state == LOG_TORN ? handle_torn(preparation, out_is_whole, err)
-		: mend(preparation, err);
+	*out_is_whole = preparation->walk.state != LOG_DAMAGED &&
+		(preparation->walk.state != LOG_TORN || is_certain(preparation));
+	return preparation->walk.state == LOG_DAMAGED ? handle_damage(preparation, err)
+		: settle_end(preparation, *out_is_whole, err);
 }
 
 int catalog_log_prepare(const struct catalog_log_params *params, bool *out_is_whole, struct error *err)

@@ -327,16 +327,23 @@ static uint32_t last_commit(const struct log_walk *walk, uint32_t end)
 	return end;
 }
 
-/* Whether a later transaction stands behind the bad frame. What stands between it and the next commit
- * may be of its own transaction, which was never synced then. What the header of an earlier use of the
- * file says is nothing: a power cut leaves it where the present one's was not written. */
+/* Whether a later transaction stands behind the bad frame: every commit is synced before the next frame
+ * is written. It shows itself by a commit, or by a frame that goes on right where another one ended.
+ * Single frames prove nothing: where a transaction was given up, or a power cut broke it off, and a
+ * shorter one has taken its place, what is left of it proves itself as well. Nor does what stands before
+ * the next commit, which may be of the bad frame's own transaction, never synced then; nor the header
+ * of an earlier use of the file, which a power cut leaves where the present one's was not written. */
 static bool is_proven_damage(const struct log_walk *walk, uint32_t bad)
 {
-	uint32_t commits = walk->list[bad].is_of_log && walk->list[bad].pages != 0;
+	bool goes_on = walk->list[bad].is_of_log && walk->list[bad].pages != 0;
+	bool has_commit = goes_on;
 	for (uint32_t i = bad + 1; i < walk->frames; i++) {
-		if (walk->list[i].is_good && commits > 0)
+		const struct log_frame *frame = &walk->list[i];
+		bool ends = frame->is_good && frame->pages != 0;
+		if (frame->is_good && (goes_on || (ends && has_commit)))
 			return true;
-		commits += walk->list[i].is_good && walk->list[i].pages != 0;
+		has_commit |= ends;
+		goes_on = ends;
 	}
 	return false;
 }
@@ -448,6 +455,22 @@ int log_walk_mend(const struct log_walk *walk, const struct file_ops *files, con
 	int result = 0;
 	for (size_t i = 0; i < walk->mend_count && result == 0; i++)
 		result = file_write_at(files, fd, span_of(&walk->mends[i].byte, 1), (off_t)walk->mends[i].offset, path, err);
+	if (result == 0)
+		result = file_sync(files, fd, path, err);
+	close(fd);
+	return result;
+}
+
+int log_walk_cut(const struct log_walk *walk, const struct file_ops *files, const char *path, struct error *err)
+{
+	if (walk->frames == walk->committed)
+		return 0;
+	int fd = files->open(files, path, O_RDWR, 0);
+	if (fd < 0)
+		return error_set_errno(err, "cannot open %s", path);
+	int result = 0;
+	if (files->ftruncate(files, fd, HEADER_BYTES + (off_t)walk->committed * FRAME_BYTES) != 0)
+		result = error_set_errno(err, "cannot cut %s", path);
 	if (result == 0)
 		result = file_sync(files, fd, path, err);
 	close(fd);

@@ -55,6 +55,10 @@ int log_walk(const char *path, const struct log_note *note, struct log_walk *out
 void log_walk_release(struct log_walk *walk);
 /* Puts the mended bytes into the file, and syncs it. */
 int log_walk_mend(const struct log_walk *walk, const struct file_ops *files, const char *path, struct error *err);
+/* Cuts off what follows the last commit, and syncs the file. SQLite would write over the first of those
+ * frames only: what stays behind a transaction that a power cut breaks off later looks like a committed
+ * one. */
+int log_walk_cut(const struct log_walk *walk, const struct file_ops *files, const char *path, struct error *err);
 /* Brings all good frames up to `proven` into the database file, the newest of each page, and syncs it. A
  * page whose newest frame is bad becomes one that does not match its checksum, where the frame can be
  * believed to be that page's; *out_lost counts bad frames that no good one follows for their page. The

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "wire/part_message.h"
 
 enum { ARENA_BYTES = 64 * 1024 * 1024, OBJECT_MAX_BYTES = 4 * 1024 * 1024 };
 static const char RUN[] = "/v1/runs/b/r";
@@ -30,7 +31,7 @@ static void answer_run(const struct run_server *const server, struct web_reply *
 {
 	struct run_message run = {.bucket = span_text("b"), .run = span_text("r"), .epoch = server->epoch,
 		.has_head = server->count > 0, .steps = server->count, .created_ms = 1,
-		.settings = run_settings_default()};
+		.settings = run_settings_default(), .anchor_due = server->anchor_due};
 	run.settings.keep_steps = server->keep_steps;
 	if (run.has_head) {
 		run.head = server->steps[server->count - 1].step;
@@ -124,6 +125,20 @@ static void take_new_step(struct run_server *const server, struct step_message *
 	}
 }
 
+static void take_step(struct run_server *const server, struct step_message *const step,
+	struct web_reply *const reply)
+{
+	const struct step_message *const there = find_step(server, step->step);
+	const struct digest128 new = step_message_content_digest(step);
+	const struct digest128 old = there == NULL ? new : step_message_content_digest(there);
+	if (there == NULL)
+		take_new_step(server, step, reply);
+	else if (!digest128_equal(&old, &new))
+		refuse(reply, 409, "step_differs");
+	else
+		reply->status = 200;
+}
+
 static void publish(struct run_server *const server, const struct span body, struct web_reply *const reply)
 {
 	struct error err = {0};
@@ -133,17 +148,41 @@ static void publish(struct run_server *const server, const struct span body, str
 		return;
 	}
 	ck_assert_msg(step_message_parse(arena_copy(server->arena, body), server->arena, &step, &err) == 0, "%s", err.text);
-	const struct step_message *const there = find_step(server, step.step);
-	const struct digest128 new = step_message_content_digest(&step);
-	const struct digest128 old = there == NULL ? new : step_message_content_digest(there);
-	if (there == NULL)
-		take_new_step(server, &step, reply);
-	else if (!digest128_equal(&old, &new))
-		refuse(reply, 409, "step_differs");
-	else
-		reply->status = 200;
+	take_step(server, &step, reply);
 	if (take(&server->cuts))
 		reply->status = 0;
+}
+
+static void put_part(struct run_server *const server, const uint64_t number, const struct span body,
+	struct web_reply *const reply)
+{
+	struct error err = {0};
+	struct part_message part;
+	const bool waits = take(&server->waits);
+	ck_assert_msg(part_message_parse(arena_copy(server->arena, body), number, server->arena,
+		&part, &err) == 0, "%s", err.text);
+	part.step.digest = server->whole;
+	if (server->is_of_others)
+		part.step.files[0].digest.bytes[0] ^= 1;
+	server->epoch += waits && server->is_fenced;
+	if (waits)
+		server->waiting = part.step;
+	else
+		take_step(server, &part.step, reply);
+	if (!waits && reply->status >= 300)
+		return;
+	reply->status = 200;
+	buffer_reset(&reply->body);
+	part_answer_print(&(struct part_answer){.published = !waits}, &reply->body);
+}
+
+void run_server_complete(struct run_server *const server)
+{
+	struct web_reply ignored = {0};
+	buffer_init(&ignored.body, OBJECT_MAX_BYTES);
+	take_step(server, &server->waiting, &ignored);
+	ck_assert_int_eq(ignored.status, 201);
+	buffer_release(&ignored.body);
 }
 
 static void add_link(struct path_message *const path, const struct step_message *const step, const enum step_form_kind kind)
@@ -250,6 +289,9 @@ static void answer_below(struct run_server *const server, const struct web_reque
 	} else if (strcmp(below, "/settings") == 0) {
 		ck_assert_int_eq(sscanf((const char *)request->body.data, "{\"keep_steps\":%" SCNu64, &server->keep_steps), 1);
 		reply->status = 200;
+	} else if (strstr(below, "/parts/") != NULL) {
+		ck_assert_int_eq(sscanf(below, "/steps/%" SCNu64, &number), 1);
+		put_part(server, number, request->body, reply);
 	} else if (strcmp(request->method, "PUT") == 0) {
 		publish(server, request->body, reply);
 	} else if (sscanf(below, "/steps/%" SCNu64, &number) == 1 && (step = find_step(server, number)) != NULL) {

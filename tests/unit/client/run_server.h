@@ -29,10 +29,18 @@ struct run_server {
 	atomic_int flips;    /* so many answers with deltas have a flipped bit */
 	atomic_int lost;     /* so many answers with deltas are "no_key": they went meanwhile */
 	atomic_int late;     /* so many paths are answered as before the first step */
-	bool anchor_due;     /* as answers to a publish say */
+	bool anchor_due;     /* as answers to a publish say, and the run */
+	/* Of ranks: the part that comes makes the step, with this digest of all its tensors. */
+	struct digest128 whole;
+	atomic_int waits;    /* so many parts wait for those of other ranks, which never come */
+	struct step_message waiting; /* with the last of these */
+	bool is_fenced;      /* another writer comes while a part waits */
+	bool is_of_others;   /* the steps that parts make have other files than those of the part */
 };
 void run_server_start(struct run_server *server); /* with the bucket */
 void run_server_stop(struct run_server *server);
+/* What is waiting becomes a step: the other ranks have put theirs. */
+void run_server_complete(struct run_server *server);
 /* The step as it was published; it must be there. */
 const struct step_message *run_server_step(const struct run_server *server, uint64_t step);
 

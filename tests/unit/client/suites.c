@@ -7,8 +7,9 @@ unit_suite_fn test_exit_code_suite, test_options_suite, test_output_suite, test_
 	test_snapshot_suite, test_follow_folder_suite, test_hook_suite, test_transfer_suite, test_catch_up_suite, test_sync_plan_suite,
 	test_file_chunks_suite, test_hash_cache_suite, test_upload_plan_suite, test_file_map_suite, test_fetch_plan_suite,
 	test_part_file_suite, test_file_segments_suite, test_xorb_body_suite,
-	test_xet_download_suite, test_progress_suite, test_delta_commands_suite,
-	test_object_commands_suite;
+	test_xet_download_suite, test_rank_share_suite, test_rank_delta_suite,
+	test_rank_publisher_suite, test_publish_head_suite, test_progress_suite,
+	test_delta_commands_suite, test_object_commands_suite, test_follow_command_suite;
 
 unit_suite_fn *const unit_suites[] = {
 	test_exit_code_suite,
@@ -38,7 +39,12 @@ unit_suite_fn *const unit_suites[] = {
 	test_commands_suite,
 	test_delta_commands_suite,
 	test_object_commands_suite,
+	test_rank_share_suite,
+	test_rank_delta_suite,
+	test_rank_publisher_suite,
+	test_publish_head_suite,
 	test_publish_command_suite,
+	test_follow_command_suite,
 	test_sync_command_suite,
 	test_lease_suite,
 	test_file_map_suite,

@@ -21,6 +21,8 @@ static const struct {
 	{503, "{\"error\":{\"code\":\"busy\",\"message\":\"full house\"}}", ERROR_UPSTREAM, "full house"},
 	{507, "{\"error\":{\"code\":\"no_space\",\"message\":\"m\"}}", ERROR_NO_SPACE, "m"},
 	{500, "", ERROR_UPSTREAM, "PUT b/k"},
+	/* the disk of the server, not ours */
+	{500, "{\"error\":{\"code\":\"io\",\"message\":\"m\"}}", ERROR_UPSTREAM, "m"},
 	{403, "", ERROR_DENIED, "with status 403: the token's key may not do this"},
 	{404, "<html>proxy page</html>", ERROR_NOT_FOUND, "status 404"},
 	{404, "{\"error\":\"Repository not found\"}", ERROR_NOT_FOUND, "Repository not found"}, /* the Hub half's form */

@@ -115,6 +115,35 @@ START_TEST(what_is_no_checkpoint_is_not_copied)
 }
 END_TEST
 
+static void put_small_files(const unsigned first, const unsigned end)
+{
+	struct error err = {0};
+	for (unsigned i = first; i < end; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "m/%04u.txt", i);
+		char *const path = folder_files_join(folder, name);
+		ck_assert_int_eq(file_place(file_system(), path, span_text("x"), 0600, &err), 0);
+		free(path);
+	}
+}
+
+START_TEST(a_step_holds_so_many_files_and_no_more)
+{
+	struct snapshot snapshot;
+	struct error err = {0};
+	free(put_shard("m/model.safetensors", "abcd"));
+	put_small_files(1, STEP_OBJECTS_MAX);
+	char *const path = folder_files_join(folder, "m");
+	ck_assert_msg(snapshot_open(&snapshot, path, 1, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(snapshot.file_count, STEP_OBJECTS_MAX);
+	snapshot_close(&snapshot);
+	put_small_files(STEP_OBJECTS_MAX, STEP_OBJECTS_MAX + 1);
+	ck_assert_int_eq(snapshot_open(&snapshot, path, 1, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
+	free(path);
+}
+END_TEST
+
 Suite *test_snapshot_suite(void);
 Suite *test_snapshot_suite(void)
 {
@@ -125,6 +154,7 @@ Suite *test_snapshot_suite(void)
 	tcase_add_test(tests, content_covers_files_that_hold_no_tensors);
 	tcase_add_test(tests, content_does_not_depend_on_the_order);
 	tcase_add_test(tests, what_is_no_checkpoint_is_not_copied);
+	tcase_add_test(tests, a_step_holds_so_many_files_and_no_more);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -15,11 +15,28 @@
 #define LIST(truncated, content) "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>" truncated \
 	"</IsTruncated>" content "</ListBucketResult>"
 
+#define HASH "0000000000000001000000000000000000000000000000000000000000000000"
+
+static const char TOKEN[] =
+	"{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}";
+static const char TREE[] =
+	"[{\"type\":\"file\",\"path\":\"old\",\"size\":4,\"xetHash\":\"" HASH "\"}]";
+
 static char *scratch;
 static struct web *web;
 static const char *listing;
 static int refusal; /* the status of answers to a PUT or GET of an object */
 static int refusals; /* so many */
+static int by_chunks; /* the status of answers to whoever wants to move by chunks */
+
+/* It has the hash of "old", and cannot say what that is made of. */
+static void answer_chunks(const char *const target, struct web_reply *const reply)
+{
+	const bool is_plan = strncmp(target, "/v2/", 4) == 0;
+	reply->status = is_plan && by_chunks == 200 ? 500 : by_chunks;
+	if (reply->status == 200)
+		buffer_add_text(&reply->body, strstr(target, "-token") != NULL ? TOKEN : TREE);
+}
 
 static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
 {
@@ -30,8 +47,10 @@ static void answer(void *const owner, const struct web_request *const request, s
 	char text[DIGEST128_TEXT_BYTES];
 	(void)owner;
 	digest128_format(&digest, text);
-	if (!is_listing && !is_object)
+	if (!is_listing && !is_object) {
+		answer_chunks(request->target, reply);
 		return;
+	}
 	reply->status = !is_listing && moves && refusals > 0 ? refusal : 200;
 	refusals -= reply->status != 200;
 	snprintf(reply->headers, sizeof reply->headers, "ETag: \"e\"\r\nx-deltabucket-digest: %s\r\n", text);
@@ -67,6 +86,7 @@ static void set_up(void)
 	scratch = unit_scratch_make();
 	setenv("XDG_CACHE_HOME", scratch, 1);
 	refusals = 0;
+	by_chunks = 404;
 	listing = LIST("false", CONTENT("old") CONTENT("same"));
 	web = web_start(answer, NULL);
 	put("here/new", "moved");
@@ -82,16 +102,24 @@ static void tear_down(void)
 static struct command_result sync_with(const bool up, const char *const more)
 {
 	char words[4096];
-	snprintf(words, sizeof words, up ? "--plain --quiet --retries 0 %s %s/here b" :
-		"--plain --quiet --retries 0 %s b %s/here", more, scratch);
+	snprintf(words, sizeof words, up ? "--quiet --retries 0 %s %s/here b" :
+		"--quiet --retries 0 %s b %s/here", more, scratch);
 	return command_fixture_run(command_sync, COMMAND_SYNC, web_endpoint(web), words);
 }
 
-static void expect(const bool up, const char *const more, const bool is_well)
+/* By chunks where the server has them. */
+static void expect_any_way(const bool up, const char *const more, const bool is_well)
 {
 	struct command_result result = sync_with(up, more);
 	ck_assert_msg((result.status == 0) == is_well, "%s", result.err.text);
 	command_result_release(&result);
+}
+
+static void expect(const bool up, const char *const more, const bool is_well)
+{
+	char words[100];
+	snprintf(words, sizeof words, "--plain %s", more);
+	expect_any_way(up, words, is_well);
 }
 
 /* A file that was only renamed is at no moment under neither name. */
@@ -225,6 +253,30 @@ START_TEST(an_empty_source_does_not_empty_the_target)
 }
 END_TEST
 
+/* One file comes by a plain request, the other one not at all. */
+START_TEST(a_download_of_which_one_way_fails_is_a_failure)
+{
+	by_chunks = 200;
+	listing = LIST("false", CONTENT("old") CONTENT("other"));
+	expect_any_way(false, "--delete", false);
+	ck_assert(!is_there("here/old"));
+	ck_assert(is_there("here/new") && is_there("here/same"));
+}
+END_TEST
+
+static const int no_chunks[] = {401, 403, 404, 405, 501};
+
+/* Of other servers, and of keys that may do no more than put and get. */
+START_TEST(who_may_not_move_by_chunks_moves_whole_objects)
+{
+	by_chunks = no_chunks[_i];
+	expect_any_way(true, "", true);
+	ck_assert_ptr_ne(strstr(web_trace(web), "PUT /b/new moved\n"), NULL);
+	expect_any_way(false, "", true);
+	ck_assert(is_there("here/old"));
+}
+END_TEST
+
 Suite *test_sync_command_suite(void);
 
 Suite *test_sync_command_suite(void)
@@ -243,6 +295,9 @@ Suite *test_sync_command_suite(void)
 	tcase_add_test(tests, a_dry_run_does_not_even_make_the_folder);
 	tcase_add_test(tests, what_was_moved_and_removed_is_counted);
 	tcase_add_test(tests, an_empty_source_does_not_empty_the_target);
+	tcase_add_test(tests, a_download_of_which_one_way_fails_is_a_failure);
+	tcase_add_loop_test(tests, who_may_not_move_by_chunks_moves_whole_objects, 0,
+		sizeof no_chunks / sizeof no_chunks[0]);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

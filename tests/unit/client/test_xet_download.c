@@ -1,6 +1,7 @@
 /* Downloads by chunks: a file gets its name when its bytes are those that the server promised. */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ static uint8_t content[BYTES]; /* of the file, which is one chunk */
 static unsigned wrong;         /* so many answers are a good record of other bytes */
 static unsigned answers;
 static struct web *web;
+static const struct file_ops *files;
 static char *folder;
 static char *path;
 static char *part;
@@ -62,6 +64,7 @@ static void set_up(void)
 	wrong = 0;
 	answers = 0;
 	web = web_start(answer, NULL);
+	files = file_system();
 	folder = unit_scratch_make();
 	path = folder_files_join(folder, "x");
 	part = folder_files_join(folder, "x.part");
@@ -85,7 +88,7 @@ static int download(struct error *const err)
 	struct xet_access *const access = xet_access_open(own, span_text("b"), false, err);
 	ck_assert_msg(access != NULL, "%s", err->text);
 	struct hash_cache *const cache = hash_cache_open(file_system(), NULL);
-	const struct xet_download job = {.files = file_system(), .options = &options, .own = own,
+	const struct xet_download job = {.files = files, .options = &options, .own = own,
 		.access = access, .parallel = 1, .cache = cache};
 	const int result = xet_download(&job, &file, 1, err);
 	hash_cache_close(cache);
@@ -94,16 +97,22 @@ static int download(struct error *const err)
 	return result;
 }
 
-START_TEST(a_file_that_came_wrong_is_fetched_once_more)
+static void expect_content(void)
 {
 	struct error err = {0};
 	struct buffer bytes;
-	wrong = (unsigned)_i;
-	ck_assert_msg(download(&err) == 0, "%s", err.text);
 	buffer_init(&bytes, 2 * BYTES);
 	ck_assert_msg(file_read_all(path, &bytes, &err) == 0, "%s", err.text);
 	ck_assert(span_equal(buffer_span(&bytes), span_of(content, BYTES)));
 	buffer_release(&bytes);
+}
+
+START_TEST(a_file_that_came_wrong_is_fetched_once_more)
+{
+	struct error err = {0};
+	wrong = (unsigned)_i;
+	ck_assert_msg(download(&err) == 0, "%s", err.text);
+	expect_content();
 	ck_assert_uint_eq(answers, wrong + 1);
 }
 END_TEST
@@ -121,6 +130,22 @@ START_TEST(a_file_that_comes_wrong_twice_gets_no_name)
 }
 END_TEST
 
+/* Whichever write it is for which there is no room. */
+START_TEST(a_file_for_which_there_is_no_room_gets_no_name)
+{
+	struct error err = {0};
+	struct file_faults full;
+	file_faults_init(&full, FILE_FAULT_WRITE, _i, ENOSPC);
+	files = &full.ops;
+	ck_assert_int_eq(download(&err), -1);
+	ck_assert_msg(err.kind == ERROR_NO_SPACE, "%s", err.text);
+	ck_assert(!file_exists(path));
+	files = file_system(); /* and when there is room, the next call does it */
+	ck_assert_msg(download(&err) == 0, "%s", err.text);
+	expect_content();
+}
+END_TEST
+
 Suite *test_xet_download_suite(void);
 Suite *test_xet_download_suite(void)
 {
@@ -129,6 +154,7 @@ Suite *test_xet_download_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_file_that_came_wrong_is_fetched_once_more, 0, 2);
 	tcase_add_test(tests, a_file_that_comes_wrong_twice_gets_no_name);
+	tcase_add_loop_test(tests, a_file_for_which_there_is_no_room_gets_no_name, 0, 5);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

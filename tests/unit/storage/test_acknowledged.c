@@ -336,6 +336,28 @@ START_TEST(notes_are_not_synced_and_a_sync_makes_them_last)
 }
 END_TEST
 
+/* The process that made the file was killed before it synced the name. */
+START_TEST(a_name_that_another_process_made_is_synced)
+{
+	struct power_disk *disk = power_disk_new(folder);
+	struct error err = {0};
+	char left[600];
+	struct acknowledged *acknowledged = open_with(power_disk_files(disk));
+	note(acknowledged, 1);
+	acknowledged_close(acknowledged);
+	acknowledged = open_with(power_disk_files(disk));
+	note(acknowledged, 2);
+	ck_assert_int_eq(acknowledged_sync(acknowledged, &err), 0);
+	char *cut = power_disk_cut(disk, POWER_CUT_DROPS_ALL);
+	snprintf(left, sizeof left, "%s/acknowledged", cut);
+	read_last(left);
+	ck_assert_int_eq(last.change, telling(2).change);
+	unit_scratch_remove(cut);
+	acknowledged_close(acknowledged);
+	power_disk_free(disk);
+}
+END_TEST
+
 START_TEST(a_sync_that_fails_is_told)
 {
 	struct file_faults faults;
@@ -372,6 +394,7 @@ Suite *test_acknowledged_suite(void)
 	tcase_add_test(tests, a_disk_that_takes_no_writes_is_told_apart_and_read);
 	tcase_add_test(tests, a_note_that_fails_costs_no_other);
 	tcase_add_test(tests, notes_are_not_synced_and_a_sync_makes_them_last);
+	tcase_add_test(tests, a_name_that_another_process_made_is_synced);
 	tcase_add_test(tests, a_sync_that_fails_is_told);
 	suite_add_tcase(suite, tests);
 	return suite;

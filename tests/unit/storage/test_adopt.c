@@ -152,6 +152,21 @@ static int fail_first(struct change *const change, struct db *const db, struct e
 	return adopt_row_set_failed(db, id, span_text("for the test"), error);
 }
 
+START_TEST(what_builds_on_a_failed_one_fails_with_it)
+{
+	struct change change = {.apply = fail_first};
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+	ck_assert_int_eq(hot_load("b", "a", NULL), 0);
+	ck_assert_int_eq(hot_load("whole", NULL, NULL), 0);
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+	ck_assert_int_eq(find("a").state, ADOPTION_FAILED);
+	ck_assert_int_eq(find("b").state, ADOPTION_FAILED);
+	ck_assert_int_eq(find("whole").state, ADOPTION_WAITS);
+	ck_assert_uint_eq(count_waiting(), 1);
+}
+END_TEST
+
 START_TEST(names_alone_do_not_pile_up)
 {
 	struct change change = {.apply = fail_first};
@@ -227,6 +242,7 @@ Suite *test_adopt_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_deployment_has_one_run);
 	tcase_add_test(tests, snapshots_build_on_the_newest);
+	tcase_add_test(tests, what_builds_on_a_failed_one_fails_with_it);
 	tcase_add_test(tests, names_alone_do_not_pile_up);
 	tcase_add_test(tests, a_bucket_has_few_runs_that_adopt);
 	tcase_add_test(tests, identities_are_one_segment);

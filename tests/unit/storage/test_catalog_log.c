@@ -131,6 +131,12 @@ static void expect_same(const char *file, struct span before)
 	ck_assert_msg(span_equal(now, before), "%s is another than it was", file);
 }
 
+static void put_content(const char *file, struct span bytes)
+{
+	struct error err = {0};
+	ck_assert_msg(file_place(file_system(), file, bytes, 0600, &err) == 0, "%s", err.text);
+}
+
 static char kept_path[700];
 
 static const char *kept(unsigned n)
@@ -220,15 +226,41 @@ START_TEST(a_torn_end_is_nothing_only_when_the_note_is_exact)
 	struct span log = content(log_path);
 	if (_i == 1)
 		last.boot[0] ^= 1; /* the machine was started since */
-	if (_i == 2)
-		last = (struct acknowledgement){0}; /* nothing was noted */
 	if (_i == 3)
 		last.log_salt++; /* of another log */
+	uint32_t committed = last.log_frames;
+	if (_i == 2)
+		last = (struct acknowledgement){0}; /* nothing was noted */
 	ck_assert_int_eq(prepare(&params), _i == 0);
-	expect_same(log_path, log);
+	expect_same(log_path, span_slice(log, 0, (size_t)frame_at(committed)));
 	ck_assert_int_eq(file_exists(kept(1)), _i != 0);
 	if (_i != 0)
 		expect_same(kept(1), log);
+	ck_assert_int_eq(rows_of(path), COMMITS);
+}
+END_TEST
+
+/* Frames of a transaction that was never committed: no copy is kept, and nothing stays that a shorter one
+ * would leave behind it. */
+START_TEST(an_end_that_never_was_committed_is_cut_off)
+{
+	struct error err = {0};
+	struct catalog_log_params params = params_of();
+	struct log_walk walk;
+	const struct log_note note = {.salt = 0};
+	struct span log = content(log_path);
+	ck_assert_int_eq(log_walk(log_path, &note, &walk, &err), 0);
+	uint32_t end = walk.frames - 1; /* without its commit */
+	uint32_t committed = end;
+	while (walk.list[committed - 1].pages == 0)
+		committed--;
+	log_walk_release(&walk);
+	ck_assert_uint_gt(end, committed);
+	last.log_frames = committed;
+	put_content(log_path, span_slice(log, 0, (size_t)frame_at(end)));
+	ck_assert(prepare(&params));
+	expect_same(log_path, span_slice(log, 0, (size_t)frame_at(committed)));
+	ck_assert(!file_exists(kept(1)));
 	ck_assert_int_eq(rows_of(path), COMMITS);
 }
 END_TEST
@@ -238,13 +270,16 @@ START_TEST(each_kept_log_has_a_name_of_its_own_and_there_are_few)
 	struct catalog_log_params params = params_of();
 	tear_end();
 	last.boot[0] ^= 1;
+	struct span log = content(log_path);
 	for (unsigned n = 1; n <= 8; n++) {
 		ck_assert(!file_exists(kept(n)));
 		ck_assert(!prepare(&params));
 		ck_assert(file_exists(kept(n)));
+		put_content(log_path, log);
 	}
 	ck_assert(!prepare(&params));
 	ck_assert(!file_exists(kept(9)));
+	expect_same(log_path, log); /* what has no copy stays */
 }
 END_TEST
 
@@ -264,8 +299,10 @@ START_TEST(below_the_reserve_no_copy_is_kept)
 	params.floor = &floor;
 	tear_end();
 	last.boot[0] ^= 1;
+	struct span log = content(log_path);
 	ck_assert(!prepare(&params));
 	ck_assert(!file_exists(aside));
+	expect_same(log_path, log);
 	ck_assert_int_eq(rows_of(path), COMMITS);
 }
 END_TEST
@@ -387,6 +424,7 @@ Suite *test_catalog_log_suite(void)
 	tcase_add_test(tests, no_log_is_no_failure);
 	tcase_add_test(tests, a_flipped_bit_is_mended_and_lasts);
 	tcase_add_loop_test(tests, a_torn_end_is_nothing_only_when_the_note_is_exact, 0, 4);
+	tcase_add_test(tests, an_end_that_never_was_committed_is_cut_off);
 	tcase_add_test(tests, each_kept_log_has_a_name_of_its_own_and_there_are_few);
 	tcase_add_test(tests, below_the_reserve_no_copy_is_kept);
 	tcase_add_test(tests, a_damaged_log_is_refused_and_nothing_changes);

@@ -292,13 +292,11 @@ START_TEST(rows_go_with_their_pack)
 }
 END_TEST
 
-/* What was mended is forgotten, and nothing beside it. */
-START_TEST(rows_of_other_chunks_stay)
+/* Rows for the first five chunks of a pack, while the store is closed; `forgets`: without two of them. */
+static struct pack_id add_rows(bool forgets)
 {
 	struct error err = {0};
 	struct chunk_place place = {0};
-	ck_assert_int_eq(put("old", span_of(noise, LARGE)), 0);
-	store_fixture_stop(&fixture);
 	char *path = store_fixture_path(&fixture, "catalog.db");
 	struct db *db = db_open(path, DB_WRITE, &err);
 	ck_assert_msg(db != NULL, "%s", err.text);
@@ -309,12 +307,35 @@ START_TEST(rows_of_other_chunks_stay)
 	ck_assert(db_keep_sums(db, &err) == 0 && db_begin(db, &err) == 0);
 	for (; place.chunk < 5; place.chunk++)
 		ck_assert_int_eq(damage_row_add(db, &place, &err), 0);
-	ck_assert_int_eq(damage_row_drop(db, &place.pack, 1, 2, &err), 0);
+	ck_assert(!forgets || damage_row_drop(db, &place.pack, 1, 2, &err) == 0);
 	ck_assert_int_eq(db_commit(db, &err), 0);
 	db_close(db);
 	free(path);
+	return place.pack;
+}
+
+/* What was mended is forgotten, and nothing beside it. */
+START_TEST(rows_of_other_chunks_stay)
+{
+	ck_assert_int_eq(put("old", span_of(noise, LARGE)), 0);
+	store_fixture_stop(&fixture);
+	add_rows(true);
 	store_fixture_start(&fixture);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT SUM(1 << chunk) FROM damaged_chunks"), 1 << 0 | 1 << 3 | 1 << 4);
+}
+END_TEST
+
+/* The disk gives them again. */
+START_TEST(what_is_read_right_again_is_forgotten)
+{
+	struct error err = {0};
+	ck_assert_int_eq(put("old", span_of(noise, LARGE)), 0);
+	store_fixture_stop(&fixture);
+	const struct pack_run run = {.pack = add_rows(false), .chunks = 4};
+	store_fixture_start(&fixture);
+	ck_assert_int_eq(pack_store_check_records(store_packs(fixture.store), &run, &err), 0);
+	damage_fixture_await(&fixture, 1);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT chunk FROM damaged_chunks"), 4);
 }
 END_TEST
 
@@ -335,6 +356,7 @@ Suite *test_damage_book_suite(void)
 	tcase_add_test(tests, a_step_is_not_published_of_what_cannot_be_read);
 	tcase_add_test(tests, rows_go_with_their_pack);
 	tcase_add_test(tests, rows_of_other_chunks_stay);
+	tcase_add_test(tests, what_is_read_right_again_is_forgotten);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -7,6 +7,7 @@
 #include "storage/path_hold.h"
 #include "storage/pin.h"
 #include "storage/replica.h"
+#include "storage/run_internal.h"
 #include "storage/run_row.h"
 #include "storage/step_keep.h"
 #include "storage/step_range.h"
@@ -320,6 +321,18 @@ START_TEST(a_lease_keeps_the_way_from_its_step)
 }
 END_TEST
 
+/* Not as many as fit into one change. */
+START_TEST(retention_that_is_lowered_takes_all_at_once)
+{
+	set("{\"keep_steps\":1000}");
+	publish(0, 2 * STEP_RETAIN_AT_ONCE + 20, 10);
+	set("{\"keep_steps\":2}");
+	round_of_worker();
+	expect_kept(0, 2 * STEP_RETAIN_AT_ONCE + 9, false);
+	expect_kept(2 * STEP_RETAIN_AT_ONCE + 20, 2 * STEP_RETAIN_AT_ONCE + 20, true);
+}
+END_TEST
+
 START_TEST(retention_goes_on_when_a_lease_ends_without_a_publish)
 {
 	set("{\"keep_steps\":2}");
@@ -516,6 +529,7 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, what_a_replica_holds_stays);
 	tcase_add_test(tc, a_removed_replica_is_gone_for_good);
 	tcase_add_test(tc, a_lease_keeps_the_way_from_its_step);
+	tcase_add_test(tc, retention_that_is_lowered_takes_all_at_once);
 	tcase_add_test(tc, retention_goes_on_when_a_lease_ends_without_a_publish);
 	tcase_add_test(tc, who_fetches_keeps_the_way_to_what_it_wants);
 	tcase_add_test(tc, who_waits_for_what_is_not_published_keeps_nothing);

@@ -280,6 +280,65 @@ START_TEST(an_end_that_never_was_committed_is_torn)
 }
 END_TEST
 
+/* The log with one transaction more, of so many rows. */
+static void read_longer_log(unsigned count, struct buffer *out)
+{
+	struct error err = {0};
+	char log[700];
+	struct db *db = open_it();
+	ck_assert_int_eq(db_begin(db, &err), 0);
+	for (unsigned i = 0; i < count; i++)
+		add(db, COMMITS + 1 + i);
+	ck_assert_int_eq(db_commit(db, &err), 0);
+	char *copy = unit_scratch_copy(folder);
+	db_close(db);
+	snprintf(log, sizeof log, "%s/test.db-wal", copy);
+	buffer_init(out, 1 << 24);
+	ck_assert_msg(file_read_all(log, out, &err) == 0, "%s", err.text);
+	unit_scratch_remove(copy);
+}
+
+static void start_again_from(const char *other)
+{
+	unit_scratch_remove(folder);
+	folder = unit_scratch_copy(other);
+	name_paths(folder);
+}
+
+/* A long transaction never committed, a short one was written over it, and the power was cut before the
+ * last page of that: what is left of the long one fits itself. */
+START_TEST(what_a_transaction_left_that_was_given_up_is_no_damage)
+{
+	struct error err = {0};
+	struct buffer given_up;
+	struct buffer torn;
+	uint64_t size;
+	look();
+	uint32_t all = walk.frames;
+	char *before = unit_scratch_copy(folder);
+	read_longer_log(5, &given_up);
+	start_again_from(before);
+	read_longer_log(1, &torn);
+	start_again_from(before);
+	ck_assert_uint_gt(given_up.len, torn.len + 3 * FRAME);
+	memcpy(given_up.data + frame_at(all), torn.data + frame_at(all), torn.len - (size_t)frame_at(all) - 4096);
+	given_up.len -= FRAME; /* its commit */
+	ck_assert_int_eq(file_place(file_system(), log_path, buffer_span(&given_up), 0600, &err), 0);
+	look();
+	ck_assert(walk.list[walk.frames - 1].is_good);
+	ck_assert_int_eq(walk.state, LOG_TORN);
+	ck_assert_uint_eq(walk.committed, all);
+	ck_assert_int_eq(log_walk_cut(&walk, file_system(), log_path, &err), 0);
+	ck_assert(file_size(log_path, &size, &err) == 0 && size == (uint64_t)frame_at(all));
+	look();
+	ck_assert_int_eq(walk.state, LOG_SOUND);
+	ck_assert_int_eq(rows(), COMMITS + 1);
+	unit_scratch_remove(before);
+	buffer_release(&given_up);
+	buffer_release(&torn);
+}
+END_TEST
+
 START_TEST(a_last_commit_that_is_damaged_is_torn_unless_it_was_noted)
 {
 	look();
@@ -524,6 +583,7 @@ Suite *test_log_walk_suite(void)
 	tcase_add_test(tests, damage_before_a_later_commit_is_told_from_a_torn_end);
 	tcase_add_test(tests, a_page_that_was_written_again_is_not_lost);
 	tcase_add_test(tests, an_end_that_never_was_committed_is_torn);
+	tcase_add_test(tests, what_a_transaction_left_that_was_given_up_is_no_damage);
 	tcase_add_test(tests, a_last_commit_that_is_damaged_is_torn_unless_it_was_noted);
 	tcase_add_test(tests, a_commit_that_is_damaged_before_another_is_damage);
 	tcase_add_test(tests, what_stands_behind_an_exact_note_was_never_told);

@@ -127,6 +127,7 @@ START_TEST(chunks_are_checked_one_by_one)
 	pack_cache_set_checked(cache, &record.id, 900, 1);
 	pack_cache_set_checked(cache, &unknown, 0, 1);
 	ck_assert(pack_cache_is_checked(cache, &record.id, 3, 14) && pack_cache_is_checked(cache, &record.id, 900, 1));
+	ck_assert(!pack_cache_is_checked(cache, &record.id, 3, 898)); /* its ends are */
 	ck_assert(!pack_cache_is_checked(cache, &record.id, 2, 2) && !pack_cache_is_checked(cache, &record.id, 16, 2));
 	ck_assert(!pack_cache_is_checked(cache, &record.id, 899, 1) && !pack_cache_is_checked(cache, &record.id, 901, 1));
 	ck_assert(!pack_cache_is_checked(cache, &unknown, 0, 1));

@@ -191,6 +191,16 @@ START_TEST(what_is_there_or_has_no_place_is_not_begun)
 }
 END_TEST
 
+/* Whoever may not write there is told so, not that there is no such folder. */
+START_TEST(the_root_folder_is_a_place)
+{
+	struct error err = {0};
+	struct staging *const staging = staging_begin(&faults.ops, "/deltabucket-unit-out", true, &err);
+	ck_assert_msg(staging != NULL || err.os_errno == EACCES || err.os_errno == EROFS, "%s", err.text);
+	staging_free(staging);
+}
+END_TEST
+
 Suite *test_staging_suite(void);
 
 Suite *test_staging_suite(void)
@@ -201,6 +211,7 @@ Suite *test_staging_suite(void)
 	tcase_add_loop_test(tests, a_file_and_a_folder_appear_with_the_commit, 0, 2);
 	tcase_add_loop_test(tests, what_is_not_committed_leaves_nothing, 0, 2);
 	tcase_add_loop_test(tests, what_came_meanwhile_is_not_replaced, 0, 2);
+	tcase_add_test(tests, the_root_folder_is_a_place);
 	tcase_add_test(tests, a_sync_that_fails_leaves_nothing);
 	tcase_add_test(tests, long_bytes_are_written_whole);
 	tcase_add_loop_test(tests, paths_that_lead_elsewhere_are_refused, 0,

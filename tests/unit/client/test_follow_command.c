@@ -1,0 +1,84 @@
+/* What lies in a worker's folder: how many checkpoints, and which of their files. */
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/folder_files.h"
+#include "tests/unit/client/training_fixture.h"
+
+static struct training training;
+
+static void set_up(void)
+{
+	training_start(&training);
+}
+
+static void tear_down(void)
+{
+	training_stop(&training);
+}
+
+static void follow_ok(const char *const more)
+{
+	char words[4096];
+	snprintf(words, sizeof words,
+		"--quiet --retries 0 --threads 1 --run b/r --once %s --into %s/worker", more,
+		training.scratch);
+	training_expect_ok(command_fixture_run(command_follow, COMMAND_FOLLOW,
+		web_endpoint(training.server.web), words), "");
+}
+
+static void expect_there(const char *const name, const bool wanted)
+{
+	char *const path = folder_files_join(training.scratch, name);
+	ck_assert_msg(file_exists(path) == wanted, "%s", name);
+	free(path);
+}
+
+static const struct {
+	const char *words;
+	int kept; /* in the end, with the current one */
+} keeps[] = {{"--keep 0", 1}, {"", 2}, {"--keep 2", 3}};
+
+START_TEST(a_worker_keeps_one_older_checkpoint_unless_told)
+{
+	char words[4096];
+	for (int i = 0; i < 4; i++) {
+		training_step(&training, (unsigned)i, "state", "\"published\"");
+		follow_ok(keeps[_i].words);
+		snprintf(words, sizeof words,
+			"[ $(find %s/worker -name a.safetensors | wc -l) = %d ]", training.scratch,
+			i < keeps[_i].kept ? i + 1 : keeps[_i].kept);
+		ck_assert_int_eq(system(words), 0);
+	}
+	training_expect_worker(&training, 3);
+}
+END_TEST
+
+/* An engine would look for every shard that an index names. */
+START_TEST(a_worker_with_a_part_of_the_weights_gets_no_index_of_all)
+{
+	training_step(&training, 0, "state", "\"published\"");
+	follow_ok("--tensors b");
+	expect_there("worker/current/model.safetensors", true);
+	expect_there("worker/current/config.json", true);
+	expect_there("worker/current/model.safetensors.index.json", false);
+	expect_there("worker/current/a.safetensors", false);
+}
+END_TEST
+
+Suite *test_follow_command_suite(void);
+
+Suite *test_follow_command_suite(void)
+{
+	Suite *const suite = suite_create("follow_command");
+	TCase *const tests = tcase_create("follow_command");
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_loop_test(tests, a_worker_keeps_one_older_checkpoint_unless_told, 0,
+		sizeof keeps / sizeof keeps[0]);
+	tcase_add_test(tests, a_worker_with_a_part_of_the_weights_gets_no_index_of_all);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

@@ -1,0 +1,155 @@
+/* What a publisher makes of where the run is: gone, with a step that it could not fetch, or with one
+ * of other content. */
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/folder_files.h"
+#include "tests/unit/client/training_fixture.h"
+
+static struct training training;
+static struct run_server *const server = &training.server;
+
+static void set_up(void)
+{
+	training_start(&training);
+}
+
+static void tear_down(void)
+{
+	training_stop(&training);
+}
+
+static bool has_form(const uint64_t step, const enum step_form_kind kind)
+{
+	return step_message_form(run_server_step(server, step), kind) != NULL;
+}
+
+static void remove_run(void)
+{
+	server->epoch = 0;
+	server->count = 0;
+}
+
+/* Whoever comes late has fewer deltas to fetch from there on. */
+START_TEST(an_anchor_comes_when_the_server_says_that_one_is_due)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	server->anchor_due = true;
+	training_step(&training, 2, "state", "\"anchor_due\":true,");
+	server->anchor_due = false;
+	training_step(&training, 3, "state", "\"step\":3");
+	ck_assert(!has_form(1, STEP_ANCHOR) && !has_form(3, STEP_ANCHOR));
+	ck_assert(has_form(2, STEP_ANCHOR) && has_form(2, STEP_DELTA));
+}
+END_TEST
+
+START_TEST(a_run_that_is_gone_is_begun_anew_on_demand_alone)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	remove_run();
+	training_write(&training, 1);
+	training_expect_failed(training_publish(&training, "", "state"), ERROR_NO_RUN);
+	ck_assert_uint_eq(server->epoch, 0);
+	training_expect_ok(training_publish(&training, "--take-over", "state"), "\"step\":0");
+	ck_assert(has_form(0, STEP_ANCHOR));
+	training_expect_worker(&training, 1);
+}
+END_TEST
+
+START_TEST(a_run_that_is_gone_before_its_first_step_is_opened_again)
+{
+	training_write(&training, 0);
+	server->refusals = 1;
+	training_expect_failed(training_publish(&training, "", "state"), ERROR_NO_SPACE);
+	remove_run();
+	training_expect_ok(training_publish(&training, "", "state"), "\"step\":0");
+	training_expect_worker(&training, 0);
+}
+END_TEST
+
+START_TEST(a_baseline_that_could_not_be_fetched_is_fetched_by_the_next_call)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	server->lost = 1000;
+	training_write(&training, 2);
+	training_expect_failed(training_publish(&training, "", "other"), ERROR_NO_KEY);
+	server->lost = 0;
+	training_expect_ok(training_publish(&training, "", "other"), "\"step\":2");
+	ck_assert(has_form(2, STEP_DELTA));
+	training_expect_worker(&training, 2);
+}
+END_TEST
+
+/* The same weights, and a config that engines do not load them with. */
+START_TEST(a_step_with_another_config_is_not_the_one_that_was_refused)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_write(&training, 1);
+	server->refusals = 1;
+	training_expect_failed(training_publish(&training, "", "state"), ERROR_NO_SPACE);
+	training_put(&training, "trained/config.json", span_text("{\"a\": 2}"));
+	training_expect_ok(training_publish(&training, "", "other"), "\"step\":1");
+	training_write(&training, 1);
+	training_expect_ok(training_publish(&training, "--take-over", "state"), "\"step\":2");
+	training_expect_worker(&training, 1);
+}
+END_TEST
+
+START_TEST(a_step_that_is_named_is_published_also_without_a_change)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_expect_ok(training_publish(&training, "--step 1", "state"), "\"step\":1,");
+	training_expect_ok(training_publish(&training, "--step 1", "state"), "\"already\":true");
+	ck_assert_uint_eq(server->count, 2);
+}
+END_TEST
+
+/* The folder of the checkpoint holds the files of a delta instead. */
+static void mistake_a_delta(void)
+{
+	struct error err = {0};
+	char *const folder = folder_files_join(training.scratch, "trained");
+	ck_assert_int_eq(file_remove_tree(file_system(), folder, &err), 0);
+	for (size_t i = 0; i < server->object_count; i++) {
+		char name[256] = "trained/";
+		const char *const below = strstr(server->objects[i].target, "/delta/");
+		if (below == NULL)
+			continue;
+		strncat(name, below + strlen("/delta/"), sizeof name - strlen(name) - 1);
+		training_put(&training, name, buffer_span(&server->objects[i].bytes));
+	}
+	free(folder);
+}
+
+START_TEST(a_delta_that_is_published_by_mistake_is_refused)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	mistake_a_delta();
+	web_forget_trace(server->web);
+	training_expect_failed(training_publish(&training, "", "new"), ERROR_INVALID);
+	ck_assert_str_eq(web_trace(server->web), "");
+}
+END_TEST
+
+Suite *test_publish_head_suite(void);
+Suite *test_publish_head_suite(void)
+{
+	Suite *const suite = suite_create("publish_head");
+	TCase *const tests = tcase_create("publish_head");
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, an_anchor_comes_when_the_server_says_that_one_is_due);
+	tcase_add_test(tests, a_run_that_is_gone_is_begun_anew_on_demand_alone);
+	tcase_add_test(tests, a_run_that_is_gone_before_its_first_step_is_opened_again);
+	tcase_add_test(tests, a_baseline_that_could_not_be_fetched_is_fetched_by_the_next_call);
+	tcase_add_test(tests, a_step_with_another_config_is_not_the_one_that_was_refused);
+	tcase_add_test(tests, a_step_that_is_named_is_published_also_without_a_change);
+	tcase_add_test(tests, a_delta_that_is_published_by_mistake_is_refused);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
