@@ -49,7 +49,6 @@ def noise(file):
 def compare(path):
     first, cold, later = [], [], []
     with Daemon(tls=False) as daemon:
-        daemon.start()
         daemon.request('PUT', '/bench')
         put(daemon, path)
         for _ in range(ROUNDS):
