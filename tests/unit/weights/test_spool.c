@@ -41,12 +41,17 @@ static uint8_t byte_at(size_t stream, uint64_t at)
 	return (uint8_t)(word >> (at % 8 * 8));
 }
 
+static void fill(uint8_t *bytes, size_t len, size_t stream, uint64_t from)
+{
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = byte_at(stream, from + i);
+}
+
 static void add(size_t stream, uint64_t from)
 {
 	struct error err = {0};
 	static uint8_t bytes[PIECE];
-	for (size_t i = 0; i < PIECE; i++)
-		bytes[i] = byte_at(stream, from + i);
+	fill(bytes, PIECE, stream, from);
 	ck_assert_uint_eq(spool_end(spool, stream), from);
 	ck_assert_msg(spool_add(spool, stream, span_of(bytes, PIECE), &err) == 0, "%s", err.text);
 }
@@ -54,10 +59,11 @@ static void add(size_t stream, uint64_t from)
 static void expect(size_t stream, uint64_t at, size_t len)
 {
 	struct error err = {0};
+	static uint8_t wanted[PIECE];
 	static uint8_t bytes[PIECE];
+	fill(wanted, len, stream, at);
 	ck_assert_msg(spool_read(spool, stream, at, bytes, len, &err) == 0, "%s", err.text);
-	for (size_t i = 0; i < len; i++)
-		ck_assert_msg(bytes[i] == byte_at(stream, at + i), "stream %zu at %zu", stream, (size_t)at + i);
+	ck_assert_msg(memcmp(bytes, wanted, len) == 0, "stream %zu from %zu on", stream, (size_t)at);
 }
 
 START_TEST(what_was_written_is_read_wherever_it_lies)
