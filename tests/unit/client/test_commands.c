@@ -14,6 +14,7 @@
 #define RUN_R "{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST "\"," RUN_FACTS
 #define RUN_DUE "{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST \
 	"\",\"anchor_due\":true," RUN_FACTS
+#define RUN_0 "{\"bucket\":\"b\",\"run\":\"t\",\"epoch\":1,\"head\":0,\"head_digest\":\"" DIGEST "\"," RUN_FACTS
 #define RUN_S "{\"bucket\":\"b\",\"run\":\"s\",\"epoch\":0,\"head\":null,\"head_digest\":null," RUN_FACTS
 #define OBJECT(name, size) "{\"name\":\"" name "\",\"key\":\"k\",\"size\":" size ",\"digest\":\"" DIGEST "\"}"
 #define STEP_3 "{\"step\":3,\"epoch\":2,\"label\":\"\",\"digest\":\"" DIGEST "\",\"base\":null,\"collected\":true," \
@@ -73,8 +74,9 @@ static const struct command_case {
 		{{"DELETE /b/one", 204, ""}, {"DELETE /b/a%25/two", 204, ""}}},
 	{command_rm, COMMAND_RM, "--json b/one", "DELETE /b/one\n", "{\"event\":\"removed\",\"bucket\":\"b\",\"key\":\"one\"}",
 		{{"DELETE /b/one", 204, ""}}},
-	{command_runs, COMMAND_RUNS, "b", "GET /v1/runs/b\nGET /v1/runs/b?after=r\n", "b/r  step 4, 2 kept, 1.5 kB\nb/s  no step",
-		{{"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "],\"next\":\"r\"}"}, {"GET /v1/runs/b?after=r", 200, "{\"runs\":[" RUN_S "]}"}}},
+	{command_runs, COMMAND_RUNS, "b", "GET /v1/runs/b\nGET /v1/runs/b?after=r\n", "b/r  step 4, 2 kept, 1.5 kB\nb/s  no step\nb/t  step 0,",
+		{{"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "],\"next\":\"r\"}"},
+			{"GET /v1/runs/b?after=r", 200, "{\"runs\":[" RUN_S "," RUN_0 "]}"}}},
 	{command_runs, COMMAND_RUNS, "--json", "GET /\nGET /v1/runs/b\n",
 		"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST "\",\"steps\":2,\"bytes\":1500,\"keep_steps\":64,"
 		"\"created\":\"2026-01-02T03:04:05.000Z\"}",

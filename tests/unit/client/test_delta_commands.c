@@ -133,6 +133,41 @@ START_TEST(a_delta_makes_the_next_checkpoint_and_tells_what_it_changed)
 }
 END_TEST
 
+/* `"digest":"..."` as inspect tells it. */
+static void read_digest(const char *const line, char *const out, const size_t size)
+{
+	struct command_result result = run(line);
+	const char *const from = strstr(buffer_text(&result.output), "\"digest\":");
+	ck_assert_ptr_nonnull(from);
+	snprintf(out, size, "%.*s", (int)strcspn(from, ","), from);
+	command_result_release(&result);
+}
+
+START_TEST(the_digest_that_is_told_is_that_of_what_was_made)
+{
+	char base[200];
+	char made[200];
+	read_digest("inspect --json @0", base, sizeof base);
+	read_digest("inspect --json @1", made, sizeof made);
+	ck_assert_str_ne(base, made);
+	expect("apply --json @0 @to1 @out", made);
+}
+END_TEST
+
+START_TEST(a_folder_with_one_file_is_a_folder)
+{
+	struct error err = {0};
+	char *const path = folder_files_join(scratch, "folder/model.safetensors");
+	char *const from = folder_files_join(scratch, "1");
+	ck_assert_int_eq(folder_files_make_parent(file_system(), path, &err), 0);
+	ck_assert_int_eq(file_clone(file_system(), from, path, &err), 0);
+	expect("inspect --json @folder", "\"folder\":true,\"files\":1,");
+	expect("inspect --json @1", "\"folder\":false,\"files\":1,");
+	free(from);
+	free(path);
+}
+END_TEST
+
 START_TEST(a_delta_of_another_checkpoint_makes_nothing)
 {
 	refuse("apply @0 @to2 @out", ERROR_WRONG_BASE);
@@ -215,6 +250,8 @@ Suite *test_delta_commands_suite(void)
 	TCase *const tests = tcase_create("delta_commands");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_delta_makes_the_next_checkpoint_and_tells_what_it_changed);
+	tcase_add_test(tests, the_digest_that_is_told_is_that_of_what_was_made);
+	tcase_add_test(tests, a_folder_with_one_file_is_a_folder);
 	tcase_add_test(tests, a_delta_of_another_checkpoint_makes_nothing);
 	tcase_add_test(tests, two_deltas_become_one_of_the_step_that_is_named);
 	tcase_add_test(tests, a_delta_in_another_format_makes_the_same_checkpoint);

@@ -241,6 +241,21 @@ START_TEST(a_step_can_be_made_again)
 }
 END_TEST
 
+/* Of a kill between making it and giving it its name. */
+START_TEST(a_link_that_was_left_is_no_hindrance)
+{
+	struct follow_folder folder;
+	char left[4200];
+	open_folder(&folder);
+	swap_to(&folder, 1);
+	snprintf(left, sizeof left, "%s/current.new", path);
+	ck_assert_int_eq(symlink("generations/000001", left), 0);
+	swap_to(&folder, 2);
+	check_current("2");
+	follow_folder_close(&folder);
+}
+END_TEST
+
 /* --exec runs for every swap, also when the process died between the two. */
 START_TEST(what_was_executed_is_remembered)
 {
@@ -351,6 +366,7 @@ Suite *test_follow_folder_suite(void)
 	tcase_add_test(tests, the_same_weights_are_told_from_others);
 	tcase_add_test(tests, a_folder_with_lost_and_found_is_empty);
 	tcase_add_test(tests, a_step_can_be_made_again);
+	tcase_add_test(tests, a_link_that_was_left_is_no_hindrance);
 	tcase_add_test(tests, what_was_executed_is_remembered);
 	tcase_add_test(tests, foreign_folders_are_refused_and_left_alone);
 	tcase_add_test(tests, a_killed_write_does_not_make_the_folder_foreign);

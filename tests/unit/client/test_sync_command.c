@@ -223,6 +223,17 @@ START_TEST(a_dry_run_does_not_even_make_the_folder)
 }
 END_TEST
 
+/* As consoles make them: a key that ends in a slash. */
+START_TEST(markers_of_folders_are_left_alone)
+{
+	listing = LIST("false", CONTENT("folder/") CONTENT("old") CONTENT("same"));
+	expect(true, "--delete", true);
+	ck_assert_ptr_ne(strstr(web_trace(web), "DELETE /b/old\n"), NULL);
+	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE /b/folder/"), NULL);
+	expect(false, "", true);
+}
+END_TEST
+
 START_TEST(what_was_moved_and_removed_is_counted)
 {
 	expect_said(true, "--json --delete", "{\"event\":\"synced\",\"files\":2,"
@@ -293,6 +304,7 @@ Suite *test_sync_command_suite(void)
 	tcase_add_test(tests, nothing_is_removed_unless_that_is_asked_for);
 	tcase_add_test(tests, a_dry_run_says_what_it_would_do_and_does_nothing);
 	tcase_add_test(tests, a_dry_run_does_not_even_make_the_folder);
+	tcase_add_test(tests, markers_of_folders_are_left_alone);
 	tcase_add_test(tests, what_was_moved_and_removed_is_counted);
 	tcase_add_test(tests, an_empty_source_does_not_empty_the_target);
 	tcase_add_test(tests, a_download_of_which_one_way_fails_is_a_failure);
