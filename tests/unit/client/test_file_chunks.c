@@ -1,15 +1,20 @@
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/encode.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "chunker/chunk_hash.h"
 #include "client/file_chunks.h"
 #include "client/folder_files.h"
+
+enum { CHANGING_BYTES = 64 * 1024 * 1024 };
 
 static char *folder;
 static char *path;
@@ -93,6 +98,35 @@ START_TEST(what_is_no_file_is_refused)
 }
 END_TEST
 
+static _Atomic bool is_read;
+
+/* As a trainer that saves into the file that is sent; its size stays. */
+static void *rewrite(void *const unused)
+{
+	const int fd = open(path, O_WRONLY);
+	while (!atomic_load(&is_read))
+		ck_assert_int_eq(pwrite(fd, "x", 1, 1000), 1);
+	close(fd);
+	return unused;
+}
+
+START_TEST(a_file_that_is_written_meanwhile_is_not_taken)
+{
+	struct error err = {0};
+	struct file_chunks chunks;
+	pthread_t writer;
+	uint8_t *const bytes = memory_new(CHANGING_BYTES);
+	write_file(bytes, CHANGING_BYTES);
+	free(bytes);
+	atomic_store(&is_read, false);
+	ck_assert_int_eq(pthread_create(&writer, NULL, rewrite, NULL), 0);
+	ck_assert_int_eq(file_chunks_read(path, NULL, &chunks, &err), -1);
+	atomic_store(&is_read, true);
+	pthread_join(writer, NULL);
+	ck_assert_msg(strstr(err.text, "changed while it was read") != NULL, "%s", err.text);
+}
+END_TEST
+
 Suite *test_file_chunks_suite(void);
 Suite *test_file_chunks_suite(void)
 {
@@ -102,6 +136,7 @@ Suite *test_file_chunks_suite(void)
 	tcase_add_test(tests, a_file_of_one_chunk_has_the_hash_that_every_client_finds);
 	tcase_add_test(tests, sizes_add_up_and_an_empty_file_has_the_zero_hash);
 	tcase_add_test(tests, what_is_no_file_is_refused);
+	tcase_add_test(tests, a_file_that_is_written_meanwhile_is_not_taken);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
