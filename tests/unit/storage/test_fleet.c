@@ -330,6 +330,7 @@ START_TEST(retention_that_is_lowered_takes_all_at_once)
 	round_of_worker();
 	expect_kept(0, 2 * STEP_RETAIN_AT_ONCE + 9, false);
 	expect_kept(2 * STEP_RETAIN_AT_ONCE + 20, 2 * STEP_RETAIN_AT_ONCE + 20, true);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT MAX(steps) FROM runs"), 9); /* from the last anchor on */
 }
 END_TEST
 
