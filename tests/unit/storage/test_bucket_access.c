@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/lock.h"
@@ -137,6 +138,20 @@ START_TEST(damaged_rows_mean_private)
 }
 END_TEST
 
+START_TEST(a_policy_that_is_not_in_force_is_not_shown)
+{
+	char sql[100];
+	const struct bucket_document policy = {BUCKET_POLICY, span_text("{}")};
+	const struct bucket_grant grant = {.account = span_text("friend"), .permissions = PERMISSION_READ};
+	snprintf(sql, sizeof sql, "SELECT COUNT(*) FROM bucket_documents WHERE kind = %d", BUCKET_POLICY);
+	edit((struct bucket_edit){.documents = &policy, .document_count = 1});
+	ck_assert_int_eq(fixture_count(fixture.store, sql), 1);
+	ck_assert_msg(fixture_run(fixture.store, damage[0], &err) == 0, "%s", err.text);
+	edit((struct bucket_edit){.replaces_grants = BUCKET_GRANTS_OF_ACL, .grants = &grant, .grant_count = 1});
+	ck_assert_int_eq(fixture_count(fixture.store, sql), 0);
+}
+END_TEST
+
 START_TEST(a_block_that_is_lost_opens_nothing)
 {
 	block(IGNORE_PUBLIC_ACLS | RESTRICT_PUBLIC_BUCKETS);
@@ -155,6 +170,7 @@ Suite *test_bucket_access_suite(void)
 	tcase_add_test(tests, what_was_stored_holds);
 	tcase_add_test(tests, a_change_is_never_seen_half);
 	tcase_add_loop_test(tests, damaged_rows_mean_private, 0, sizeof damage / sizeof *damage);
+	tcase_add_test(tests, a_policy_that_is_not_in_force_is_not_shown);
 	tcase_add_test(tests, a_block_that_is_lost_opens_nothing);
 	suite_add_tcase(suite, tests);
 	return suite;
