@@ -19,7 +19,8 @@ struct catalog_log_params {
 	bool accepts_loss;               /* of changes that were acknowledged */
 };
 /* *out_is_whole: all that was acknowledged is in it, as far as anybody can tell. damaged: it is not, and
- * that is not accepted; nothing has changed then. */
+ * that is not accepted; nothing has changed then. What stands behind the last commit is cut off; when
+ * that may have been a commit itself, only after a copy of the log was synced into `aside`. */
 int catalog_log_prepare(const struct catalog_log_params *params, bool *out_is_whole, struct error *err);
 
 #endif
