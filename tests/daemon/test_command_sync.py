@@ -1,6 +1,7 @@
 """`deltabucket sync` and `deltabucket keys`: folders like prefixes and back, keys over the network."""
 import json
 import os
+import shutil
 import unittest
 
 from tests.support.daemon import ROOT_TOKEN, Daemon
@@ -68,6 +69,18 @@ class SyncCommand(unittest.TestCase):
         self.daemon.request('DELETE', '/box/empty')
         self.assertEqual(self.sync('box', self.folder, '--delete')[-1]['removed'], 1)
         self.assertNotIn('empty', self.tree(self.folder))
+
+    def test_more_names_than_one_request_takes_are_removed(self):
+        names = [f'many/{number}' for number in range(1_003)]
+        for name in names:
+            self.write(self.folder, name, b'')
+        self.sync(self.folder, 'box', '--create-bucket')
+        shutil.rmtree(os.path.join(self.folder, 'many'))
+        removed = self.sync(self.folder, 'box', '--delete')[:-1]
+        self.assertEqual({line['event'] for line in removed}, {'removed'})
+        self.assertEqual(sorted(line['name'] for line in removed), sorted(names))
+        self.assertEqual(self.daemon.request('GET', '/box/many/0').status, 404)
+        self.assertEqual(self.daemon.request('GET', '/box/many/1002').status, 404)
 
     def test_what_looks_like_nothing_deletes_nothing(self):
         self.sync(self.folder, 'box', '--create-bucket')
