@@ -48,6 +48,7 @@ Suite *test_step_watch_suite(void);
 Suite *test_step_plan_suite(void);
 Suite *test_fold_suite(void);
 Suite *test_fold_row_suite(void);
+Suite *test_fold_made_suite(void);
 Suite *test_store_suite(void);
 Suite *test_store_kill_suite(void);
 Suite *test_object_suite(void);
@@ -151,6 +152,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_step_plan_suite,
 	test_fold_suite,
 	test_fold_row_suite,
+	test_fold_made_suite,
 	test_store_suite, test_store_start_suite, test_store_life_suite, test_unproven_suite, test_set_aside_suite, test_store_health_suite, test_catalog_checker_suite,
 	test_store_kill_suite,
 	test_object_suite,
