@@ -44,6 +44,8 @@ Suite *test_step_part_suite(void);
 Suite *test_adopt_layout_suite(void);
 Suite *test_view_key_suite(void);
 Suite *test_adopt_suite(void);
+Suite *test_adopt_row_suite(void);
+Suite *test_adopt_step_suite(void);
 Suite *test_step_watch_suite(void);
 Suite *test_step_plan_suite(void);
 Suite *test_fold_suite(void);
@@ -147,6 +149,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_adopt_layout_suite,
 	test_view_key_suite,
 	test_adopt_suite,
+	test_adopt_row_suite,
+	test_adopt_step_suite,
 	test_step_watch_suite,
 	test_change_feed_suite,
 	test_step_plan_suite,

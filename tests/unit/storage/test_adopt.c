@@ -225,6 +225,20 @@ START_TEST(objects_that_complete_a_publish_are_noted)
 }
 END_TEST
 
+/* Both take the keys of one trainer; a key of another bucket is nobody's. */
+START_TEST(each_run_that_adopts_notes_a_publish)
+{
+	const struct span bytes = span_text("some bytes");
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "elsewhere", "main", &err), 0);
+	ck_assert_int_eq(set("run", "{\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
+	ck_assert_int_eq(set("other", "{\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "elsewhere", "run/anchors/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_uint_eq(count_next(), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", bytes, &err), 0);
+	ck_assert_uint_eq(count_next(), 2);
+}
+END_TEST
+
 START_TEST(each_content_of_a_pointer_is_noted)
 {
 	ck_assert_int_eq(set("run", "{\"adopt\":\"stitch\",\"adopt_prefix\":\"\"}"), 0);
@@ -247,6 +261,7 @@ Suite *test_adopt_suite(void)
 	tcase_add_test(tests, a_bucket_has_few_runs_that_adopt);
 	tcase_add_test(tests, identities_are_one_segment);
 	tcase_add_test(tests, objects_that_complete_a_publish_are_noted);
+	tcase_add_test(tests, each_run_that_adopts_notes_a_publish);
 	tcase_add_test(tests, each_content_of_a_pointer_is_noted);
 	suite_add_tcase(suite, tests);
 	return suite;

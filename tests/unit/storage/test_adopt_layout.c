@@ -54,6 +54,8 @@ START_TEST(a_pointer_names_a_version)
 	ck_assert(adopt_layout_pointer(span_text("run-7/weight_v000031\n"), &run_id, &version));
 	ck_assert(span_equal_text(run_id, "run-7"));
 	ck_assert_uint_eq(version, 31);
+	ck_assert(adopt_layout_pointer(span_text("run-7/weight_v000032 \r\n"), &run_id, &version));
+	ck_assert_uint_eq(version, 32);
 	static const char *const bad[] = {"", "\n", "/weight_v000001", "weight_v000001", "run/weight_v1", "run/weight_v000001/x", "run/"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_msg(!adopt_layout_pointer(span_text(bad[i]), &run_id, &version), "%s", bad[i]);

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/xxh3.h"
 #include "storage/committer.h"
+#include "storage/fold_change.h"
 #include "storage/fold_gain.h"
 #include "storage/fold_row.h"
 #include "storage/fold_store.h"
@@ -443,6 +444,86 @@ START_TEST(what_folds_of_the_run_take_says_what_the_next_would)
 }
 END_TEST
 
+static bool is_worth(const uint64_t from, const uint64_t to, const uint64_t bytes)
+{
+	struct error err = {0};
+	bool worth = false;
+	struct db *const db = store_reader_take(fixture.store, &err);
+	ck_assert_int_eq(fold_gain_is_worth(db, the_run(), from, to, bytes, &worth, &err), 0);
+	store_reader_give(fixture.store, db);
+	return worth;
+}
+
+static void set_delta(const uint64_t step, const char *const bytes)
+{
+	struct error err = {0};
+	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena, "UPDATE steps SET delta_bytes = %s WHERE step = %u", bytes,
+		(unsigned)step), &err), 0);
+}
+
+/* Four steps are expected to take 0.65 of their 400 bytes, and 0.15 of the best way must be saved. */
+START_TEST(the_deltas_between_the_steps_say_what_a_fold_would_take)
+{
+	publish_up_to(12);
+	set_delta(4, "5000"); /* leads to where the fold begins */
+	ck_assert(is_worth(4, 8, 306) && !is_worth(4, 8, 305));
+	set_delta(8, "500");
+	ck_assert(is_worth(4, 8, 612) && !is_worth(4, 8, 611));
+	set_delta(11, "NULL"); /* taken for one like the others */
+	ck_assert(is_worth(8, 12, 306) && !is_worth(8, 12, 305));
+}
+END_TEST
+
+/* The newest fold takes 20 of 400 bytes, a thirteenth of what four steps are expected to: so would one of sixteen. */
+START_TEST(an_example_corrects_what_is_expected_of_longer_folds)
+{
+	publish_up_to(16);
+	make_fold(12, 16, 17);
+	ck_assert(is_worth(0, 16, 58) && !is_worth(0, 16, 57));
+}
+END_TEST
+
+START_TEST(objects_of_a_fold_that_goes_are_not_served)
+{
+	struct error err = {0};
+	struct object object;
+	publish_up_to(4);
+	make_fold(0, 4, 250);
+	ck_assert_uint_eq(path_from(0).link_count, 1);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE folds SET state = 3", &err), 0);
+	ck_assert_uint_eq(path_from(0).link_count, 4);
+	ck_assert_int_eq(run_find_fold_object(fixture.store, span_text("bucket"), span_text("run"), 0, 4, span_text("delta.safetensors"),
+		fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+}
+END_TEST
+
+/* Others may have asked between the look and the change: what readers use is not taken from them. */
+START_TEST(a_fold_beyond_the_room_is_not_wanted)
+{
+	publish_up_to(9);
+	for (unsigned i = 0; i < FOLD_DIRECT_MAX; i++)
+		fold_change_request(fixture.store, the_run(), i, 100);
+	settle();
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1 AND state = 0"), FOLD_DIRECT_MAX);
+	fold_change_request(fixture.store, the_run(), FOLD_DIRECT_MAX, 100);
+	settle();
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM folds WHERE kind = 1 AND state = 0"), FOLD_DIRECT_MAX);
+	ck_assert(fold_id(0, 100) != 0 && fold_id(FOLD_DIRECT_MAX, 100) == 0);
+}
+END_TEST
+
+/* What was made while others thought it could not be stays made. */
+START_TEST(a_made_fold_is_not_refused)
+{
+	struct error err = {0};
+	publish_up_to(4);
+	make_fold(0, 4, 250);
+	ck_assert_int_eq(fold_refuse(fixture.store, fold_id(0, 4), &err), 0);
+	ck_assert_uint_eq(path_from(0).link_count, 1);
+}
+END_TEST
+
 START_TEST(the_gain_grows_with_the_steps)
 {
 	ck_assert_double_eq(fold_gain_ratio(3), 1);
@@ -472,6 +553,11 @@ Suite *test_fold_suite(void)
 	tcase_add_test(tests, direct_folds_that_no_path_names_go_after_an_hour);
 	tcase_add_test(tests, a_run_has_so_many_direct_folds);
 	tcase_add_test(tests, what_folds_of_the_run_take_says_what_the_next_would);
+	tcase_add_test(tests, the_deltas_between_the_steps_say_what_a_fold_would_take);
+	tcase_add_test(tests, an_example_corrects_what_is_expected_of_longer_folds);
+	tcase_add_test(tests, objects_of_a_fold_that_goes_are_not_served);
+	tcase_add_test(tests, a_fold_beyond_the_room_is_not_wanted);
+	tcase_add_test(tests, a_made_fold_is_not_refused);
 	tcase_add_test(tests, the_gain_grows_with_the_steps);
 	suite_add_tcase(suite, tests);
 	return suite;
