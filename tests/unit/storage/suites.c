@@ -49,6 +49,8 @@ Suite *test_adopt_step_suite(void);
 Suite *test_step_watch_suite(void);
 Suite *test_step_plan_suite(void);
 Suite *test_fold_suite(void);
+Suite *test_pin_suite(void);
+Suite *test_replica_table_suite(void);
 Suite *test_fold_row_suite(void);
 Suite *test_fold_made_suite(void);
 Suite *test_store_suite(void);
@@ -155,6 +157,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_change_feed_suite,
 	test_step_plan_suite,
 	test_fold_suite,
+	test_pin_suite,
+	test_replica_table_suite,
 	test_fold_row_suite,
 	test_fold_made_suite,
 	test_store_suite, test_store_start_suite, test_store_life_suite, test_unproven_suite, test_set_aside_suite, test_store_health_suite, test_catalog_checker_suite,

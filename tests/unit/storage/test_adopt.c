@@ -114,6 +114,8 @@ START_TEST(a_deployment_has_one_run)
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"\"}"), 0);
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert_int_eq(hot_load("s", NULL, NULL), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 }
@@ -236,6 +238,22 @@ START_TEST(each_run_that_adopts_notes_a_publish)
 	ck_assert_uint_eq(count_next(), 0);
 	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", bytes, &err), 0);
 	ck_assert_uint_eq(count_next(), 2);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET bucket = 2", &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000002.safetensors", bytes, &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 2);
+}
+END_TEST
+
+/* Swept or not. */
+START_TEST(an_ended_run_has_no_deployment_and_adopts_nothing)
+{
+	struct settled *const settled = settled_new();
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\",\"adopt\":\"trl\"}"), 0);
+	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
+		settled, NULL, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", span_text("some bytes"), &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 0);
+	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), 0);
 }
 END_TEST
 
@@ -262,6 +280,7 @@ Suite *test_adopt_suite(void)
 	tcase_add_test(tests, identities_are_one_segment);
 	tcase_add_test(tests, objects_that_complete_a_publish_are_noted);
 	tcase_add_test(tests, each_run_that_adopts_notes_a_publish);
+	tcase_add_test(tests, an_ended_run_has_no_deployment_and_adopts_nothing);
 	tcase_add_test(tests, each_content_of_a_pointer_is_noted);
 	suite_add_tcase(suite, tests);
 	return suite;

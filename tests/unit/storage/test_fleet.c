@@ -193,6 +193,34 @@ START_TEST(a_replica_tells_and_is_told)
 }
 END_TEST
 
+START_TEST(a_replica_is_late_since_the_step_after_its_own)
+{
+	struct error err = {0};
+	struct replica_message replica;
+	for (unsigned step = 0; step <= 3; step++) {
+		publish(step, step, 100);
+		fixture.clock.now_ms += 10000;
+	}
+	hold("w", 1);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w"), fixture.arena, &replica, &err), 0);
+	ck_assert(replica.behind_steps == 2 && replica.behind_s == 20);
+	hold("w", 3);
+	ck_assert_int_eq(replica_find(fixture.store, bucket, run, span_text("w"), fixture.arena, &replica, &err), 0);
+	ck_assert(replica.behind_steps == 0 && replica.behind_s == 0);
+}
+END_TEST
+
+START_TEST(the_catalog_has_what_was_said_last)
+{
+	publish(0, 2, 100);
+	hold("w", 2);
+	set("{\"lease_s\":50}");
+	hold("w", 1);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT lease_ms FROM replicas"), 50000);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM replicas WHERE CAST(document AS TEXT) LIKE '%\"step\":1%'"), 1);
+}
+END_TEST
+
 START_TEST(a_replica_cannot_hold_what_is_not_there)
 {
 	struct error err = {0};
@@ -541,6 +569,8 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, retention_rests_after_a_start);
 	tcase_add_test(tc, without_an_anchor_nothing_goes);
 	tcase_add_test(tc, an_ended_run_leaves_nothing);
+	tcase_add_test(tc, a_replica_is_late_since_the_step_after_its_own);
+	tcase_add_test(tc, the_catalog_has_what_was_said_last);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

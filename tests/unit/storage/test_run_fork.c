@@ -2,6 +2,9 @@
  * with bytes that were found wrong. */
 #include "storage/run_fork.h"
 
+#include "storage/step_watch.h"
+#include "storage/store_internal.h"
+#include "tests/unit/storage/run_fixture.h"
 #include "tests/unit/storage/step_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -90,6 +93,23 @@ START_TEST(a_fork_has_the_bytes_and_the_proof_of_the_step)
 }
 END_TEST
 
+START_TEST(a_fork_says_what_the_step_said)
+{
+	struct error err = {0};
+	struct step_message step = run_fixture_prepare(&fixture.store, 0, true, 0);
+	step.metadata = span_text("{\"loss\":\"2\"}");
+	step.forms[0].format = span_text("sharded");
+	run_fixture_publish_ok(&fixture.store, &step);
+	const uint64_t seen = step_watch_generation(store_step_watch(fixture.store.store), span_text("bucket"), span_text("forked"));
+	ck_assert_msg(fork_as("forked", 0, &err) == 0, "%s", err.text);
+	ck_assert_uint_ne(step_watch_generation(store_step_watch(fixture.store.store), span_text("bucket"), span_text("forked")), seen);
+	const struct step_message first = first_step("forked");
+	ck_assert(span_equal_text(first.label, "label") && span_equal_text(first.metadata, "{\"loss\":\"2\"}"));
+	ck_assert(span_equal_text(first.forms[0].format, "sharded"));
+	ck_assert(first.file_count == 1 && first.forms[0].object_count == 1);
+}
+END_TEST
+
 START_TEST(no_run_begins_at_a_step_whose_proof_failed)
 {
 	struct run_message run;
@@ -142,6 +162,7 @@ Suite *test_run_fork_suite(void)
 	tcase_set_timeout(tests, 120);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_fork_has_the_bytes_and_the_proof_of_the_step);
+	tcase_add_test(tests, a_fork_says_what_the_step_said);
 	tcase_add_test(tests, no_run_begins_at_a_step_whose_proof_failed);
 	tcase_add_test(tests, an_anchor_is_made_for_a_fork);
 	tcase_add_test(tests, what_is_not_there_is_not_forked_and_what_is_there_not_replaced);
