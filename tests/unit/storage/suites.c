@@ -49,6 +49,8 @@ Suite *test_adopt_step_suite(void);
 Suite *test_step_watch_suite(void);
 Suite *test_step_plan_suite(void);
 Suite *test_fold_suite(void);
+Suite *test_step_part_set_suite(void);
+Suite *test_step_anchor_shown_suite(void);
 Suite *test_pin_suite(void);
 Suite *test_replica_table_suite(void);
 Suite *test_fold_row_suite(void);
@@ -157,6 +159,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_change_feed_suite,
 	test_step_plan_suite,
 	test_fold_suite,
+	test_step_part_set_suite,
+	test_step_anchor_shown_suite,
 	test_pin_suite,
 	test_replica_table_suite,
 	test_fold_row_suite,

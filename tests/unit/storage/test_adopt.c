@@ -248,7 +248,7 @@ END_TEST
 START_TEST(an_ended_run_has_no_deployment_and_adopts_nothing)
 {
 	struct settled *const settled = settled_new();
-	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\",\"adopt\":\"trl\"}"), 0);
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\",\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
 	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
 		settled, NULL, &err), 0);
 	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", span_text("some bytes"), &err), 0);

@@ -167,7 +167,7 @@ static int fill(const int64_t run, const unsigned count)
 START_TEST(there_are_at_most_so_many)
 {
 	for (int64_t run = 1; run <= 3; run++)
-		ck_assert_int_eq(fill(run, REPLICAS_OF_RUN_MAX), REPLICAS_OF_RUN_MAX);
+		ck_assert_int_eq(fill(run, REPLICAS_OF_RUN_MAX + 1), REPLICAS_OF_RUN_MAX);
 	ck_assert_int_eq(fill(4, REPLICAS_OF_RUN_MAX + 1), REPLICAS_OF_RUN_MAX);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	ck_assert_int_eq(fill(5, 1), 0);
