@@ -49,6 +49,7 @@ Suite *test_adopt_step_suite(void);
 Suite *test_step_watch_suite(void);
 Suite *test_step_plan_suite(void);
 Suite *test_fold_suite(void);
+Suite *test_step_proof_suite(void);
 Suite *test_step_part_set_suite(void);
 Suite *test_step_anchor_shown_suite(void);
 Suite *test_pin_suite(void);
@@ -159,6 +160,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_change_feed_suite,
 	test_step_plan_suite,
 	test_fold_suite,
+	test_step_proof_suite,
 	test_step_part_set_suite,
 	test_step_anchor_shown_suite,
 	test_pin_suite,

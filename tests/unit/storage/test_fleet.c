@@ -416,6 +416,39 @@ START_TEST(who_waits_for_what_is_not_published_keeps_nothing)
 }
 END_TEST
 
+/* So many different steps are wanted that there may be more: from the highest of them on all stay. */
+START_TEST(when_many_steps_are_wanted_all_behind_them_stay)
+{
+	struct error err = {0};
+	struct replica_message answer;
+	set("{\"keep_steps\":0}");
+	publish(0, 72, 1);
+	for (unsigned i = 0; i < 66; i++) {
+		const struct replica_message said = {.state = REPLICA_FETCHING, .has_wanted = true, .wanted = i};
+		ck_assert_int_eq(put_replica(arena_format(fixture.arena, "w%u", i), &said, &answer, &err), 0);
+	}
+	set("{\"keep_steps\":2}");
+	expect_kept(0, 72, true);
+}
+END_TEST
+
+/* Until then it costs more than what could go. */
+START_TEST(a_stored_anchor_is_wanted_when_a_good_many_steps_could_go)
+{
+	struct error err = {0};
+	set("{\"keep_steps\":20}");
+	publish(0, 34, 1000);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET verified = 1", &err), 0);
+	set("{\"keep_steps\":20}");
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 0);
+	publish(35, 35, 1000);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 1);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT step FROM steps WHERE wants_made = 2"), 16);
+	publish(36, 37, 1000);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps WHERE wants_made = 2"), 1);
+}
+END_TEST
+
 START_TEST(a_pin_keeps_its_step_and_the_way_to_it)
 {
 	struct error err = {0};
@@ -562,6 +595,8 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, retention_goes_on_when_a_lease_ends_without_a_publish);
 	tcase_add_test(tc, who_fetches_keeps_the_way_to_what_it_wants);
 	tcase_add_test(tc, who_waits_for_what_is_not_published_keeps_nothing);
+	tcase_add_test(tc, when_many_steps_are_wanted_all_behind_them_stay);
+	tcase_add_test(tc, a_stored_anchor_is_wanted_when_a_good_many_steps_could_go);
 	tcase_add_test(tc, a_pin_keeps_its_step_and_the_way_to_it);
 	tcase_add_test(tc, pins_are_set_moved_and_listed);
 	tcase_add_test(tc, a_step_that_is_gone_cannot_be_pinned);

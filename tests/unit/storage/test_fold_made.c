@@ -151,6 +151,40 @@ START_TEST(a_fold_of_one_file_goes_by_the_name_in_the_manifest)
 }
 END_TEST
 
+START_TEST(a_fold_says_between_which_steps_it_lies)
+{
+	struct error err = {0};
+	struct delta_summary summary;
+	for (unsigned step = 0; step <= 8; step++)
+		publish(step, NULL, NULL, false);
+	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
+	const char *const path = arena_format(fixture.store.arena, "%s/delta.safetensors", fetch(4, 8, DELTA_AND_CONFIG, 1));
+	ck_assert_msg(delta_inspect(path, &summary, &err) == 0, "%s", err.text);
+	const struct digest128 base = model_fixture_digest(&fixture, 4);
+	const struct digest128 result = model_fixture_digest(&fixture, 8);
+	ck_assert(summary.step == 8 && summary.base_step == 4);
+	ck_assert(digest128_equal(&summary.base_digest, &base) && digest128_equal(&summary.result_digest, &result));
+}
+END_TEST
+
+/* Nobody proves steps here; the delta of step 4 makes the model of step 5. */
+START_TEST(no_fold_is_made_to_what_a_step_is_not)
+{
+	struct error err = {0};
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET settings = CAST('{\"verify\":false}' AS BLOB)", &err), 0);
+	for (unsigned step = 0; step <= 3; step++)
+		publish(step, NULL, NULL, false);
+	model_fixture_make(&fixture, 4, NULL);
+	model_fixture_make(&fixture, 5, NULL);
+	const struct step_form form = model_fixture_put(&fixture, model_fixture_diff(&fixture, 3, 5, DELTA_ULP_CLASS), "run/deltas/4/", STEP_DELTA,
+		"ulp-class");
+	model_fixture_publish(&fixture, 4, NULL, &form, 1);
+	(void)model_fixture_settle(&fixture);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM folds WHERE state = 2"), 1);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM fold_objects"), 0);
+}
+END_TEST
+
 /* Step 4 is not what it is published as; from step 8 on an anchor leads on. */
 START_TEST(no_fold_begins_or_ends_at_a_step_whose_proof_failed)
 {
@@ -200,6 +234,8 @@ Suite *test_fold_made_suite(void)
 	tcase_add_test(tests, a_fold_to_an_anchor_brings_what_the_anchor_changed);
 	tcase_add_test(tests, a_fold_does_not_bring_what_stays);
 	tcase_add_test(tests, a_fold_of_one_file_goes_by_the_name_in_the_manifest);
+	tcase_add_test(tests, a_fold_says_between_which_steps_it_lies);
+	tcase_add_test(tests, no_fold_is_made_to_what_a_step_is_not);
 	tcase_add_test(tests, no_fold_begins_or_ends_at_a_step_whose_proof_failed);
 	tcase_add_test(tests, a_fold_that_cannot_be_made_now_is_made_later);
 	suite_add_tcase(suite, tests);

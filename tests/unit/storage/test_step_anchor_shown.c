@@ -88,6 +88,8 @@ START_TEST(the_key_of_a_pinned_step_shows_its_anchor)
 	ck_assert_int_eq(find_key(KEY_2, &object), 0);
 	ck_assert(span_equal_text(object.key, KEY_2));
 	ck_assert_uint_eq(object.size, fixture.steps[2].bytes.len);
+	ck_assert_int_eq(find_key("run/anchors/step_000003/model.safetensors", &object), 0); /* not made yet */
+	ck_assert(object.sequence == 0 && span_equal_text(object.key, "run/anchors/step_000003/model.safetensors"));
 }
 END_TEST
 

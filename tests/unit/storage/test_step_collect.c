@@ -74,6 +74,24 @@ START_TEST(collecting_never_breaks_a_chain)
 }
 END_TEST
 
+START_TEST(what_nothing_is_built_on_any_more_goes_with_its_adoption)
+{
+	struct error err = {0};
+	for (unsigned i = 0; i <= 4; i++) {
+		const struct step_message step = run_fixture_prepare(&fixture, i, i % 3 == 0, i % 3 == 0 ? 0 : 100);
+		run_fixture_publish_ok(&fixture, &step);
+	}
+	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO adoptions (run, identity, convention, state, objects, step, created_ms)"
+		" SELECT run, CAST(step AS BLOB), 1, 1, x'', step, 0 FROM steps", &err), 0);
+	ck_assert_int_eq(collect(1, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
+	ck_assert_int_eq(collect(2, &err), 0);
+	ck_assert_int_eq(collect(1, &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 3);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions WHERE step IN (1, 2)"), 0);
+}
+END_TEST
+
 START_TEST(collected_objects_are_released_unless_current_or_pinned_elsewhere)
 {
 	struct error err = {0};
@@ -135,6 +153,7 @@ Suite *test_step_collect_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, collecting_never_breaks_a_chain);
+	tcase_add_test(tests, what_nothing_is_built_on_any_more_goes_with_its_adoption);
 	tcase_add_test(tests, collected_objects_are_released_unless_current_or_pinned_elsewhere);
 	tcase_add_test(tests, retention_keeps_what_the_kept_steps_need);
 	suite_add_tcase(suite, tests);

@@ -76,6 +76,21 @@ START_TEST(the_last_part_publishes)
 }
 END_TEST
 
+START_TEST(parts_are_as_many_as_the_first_one_said)
+{
+	struct error err = {0};
+	struct run_outcome outcome;
+	ck_assert_int_eq(put_part(2, 2, 1, &outcome, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_int_eq(put_part(0, 0, 1, &outcome, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	put_ok(0, 2, 1);
+	ck_assert_int_eq(put_part(1, 3, 1, &outcome, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_STEP_DIFFERS);
+	put_ok(1, 2, 2);
+}
+END_TEST
+
 START_TEST(parts_wait_an_hour_with_their_objects)
 {
 	put_ok(0, 3, 1);
@@ -149,6 +164,7 @@ Suite *test_step_part_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, the_last_part_publishes);
+	tcase_add_test(tc, parts_are_as_many_as_the_first_one_said);
 	tcase_add_test(tc, parts_wait_an_hour_with_their_objects);
 	tcase_add_test(tc, parts_die_with_their_epoch);
 	tcase_add_test(tc, parts_go_with_their_run);

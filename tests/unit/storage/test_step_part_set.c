@@ -87,6 +87,7 @@ START_TEST(an_object_is_in_one_part)
 {
 	make("aa");
 	expect_mismatch(2);
+	ck_assert_ptr_nonnull(strstr(err.text, "The object 'a' is in part 0 and in part 1"));
 	make("bcc");
 	expect_mismatch(3);
 	ck_assert_ptr_nonnull(strstr(err.text, "'c' is in part 1 and in part 2"));

@@ -147,6 +147,9 @@ START_TEST(step_0_needs_an_anchor)
 	run_fixture_publish_refused(&fixture, &step, ERROR_INVALID);
 	step = run_fixture_step(&fixture, 0);
 	run_fixture_publish_refused(&fixture, &step, ERROR_INVALID);
+	run_fixture_put(&fixture, "run/config.json", span_text("{ }"));
+	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "config.json", "run/config.json", span_text("{ }"));
+	run_fixture_publish_refused(&fixture, &step, ERROR_INCOMPLETE_ANCHOR);
 }
 END_TEST
 
@@ -225,7 +228,7 @@ END_TEST
 START_TEST(tensor_digests_must_give_the_checkpoint_digest)
 {
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
-	uint8_t digests[32] = {1, 2, 3};
+	uint8_t digests[48] = {1, 2, 3};
 	step.tensor_digests = span_of(digests, 16);
 	run_fixture_publish_refused(&fixture, &step, ERROR_DIGEST_MISMATCH);
 	step.tensor_digests = span_of(digests, 32);
@@ -242,6 +245,9 @@ START_TEST(tensor_digests_must_give_the_checkpoint_digest)
 	step.schema_digest = run_fixture_checkpoint(3);
 	run_fixture_publish_refused(&fixture, &step, ERROR_SCHEMA_MISMATCH);
 	step.schema_digest = schema_digest(schema);
+	step.tensor_digests = span_of(digests, 48);
+	run_fixture_publish_refused(&fixture, &step, ERROR_DIGEST_MISMATCH);
+	step.tensor_digests = span_of(digests, 32);
 	run_fixture_publish_ok(&fixture, &step);
 	struct step_message read;
 	uint64_t anchor;
@@ -329,6 +335,23 @@ START_TEST(anchors_are_due_when_deltas_pile_up)
 END_TEST
 
 /* The outcomes of two publishes that were read ahead before either was applied. */
+START_TEST(an_anchor_is_due_behind_a_failed_proof_and_counted_where_one_was_made)
+{
+	struct error err = {0};
+	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
+	run_fixture_publish_ok(&fixture, &step);
+	for (unsigned i = 1; i <= 3; i++) {
+		step = run_fixture_prepare(&fixture, i, false, 10000);
+		run_fixture_publish_ok(&fixture, &step);
+	}
+	ck_assert(run_fixture_run(&fixture).anchor_due);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET made = 1, made_bytes = 1000000 WHERE step = 1", &err), 0);
+	ck_assert(!run_fixture_run(&fixture).anchor_due);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET verified = 2 WHERE step = 2", &err), 0);
+	ck_assert(run_fixture_run(&fixture).anchor_due);
+}
+END_TEST
+
 static void publish_together(const struct step_message *const first,
 	const struct step_message *const second, int results[2], struct error errors[2])
 {
@@ -446,6 +469,7 @@ Suite *test_step_publish_suite(void)
 	tcase_add_test(tests, anchors_must_have_the_runs_tensors);
 	tcase_add_test(tests, tensor_digests_must_give_the_checkpoint_digest);
 	tcase_add_test(tests, a_published_step_keeps_its_objects_whatever_becomes_of_the_keys);
+	tcase_add_test(tests, an_anchor_is_due_behind_a_failed_proof_and_counted_where_one_was_made);
 	tcase_add_test(tests, anchors_are_due_when_deltas_pile_up);
 	tcase_add_test(tests, steps_0_and_1_on_their_way_together);
 	tcase_add_test(tests, an_anchor_on_its_way_is_held_against_the_schema_that_came_meanwhile);
