@@ -279,6 +279,34 @@ START_TEST(test_one_that_fails_holds_up_no_other)
 }
 END_TEST
 
+/* Neither one whose index is wrong nor one that cannot be decoded; the first fault is told. */
+START_TEST(test_one_that_cannot_be_decoded_holds_up_no_other)
+{
+	struct derived_checkpoint base;
+	struct derived_checkpoint next;
+	struct error err = {0};
+	ck_assert_int_eq(fixture_put(fixture.store, "b", "bad", span_of(noise, LAST_BYTES), &err), 0);
+	derived_checkpoint_make(&base, 3000, 0);
+	derived_checkpoint_make(&next, 3000, 1);
+	const struct object root = derived_fixture_put(&fixture, "b", "base", &base);
+	const int64_t versions[] = {find("bad").sequence, derived_fixture_put_swapped(&fixture, "b", "lost", &base, &root, &next).sequence,
+		derived_fixture_put_swapped(&fixture, "b", "good", &base, &root, &next).sequence};
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE segments SET bytes = bytes + 1 WHERE part_set = -1", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, arena_format(fixture.arena, "UPDATE derivations SET recipe = x'00' WHERE version = %lld",
+		(long long)versions[1]), &err), 0);
+	for (size_t i = 0; i < 3; i++)
+		forget(versions[i]);
+	ck_assert_int_eq(give(versions, 3, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	ck_assert_msg(strstr(err.text, "part set -1 is damaged") != NULL, "%s", err.text);
+	ck_assert(find("good").has_file_hash);
+	ck_assert_int_eq(give(&versions[1], 2, &err), -1);
+	ck_assert(!find("bad").has_file_hash && !find("lost").has_file_hash);
+	derived_checkpoint_release(&base);
+	derived_checkpoint_release(&next);
+}
+END_TEST
+
 struct setting {
 	struct change change; /* first */
 	int64_t version;
@@ -324,6 +352,7 @@ Suite *test_file_hash_suite(void)
 	tcase_add_test(tcase, test_copied_parts);
 	tcase_add_test(tcase, test_derived_versions);
 	tcase_add_test(tcase, test_one_that_fails_holds_up_no_other);
+	tcase_add_test(tcase, test_one_that_cannot_be_decoded_holds_up_no_other);
 	tcase_add_test(tcase, test_a_hash_stays);
 	suite_add_tcase(suite, tcase);
 	return suite;

@@ -449,6 +449,17 @@ START_TEST(a_stored_anchor_is_wanted_when_a_good_many_steps_could_go)
 }
 END_TEST
 
+START_TEST(a_made_anchor_is_enough_for_what_is_kept)
+{
+	struct error err = {0};
+	publish(0, 15, 1000);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE steps SET made = 0, made_bytes = 1, wants_made = 2 WHERE step = 10", &err), 0);
+	set("{\"keep_steps\":3}");
+	expect_kept(0, 9, false);
+	expect_kept(10, 15, true);
+}
+END_TEST
+
 START_TEST(a_pin_keeps_its_step_and_the_way_to_it)
 {
 	struct error err = {0};
@@ -597,6 +608,7 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, who_waits_for_what_is_not_published_keeps_nothing);
 	tcase_add_test(tc, when_many_steps_are_wanted_all_behind_them_stay);
 	tcase_add_test(tc, a_stored_anchor_is_wanted_when_a_good_many_steps_could_go);
+	tcase_add_test(tc, a_made_anchor_is_enough_for_what_is_kept);
 	tcase_add_test(tc, a_pin_keeps_its_step_and_the_way_to_it);
 	tcase_add_test(tc, pins_are_set_moved_and_listed);
 	tcase_add_test(tc, a_step_that_is_gone_cannot_be_pinned);

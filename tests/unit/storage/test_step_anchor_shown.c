@@ -162,32 +162,33 @@ END_TEST
 
 static void publish_folder(struct model_fixture *const models, const unsigned step)
 {
-	char *const path = model_fixture_make(models, step, "{ }");
-	const struct step_form form = step == 0 ? model_fixture_put(models, path, "run/0/", STEP_ANCHOR, "full")
-		: model_fixture_put(models, model_fixture_diff(models, step - 1, step, DELTA_ULP_CLASS), "run/1/", STEP_DELTA, "ulp-class");
+	char *const path = model_fixture_make(models, step, arena_format(models->store.arena, "{\"v\":%u}", step));
+	const char *const prefix = arena_format(models->store.arena, "run/own/%u/", step);
+	const struct step_form form = step == 0 ? model_fixture_put(models, path, prefix, STEP_ANCHOR, "full")
+		: model_fixture_put(models, model_fixture_diff(models, step - 1, step, DELTA_ULP_CLASS), prefix, STEP_DELTA, "ulp-class");
 	model_fixture_publish(models, step, NULL, &form, 1);
 }
 
-/* A config, a file that is empty and a shard. */
+/* A config that each step changes, a file that is empty and a shard. */
 START_TEST(an_anchor_of_several_files_is_stored)
 {
 	struct model_fixture models = {.folder = NULL};
 	model_fixture_open(&models);
-	publish_folder(&models, 0);
-	publish_folder(&models, 1);
-	ck_assert_int_eq(fixture_run(models.store.store, "UPDATE steps SET verified = 1, wants_made = CASE step WHEN 1 THEN 2 END", &err), 0);
+	for (unsigned step = 0; step <= 2; step++)
+		publish_folder(&models, step);
+	ck_assert_int_eq(fixture_run(models.store.store, "UPDATE steps SET verified = 1, wants_made = CASE step WHEN 2 THEN 2 END", &err), 0);
 	ck_assert_uint_eq(model_fixture_settle(&models), 0);
-	ck_assert_int_eq(fixture_count(models.store.store, "SELECT made FROM steps WHERE step = 1"), 0);
+	ck_assert_int_eq(fixture_count(models.store.store, "SELECT made FROM steps WHERE step = 2"), 0);
 	static const char *const names[] = {"config.json", "empty.txt", "model.safetensors"};
 	char *const stored = arena_format(models.store.arena, "%s/stored", models.folder);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct object object;
 		struct run_anchor anchor;
-		ck_assert_msg(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1, span_text(names[i]),
+		ck_assert_msg(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 2, span_text(names[i]),
 			models.store.arena, &object, &anchor, &err) == 0, "%s: %s", names[i], err.text);
 		model_fixture_fetch(&models, &object, stored, names[i]);
 	}
-	ck_assert(model_fixture_same(&models, stored, model_fixture_make(&models, 1, NULL)));
+	ck_assert(model_fixture_same(&models, stored, model_fixture_make(&models, 2, NULL)));
 	model_fixture_close(&models);
 }
 END_TEST
