@@ -89,6 +89,7 @@ Suite *test_shard_put_suite(void);
 Suite *test_chunk_answer_suite(void);
 Suite *test_xorb_put_suite(void);
 Suite *test_damage_book_suite(void);
+Suite *test_damage_offer_suite(void);
 Suite *test_pack_damage_suite(void);
 Suite *test_xorb_repeat_suite(void);
 Suite *test_disk_floor_suite(void);
@@ -202,6 +203,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_chunk_answer_suite,
 	test_xorb_put_suite,
 	test_damage_book_suite,
+	test_damage_offer_suite,
 	test_pack_damage_suite,
 	test_xorb_repeat_suite,
 	test_disk_floor_suite,
