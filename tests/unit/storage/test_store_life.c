@@ -287,6 +287,78 @@ START_TEST(a_disk_that_takes_no_writes_is_only_read)
 }
 END_TEST
 
+static int forbid_note(const struct file_ops *ops, const char *path, int flags, mode_t mode)
+{
+	int fd = refuse_note(ops, path, flags, mode);
+	if (fd < 0 && errno == EROFS)
+		errno = EACCES;
+	return fd;
+}
+
+/* Another user's file, say: that is to be put right, and no reason to serve what can only be read. */
+START_TEST(a_note_that_cannot_be_opened_is_no_disk_without_writes)
+{
+	struct file_ops files = *file_system();
+	files.state = (void *)file_system();
+	files.open = forbid_note;
+	store_fixture_stop(&fixture);
+	const struct store_options options = {.folder = fixture.folder, .files = &files};
+	ck_assert_ptr_null(store_open(&options, &err));
+	ck_assert_int_eq(err.os_errno, EACCES);
+	store_fixture_start(&fixture);
+	ck_assert(holds("first", 1));
+}
+END_TEST
+
+START_TEST(a_damaged_log_is_refused_on_a_disk_that_takes_no_writes)
+{
+	struct file_ops files = *file_system();
+	files.state = (void *)file_system();
+	files.open = refuse_note;
+	store_fixture_reopen(&fixture); /* all so far moves into the catalog */
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket-2", "main", &err), 0);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket-3", "main", &err), 0);
+	char *killed = unit_scratch_copy(fixture.folder);
+	store_fixture_stop(&fixture);
+	unit_scratch_remove(fixture.folder);
+	fixture.folder = killed;
+	run("yes | head -c 700 | dd of=$F/catalog.db-wal bs=1 seek=556 conv=notrunc 2>/dev/null");
+	const struct store_options refuse = {.folder = fixture.folder, .files = &files};
+	fixture.store = store_open(&refuse, &err);
+	ck_assert_ptr_null(fixture.store);
+	ck_assert_int_eq(err.kind, ERROR_DAMAGED);
+	const struct store_options read = {.folder = fixture.folder, .files = &files, .after_damage = AFTER_DAMAGE_READ_ONLY};
+	fixture.store = store_open(&read, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	ck_assert(holds("first", 1));
+	store_close(fixture.store);
+	fixture.store = NULL;
+}
+END_TEST
+
+/* The catalog as it was earlier in the life that ended, without a log: it does not name a pack that was
+ * made in that life, and that is no refuse. */
+START_TEST(what_an_older_catalog_of_the_same_life_does_not_name_is_set_aside)
+{
+	char path[700];
+	store_fixture_reopen(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "another", "main", &err), 0);
+	char *older = unit_scratch_copy(fixture.folder);
+	snprintf(path, sizeof path, "%s/catalog.db", older);
+	db_close(db_open(path, DB_WRITE, &err)); /* the log moves into the catalog */
+	put("second", 2);
+	store_fixture_stop(&fixture);
+	snprintf(path, sizeof path, "rm -f $F/catalog.db*; cp -a %s/catalog.db $F/", older);
+	run(path);
+	const struct store_options options = {.folder = fixture.folder, .pack_max_bytes = 1024 * 1024, .after_damage = AFTER_DAMAGE_SERVE};
+	fixture.store = store_open(&options, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	ck_assert(holds("first", 1));
+	ck_assert_int_eq(run("find $F/set-aside -name '*.pack' | wc -l"), 1);
+	unit_scratch_remove(older);
+}
+END_TEST
+
 START_TEST(no_life_is_begun_twice)
 {
 	char *older = unit_scratch_copy(fixture.folder);
@@ -364,6 +436,9 @@ Suite *test_store_life_suite(void)
 		sizeof without_row / sizeof *without_row);
 	tcase_add_loop_test(tests, tails_behind_what_is_committed_stay, 0, 2);
 	tcase_add_test(tests, a_disk_that_takes_no_writes_is_only_read);
+	tcase_add_test(tests, a_note_that_cannot_be_opened_is_no_disk_without_writes);
+	tcase_add_test(tests, a_damaged_log_is_refused_on_a_disk_that_takes_no_writes);
+	tcase_add_test(tests, what_an_older_catalog_of_the_same_life_does_not_name_is_set_aside);
 	tcase_add_test(tests, no_life_is_begun_twice);
 	tcase_add_test(tests, a_copy_goes_with_a_start_that_is_refused);
 	tcase_add_test(tests, what_is_named_again_comes_back);

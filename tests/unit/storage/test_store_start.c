@@ -174,6 +174,27 @@ static void lose_it_with_its_note(void)
 	drop_note();
 }
 
+/* A store of which no pack is left, or none was ever put into. */
+static void lose_it_and_the_packs(void)
+{
+	lose_it();
+	run("rm -r $F/packs/*", "");
+}
+
+/* By a start that was told to go on. */
+static void lose_it_while_the_packs_are_set_aside(void)
+{
+	lose_it_with_its_note();
+	run("mkdir $F/set-aside && mv $(find $F/packs -type f) $F/set-aside", "");
+}
+
+/* SQLite would remove a log without its database. */
+static void lose_all_but_the_log(void)
+{
+	lose_it_with_its_note();
+	run("rm -r $F/packs/*; cp -a $O/catalog.db-wal $F/", second_life);
+}
+
 static void put_new_one(void)
 {
 	char *made = unit_scratch_make();
@@ -275,6 +296,9 @@ static const struct {
 	{empty_it, "is empty", false, false},
 	{lose_it, "is missing", false, false},
 	{lose_it_with_its_note, "is missing", false, false},
+	{lose_it_and_the_packs, "is missing", false, false},
+	{lose_it_while_the_packs_are_set_aside, "is missing", false, false},
+	{lose_all_but_the_log, "is missing", false, false},
 	{put_new_one, "another store", false, false},
 	{put_new_one_without_note, "different stores", false, false},
 	{put_old_one_beside_newer_packs, "from before stores had ids", false, false},
@@ -320,6 +344,15 @@ START_TEST(what_cannot_be_right_is_refused_whatever_is_asked_for)
 	damages[_i].spoil();
 	expect_refused(AFTER_DAMAGE_READ_ONLY, damages[_i].says);
 	expect_refused(AFTER_DAMAGE_SERVE, damages[_i].says);
+}
+END_TEST
+
+/* It gets its id where an operator takes it for the right one: to look at it is no such word. */
+START_TEST(an_old_catalog_that_lacks_a_pack_is_not_read_only_either)
+{
+	put_old_one_that_lacks_a_pack();
+	expect_refused(AFTER_DAMAGE_READ_ONLY, "names a pack that is not there");
+	ck_assert_msg(open_as(AFTER_DAMAGE_SERVE) == 0, "%s", err.text);
 }
 END_TEST
 
@@ -376,6 +409,7 @@ Suite *test_store_start_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, what_is_wrong_is_refused_and_nothing_changes, 0, DAMAGES);
 	tcase_add_loop_test(tests, what_cannot_be_right_is_refused_whatever_is_asked_for, 0, DAMAGES);
+	tcase_add_test(tests, an_old_catalog_that_lacks_a_pack_is_not_read_only_either);
 	tcase_add_loop_test(tests, a_store_that_is_only_read_changes_nothing, 0, DAMAGES);
 	tcase_add_loop_test(tests, a_start_that_goes_on_sets_aside_what_it_does_not_name, 0, DAMAGES);
 	suite_add_tcase(suite, tests);
