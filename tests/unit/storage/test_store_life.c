@@ -207,8 +207,8 @@ static void meddle(const char *sql, bool keeps_sums)
 /* A pack that the life which ended has made, and no row names: refuse, if the table says itself that it
  * is whole, and the note proves that no later change is missing. */
 static const struct {
-	bool is_row_lost, is_note_copied;
-} without_row[] = {{false, false}, {true, false}, {false, true}};
+	bool is_row_lost, is_note_copied, is_note_lost;
+} without_row[] = {{false, false, false}, {true, false, false}, {false, true, false}, {false, false, true}};
 
 START_TEST(a_row_that_a_disk_lost_costs_no_pack)
 {
@@ -218,11 +218,44 @@ START_TEST(a_row_that_a_disk_lost_costs_no_pack)
 	fixture.is_damaged = is_lost;
 	if (is_copied)
 		run("cp $F/acknowledged $F/copy && mv $F/copy $F/acknowledged");
+	if (without_row[_i].is_note_lost)
+		run("rm $F/acknowledged");
 	int64_t packs = run("find $F/packs -name '*.pack' | wc -l");
 	ck_assert_int_gt(packs, 0);
 	store_fixture_start(&fixture);
 	ck_assert_int_eq(run("find $F/packs -name '*.pack' | wc -l"), 0);
-	ck_assert_int_eq(run("find $F/set-aside -name '*.pack' 2>/dev/null | wc -l"), is_lost || is_copied ? packs : 0);
+	ck_assert_int_eq(run("find $F/set-aside -name '*.pack' 2>/dev/null | wc -l"), is_lost || is_copied || without_row[_i].is_note_lost ? packs : 0);
+}
+END_TEST
+
+/* Files that somebody put there, or lost, are no other catalog: what is right is served. */
+START_TEST(a_pack_of_another_store_or_a_missing_one_stops_no_start)
+{
+	struct store_fixture other = {0};
+	char script[1200];
+	store_fixture_open(&other);
+	snprintf(script, sizeof script, "rm $F/packs/*/*; for f in $(find %s/packs -name '*.pack'); do d=$(basename $(dirname $f));"
+		" mkdir -p $F/packs/$d; cp $f $F/packs/$d/; done", other.folder);
+	ck_assert_int_eq(fixture_create_bucket(other.store, "bucket", "main", &err), 0);
+	uint8_t *bytes = fixture_noise(SIZE, 5);
+	ck_assert_int_eq(fixture_put(other.store, "bucket", "key", span_of(bytes, SIZE), &err), 0);
+	store_fixture_reopen(&fixture); /* the next one gets a pack of its own */
+	put("second", 2);
+	store_fixture_stop(&fixture);
+	char *all = unit_scratch_copy(fixture.folder);
+	run(script);
+	snprintf(script, sizeof script, "p=$(ls -t %s/packs/*/*.pack | head -n 1); d=$(basename $(dirname $p)); cp -a %s/packs/$d/* $F/packs/$d/",
+		all, all);
+	if (_i == 0)
+		run("rm -f $F/packs/*/*"); /* all are gone, and no others there */
+	else
+		run(script);
+	store_fixture_start(&fixture);
+	ck_assert_int_eq(holds("first", 1) + holds("second", 2), _i);
+	ck_assert_int_eq(run("find $F/set-aside -name '*.pack' 2>/dev/null | wc -l"), _i);
+	free(bytes);
+	store_fixture_close(&other);
+	unit_scratch_remove(all);
 }
 END_TEST
 
@@ -434,6 +467,7 @@ Suite *test_store_life_suite(void)
 	tcase_add_test(tests, what_is_confirmed_is_noted_and_never_more);
 	tcase_add_loop_test(tests, a_row_that_a_disk_lost_costs_no_pack, 0,
 		sizeof without_row / sizeof *without_row);
+	tcase_add_loop_test(tests, a_pack_of_another_store_or_a_missing_one_stops_no_start, 0, 2);
 	tcase_add_loop_test(tests, tails_behind_what_is_committed_stay, 0, 2);
 	tcase_add_test(tests, a_disk_that_takes_no_writes_is_only_read);
 	tcase_add_test(tests, a_note_that_cannot_be_opened_is_no_disk_without_writes);
