@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "storage/db.h"
 #include "tests/unit/storage/pack_fixture.h"
 #include "tests/unit/unit.h"
 
@@ -237,6 +239,202 @@ START_TEST(an_index_that_is_given_up_is_made_anew_by_the_next_start)
 }
 END_TEST
 
+static void run_in(const char *path, const char *sql)
+{
+	struct error err = {0};
+	struct db *db = db_open(path, DB_WRITE, &err);
+	ck_assert_msg(db != NULL && db_run_script(db, sql, &err) == 0, "%s", err.text);
+	db_close(db);
+}
+
+/* Of another program, or of a version to come: it is not written to, and kept. */
+START_TEST(a_file_of_another_kind_is_moved_aside)
+{
+	static const char *const kinds[] = {"PRAGMA user_version=2; PRAGMA application_id=1145193283", "PRAGMA user_version=1",
+		"PRAGMA application_id=1145193283", "PRAGMA user_version=1; PRAGMA application_id=7"};
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	char aside[4200];
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	snprintf(aside, sizeof aside, "%s.damaged", path);
+	run_in(path, kinds[_i]);
+	struct chunk_index *index = index_open(path, true);
+	add_rows(index, 0, 10, 1);
+	chunk_index_close(index);
+	ck_assert(file_exists(aside));
+	index = index_open(path, false);
+	expect_place(index, 3, 1, 3);
+	chunk_index_close(index);
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
+/* Hits that lead nowhere are none. */
+START_TEST(rows_that_cannot_be_right_are_not_found)
+{
+	static const char *const wrongs[] = {"UPDATE pack SET id = x'0102'", "UPDATE chunk SET number = -1",
+		"UPDATE chunk SET number = 4294967296"};
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	struct chunk_index *index = index_open(path, true);
+	add_rows(index, 0, 10, 1);
+	chunk_index_close(index);
+	run_in(path, wrongs[_i]);
+	index = index_open(path, false);
+	ck_assert(!is_known(index, 3));
+	chunk_index_close(index);
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
+START_TEST(rows_of_several_packs_are_added_in_one_call)
+{
+	static const unsigned packs[] = {4, 5, 5, 4, 6};
+	struct error err = {0};
+	struct chunk_index_row rows[5];
+	struct chunk_index *index = index_open(":memory:", true);
+	for (unsigned i = 0; i < 5; i++)
+		rows[i] = (struct chunk_index_row){.id = id_of(i), .place = {.pack = pack_of(packs[i]), .chunk = 10 + i}};
+	ck_assert_msg(chunk_index_add(index, rows, 5, &err) == 0, "%s", err.text);
+	for (unsigned i = 0; i < 5; i++)
+		expect_place(index, i, packs[i], 10 + i);
+	chunk_index_close(index);
+}
+END_TEST
+
+static size_t count_packs(struct chunk_index *index)
+{
+	struct error err = {0};
+	struct pack_id *packs = NULL;
+	size_t count = 0;
+	ck_assert_msg(chunk_index_packs(index, &packs, &count, &err) == 0, "%s", err.text);
+	free(packs);
+	return count;
+}
+
+START_TEST(a_forgotten_pack_is_not_listed_and_what_was_given_up_has_none)
+{
+	struct error err = {0};
+	const struct pack_id forgotten = pack_of(3);
+	struct chunk_index *index = index_open(":memory:", true);
+	for (unsigned pack = 1; pack < 4; pack++)
+		add_rows(index, pack * 100, 10, pack);
+	ck_assert_uint_eq(count_packs(index), 3);
+	ck_assert_int_eq(chunk_index_forget_pack(index, &forgotten, &err), 0);
+	ck_assert_uint_eq(count_packs(index), 2);
+	add_rows(index, 900, 10, 9); /* takes the place of the pack that went, and none of its rows */
+	expect_place(index, 905, 9, 5);
+	ck_assert(!is_known(index, 305));
+	chunk_index_give_up(index, &err);
+	ck_assert_uint_eq(count_packs(index), 0);
+	chunk_index_close(index);
+}
+END_TEST
+
+/* A new file may be there by then. */
+START_TEST(an_index_is_given_up_once)
+{
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	const struct error why = {.kind = ERROR_NO_SPACE, .text = "The disk is full."};
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	struct chunk_index *index = index_open(path, true);
+	chunk_index_give_up(index, &why);
+	write_file(path, "of the next one");
+	chunk_index_give_up(index, &why);
+	ck_assert(file_exists(path));
+	chunk_index_close(index);
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
+/* What every start reads is read when it is opened, so that it is made anew right away. */
+START_TEST(a_list_of_packs_that_cannot_be_read_is_noticed_at_once)
+{
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	struct error err = {0};
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	make_file(path);
+	struct db *db = db_open(path, DB_READ, &err);
+	struct db_statement *row = db_prepare(db, "SELECT rootpage FROM sqlite_schema WHERE name = 'pack'", &err);
+	ck_assert_int_eq(db_step(row, &err), 1);
+	const unsigned page = (unsigned)db_column_i64(row, 0);
+	db_reset(row);
+	db_close(db);
+	damage_page(path, page);
+	chunk_index_close(index_open(path, true));
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
+START_TEST(rows_that_fail_take_theirs_with_them_and_no_later_ones)
+{
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	struct error err = {0};
+	struct chunk_index_row rows[100];
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	chunk_index_close(index_open(path, true));
+	run_in(path, "CREATE TRIGGER no BEFORE INSERT ON chunk WHEN new.number = 77 BEGIN SELECT RAISE(ABORT, 'no'); END");
+	struct chunk_index *index = index_open(path, false);
+	for (unsigned i = 0; i < 100; i++)
+		rows[i] = (struct chunk_index_row){.id = id_of(i), .place = {.pack = pack_of(1), .chunk = i}};
+	ck_assert_int_eq(chunk_index_add(index, rows, 100, &err), -1);
+	ck_assert(!is_known(index, 3));
+	add_rows(index, 500, 10, 2);
+	chunk_index_close(index);
+	index = index_open(path, false);
+	expect_place(index, 503, 2, 3);
+	ck_assert(!is_known(index, 3));
+	chunk_index_close(index);
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
+START_TEST(free_pages_and_the_log_go_back)
+{
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	char log_path[4200];
+	struct error err = {0};
+	uint64_t log_bytes = 1;
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	snprintf(log_path, sizeof log_path, "%s-wal", path);
+	make_file(path);
+	const unsigned before = count_pages(path);
+	ck_assert_uint_gt(before, 600); /* more than one slice is free then */
+	struct chunk_index *index = index_open(path, false);
+	for (unsigned pack = 0; pack < 30; pack++) {
+		const struct pack_id id = pack_of(pack);
+		ck_assert_int_eq(chunk_index_forget_pack(index, &id, &err), 0);
+	}
+	ck_assert_msg(chunk_index_trim(index, &err) == 0, "%s", err.text);
+	ck_assert(file_size(log_path, &log_bytes, &err) == 0 && log_bytes == 0);
+	ck_assert_uint_lt(count_pages(path), 100);
+	chunk_index_close(index);
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
+/* It stays where it is. */
+START_TEST(what_cannot_be_opened_is_not_taken_for_damage)
+{
+	char *scratch = unit_scratch_make();
+	char path[4096];
+	struct error err = {0};
+	bool rebuild = false;
+	const struct chunk_index_options options = {.files = file_system(), .path = path};
+	snprintf(path, sizeof path, "%s/chunks.db", scratch);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_ptr_null(chunk_index_open(&options, &rebuild, &err));
+	ck_assert_int_ne(err.kind, ERROR_NONE);
+	ck_assert(file_exists(path) && !rebuild);
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
 START_TEST(an_impossible_path_is_an_error)
 {
 	const struct chunk_index_options options = {.files = file_system(), .path = "/nonexistent/folder/chunks.db"};
@@ -312,6 +510,15 @@ Suite *test_chunk_index_suite(void)
 	tcase_add_test(tcase, a_damaged_file_is_moved_aside);
 	tcase_add_test(tcase, a_damaged_page_fails_nothing_and_the_file_is_made_anew);
 	tcase_add_test(tcase, an_index_that_is_given_up_is_made_anew_by_the_next_start);
+	tcase_add_loop_test(tcase, a_file_of_another_kind_is_moved_aside, 0, 4);
+	tcase_add_loop_test(tcase, rows_that_cannot_be_right_are_not_found, 0, 3);
+	tcase_add_test(tcase, rows_of_several_packs_are_added_in_one_call);
+	tcase_add_test(tcase, a_forgotten_pack_is_not_listed_and_what_was_given_up_has_none);
+	tcase_add_test(tcase, an_index_is_given_up_once);
+	tcase_add_test(tcase, a_list_of_packs_that_cannot_be_read_is_noticed_at_once);
+	tcase_add_test(tcase, rows_that_fail_take_theirs_with_them_and_no_later_ones);
+	tcase_add_test(tcase, free_pages_and_the_log_go_back);
+	tcase_add_test(tcase, what_cannot_be_opened_is_not_taken_for_damage);
 	tcase_add_test(tcase, an_impossible_path_is_an_error);
 	tcase_add_test(tcase, one_id_in_sixteen_is_sampled);
 	tcase_add_test(tcase, threads_find_while_others_add);

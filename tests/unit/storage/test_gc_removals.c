@@ -1,20 +1,29 @@
 /* What gc does not remove: a file that the cache reads from, and nothing at all from the moment on in which the catalog is found damaged. */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "storage/gc.h"
+#include "storage/pack_store_internal.h"
 #include "storage/store_health.h"
 #include "storage/store_internal.h"
 #include "tests/unit/storage/store_fixture.h"
 
-enum { LARGE = 600 * 1000, PAGE_BYTES = 4096 };
+enum { LARGE = 600 * 1000, SMALL = 270 * 1000, PAGE_BYTES = 4096, MANY = 300, GROUPS_PACKS = 66 };
+static const char SQL_MANY_REMOVALS[] = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+	" INSERT INTO removals (file) SELECT randomblob(16) FROM n";
 
 static struct store_fixture fixture;
 static struct error err;
+static struct settled *round_end;
 
 /* Damages the catalog when the first file of a pack goes. */
 static struct damaging {
@@ -121,6 +130,138 @@ START_TEST(a_round_ends_when_damage_is_found)
 }
 END_TEST
 
+/* More than one look lists. */
+START_TEST(many_removals_end_in_one_round)
+{
+	open_with(NULL);
+	put("a", 1);
+	ck_assert_int_eq(fixture_run(fixture.store, SQL_MANY_REMOVALS, &err), 0);
+	ck_assert_int_eq(removals(), MANY);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(removals(), 0);
+	ck_assert(holds("a", 1));
+}
+END_TEST
+
+/* Those that cannot be removed are tried once in a round. */
+START_TEST(removals_that_fail_do_not_hold_up_the_round)
+{
+	static struct file_faults faults; /* outlives the store */
+	file_faults_init(&faults, 0, 0, EIO);
+	open_with(&faults.ops);
+	put("a", 1);
+	ck_assert_int_eq(fixture_run(fixture.store, SQL_MANY_REMOVALS, &err), 0);
+	faults.sticky = true;
+	faults.kinds = FILE_FAULT_UNLINK;
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(removals(), MANY);
+	faults.kinds = 0;
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(removals(), 0);
+	store_fixture_stop(&fixture);
+	fixture.files = NULL;
+	store_fixture_start(&fixture);
+}
+END_TEST
+
+/* Fails while it is told to. */
+static atomic_bool folders_fail;
+
+static int fail_folder_sync(const struct file_ops *ops, int fd)
+{
+	struct stat state;
+	(void)ops;
+	if (atomic_load(&folders_fail) && fstat(fd, &state) == 0 && S_ISDIR(state.st_mode)) {
+		errno = EIO;
+		return -1;
+	}
+	return file_system()->fdatasync(file_system(), fd);
+}
+
+/* After a power cut the file may be there again, and then the row must be, too. */
+START_TEST(a_row_stays_until_its_file_is_gone_for_good)
+{
+	static struct file_ops ops;
+	ops = *file_system();
+	ops.fdatasync = fail_folder_sync;
+	open_with(&ops);
+	put("a", 1);
+	put("b", 2);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a", NULL, &err), 0);
+	atomic_store(&folders_fail, true);
+	ck_assert_int_eq(collect(), -1);
+	ck_assert_int_eq(removals(), 1);
+	atomic_store(&folders_fail, false);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(removals(), 0);
+	ck_assert(holds("b", 2));
+}
+END_TEST
+
+/* More than are worked on at a time. */
+START_TEST(many_packs_go_in_one_round)
+{
+	char key[16];
+	struct gc_request request = {.live_percent = 0};
+	open_with(NULL);
+	for (int i = 0; i < GROUPS_PACKS; i++) {
+		uint8_t *bytes = fixture_noise(SMALL, 100 + (uint64_t)i);
+		snprintf(key, sizeof key, "k%d", i);
+		ck_assert_msg(fixture_put(fixture.store, "bucket", key, span_of(bytes, SMALL), &err) == 0, "%s", err.text);
+		free(bytes);
+	}
+	put("a", 1);
+	for (int i = 0; i < GROUPS_PACKS; i++) {
+		snprintf(key, sizeof key, "k%d", i);
+		ck_assert_int_eq(fixture_delete(fixture.store, "bucket", key, NULL, &err), 0);
+	}
+	ck_assert_msg(gc_run(store_gc(fixture.store), &request, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(request.report.packs_deleted, GROUPS_PACKS);
+	ck_assert_uint_eq(request.report.packs_waiting, 0);
+	ck_assert_int_eq(packs(), 1);
+	ck_assert(holds("a", 1));
+}
+END_TEST
+
+static void ended(struct gc_request *request)
+{
+	(void)request;
+	settled_done(round_end);
+}
+
+/* Waits until gc has taken the pack in hand: from then on nobody can hold it anew. */
+static void await_retired(const struct pack_id *pack)
+{
+	while (pack_store_refer(store_packs(fixture.store), pack)) {
+		pack_store_unrefer(store_packs(fixture.store), pack);
+		sched_yield();
+	}
+}
+
+/* The round ends while a pack waits: it is told of, and somebody else may find in it again if it is not given up. */
+START_TEST(a_pack_that_waits_is_told_of_when_the_round_ends)
+{
+	struct gc_request request = {.live_percent = 0, .done = ended};
+	struct pack_id *ids = NULL;
+	open_with(NULL);
+	put("a", 1);
+	ck_assert_uint_eq(pack_cache_list(store_packs(fixture.store)->cache, &ids), 1);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a", NULL, &err), 0);
+	fixture_sweep(fixture.store);
+	ck_assert(pack_store_refer(store_packs(fixture.store), &ids[0]));
+	round_end = settled_new();
+	gc_submit(store_gc(fixture.store), &request);
+	await_retired(&ids[0]);
+	store_health_set_proof(store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views' is damaged");
+	settled_wait(round_end);
+	ck_assert(request.failed && request.error.kind == ERROR_DAMAGED);
+	ck_assert_uint_eq(request.report.packs_waiting, 1);
+	ck_assert_int_eq(packs(), 1);
+	pack_store_unrefer(store_packs(fixture.store), &ids[0]);
+	free(ids);
+}
+END_TEST
+
 Suite *test_gc_removals_suite(void);
 Suite *test_gc_removals_suite(void)
 {
@@ -130,6 +271,11 @@ Suite *test_gc_removals_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, a_file_that_the_cache_reads_is_left);
 	tcase_add_test(tests, a_round_ends_when_damage_is_found);
+	tcase_add_test(tests, many_removals_end_in_one_round);
+	tcase_add_test(tests, removals_that_fail_do_not_hold_up_the_round);
+	tcase_add_test(tests, a_row_stays_until_its_file_is_gone_for_good);
+	tcase_add_test(tests, many_packs_go_in_one_round);
+	tcase_add_test(tests, a_pack_that_waits_is_told_of_when_the_round_ends);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

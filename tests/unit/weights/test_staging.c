@@ -2,6 +2,7 @@
 #include "weights/staging.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,48 @@ START_TEST(what_is_there_or_has_no_place_is_not_begun)
 }
 END_TEST
 
+START_TEST(a_path_that_was_taken_is_refused)
+{
+	struct error err = {0};
+	struct staging *const staging = begin(true);
+	put(staging, "sub/a", "one");
+	ck_assert_int_eq(staging_put(staging, span_text("sub/a"), span_text("two"), &err), -1);
+	ck_assert_ptr_null(staging_add(staging, span_text("sub/a"), &err));
+	staging_free(staging);
+	ck_assert_uint_eq(count_names(), 0);
+}
+END_TEST
+
+/* A scratch file has no name, and is closed at the end. */
+START_TEST(scratch_files_leave_nothing)
+{
+	struct error err = {0};
+	struct staging *const staging = begin(_i == 1);
+	const int fd = staging_scratch(staging, &err);
+	ck_assert_msg(fd >= 0, "%s", err.text);
+	ck_assert_int_eq(file_write_at(&faults.ops, fd, span_text("one"), 0, "scratch", &err), 0);
+	put(staging, "a", "two");
+	ck_assert_msg(staging_commit(staging, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(count_names(), 1);
+	staging_free(staging);
+	ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+	ck_assert(holds(_i == 1 ? "/a" : "", "two"));
+}
+END_TEST
+
+START_TEST(a_scratch_file_that_cannot_lose_its_name_is_refused)
+{
+	struct error err = {0};
+	struct staging *const staging = begin(false);
+	faults.kinds = FILE_FAULT_UNLINK;
+	ck_assert_int_eq(staging_scratch(staging, &err), -1);
+	ck_assert_int_eq(err.os_errno, EIO);
+	faults.kinds = 0;
+	staging_free(staging);
+	ck_assert_uint_eq(count_names(), 0);
+}
+END_TEST
+
 /* Whoever may not write there is told so, not that there is no such folder. */
 START_TEST(the_root_folder_is_a_place)
 {
@@ -211,6 +254,9 @@ Suite *test_staging_suite(void)
 	tcase_add_loop_test(tests, a_file_and_a_folder_appear_with_the_commit, 0, 2);
 	tcase_add_loop_test(tests, what_is_not_committed_leaves_nothing, 0, 2);
 	tcase_add_loop_test(tests, what_came_meanwhile_is_not_replaced, 0, 2);
+	tcase_add_test(tests, a_path_that_was_taken_is_refused);
+	tcase_add_loop_test(tests, scratch_files_leave_nothing, 0, 2);
+	tcase_add_test(tests, a_scratch_file_that_cannot_lose_its_name_is_refused);
 	tcase_add_test(tests, the_root_folder_is_a_place);
 	tcase_add_test(tests, a_sync_that_fails_leaves_nothing);
 	tcase_add_test(tests, long_bytes_are_written_whole);
