@@ -101,6 +101,7 @@ Suite *test_md5_pool_suite(void);
 Suite *test_backend_suite(void);
 Suite *test_pack_format_suite(void);
 Suite *test_pack_writer_suite(void);
+Suite *test_pack_cache_suite(void);
 Suite *test_pack_index_suite(void);
 Suite *test_pack_table_suite(void);
 Suite *test_catalog_copy_suite(void);
@@ -120,6 +121,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_backend_suite,
 	test_pack_format_suite,
 	test_pack_writer_suite,
+	test_pack_cache_suite,
 	test_pack_index_suite,
 	test_pack_table_suite,
 	test_catalog_copy_suite,
