@@ -2,6 +2,7 @@
  * what is let go. The records here lie in the pack itself: what was noted of them is wrong. */
 #include "storage/damage_book.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +167,33 @@ START_TEST(what_is_not_damaged_any_more_is_not_written_anew)
 }
 END_TEST
 
+/* The file that the pack lay in goes, and is remembered until it has gone. */
+START_TEST(a_file_that_cannot_be_removed_is_remembered)
+{
+	static struct file_faults faults; /* outlives the store */
+	const struct chunk_place place = put("old", span_of(noise, LARGE));
+	const int64_t files = fixture_pack_files(&fixture, "-name '*.pack'");
+	file_faults_init(&faults, 0, 0, EIO);
+	store_fixture_stop(&fixture);
+	fixture.files = &faults.ops;
+	store_fixture_start(&fixture);
+	note(&place, 3);
+	offer(&place, 3);
+	faults.sticky = true;
+	faults.kinds = FILE_FAULT_UNLINK;
+	send_offers();
+	damage_fixture_await(&fixture, 0);
+	faults.kinds = 0;
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM removals"), 1);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), files + 1);
+	store_fixture_stop(&fixture);
+	fixture.files = NULL;
+	store_fixture_start(&fixture);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), files);
+	ck_assert(holds("old", span_of(noise, LARGE)));
+}
+END_TEST
+
 /* gc takes no pack that is referred. */
 START_TEST(no_pack_stays_held)
 {
@@ -185,6 +213,14 @@ START_TEST(no_pack_stays_held)
 }
 END_TEST
 
+/* Behind all changes that were queued. */
+static int64_t rows_at_last(void)
+{
+	struct committer_hold *hold = committer_hold_new(fixture.store);
+	committer_hold_end(hold);
+	return fixture_count(fixture.store, "SELECT COUNT(*) FROM damaged_chunks");
+}
+
 /* The store closes: what is being mended is waited for, and what comes later is let go. */
 START_TEST(a_closed_book_takes_nothing_more)
 {
@@ -196,13 +232,11 @@ START_TEST(a_closed_book_takes_nothing_more)
 	pack_damage_offer(packs()->damage, offers, offer_count);
 	damage_book_close(book);
 	ck_assert(!pack_cache_is_referred(packs()->cache, &place.pack));
-	const int64_t known = fixture_count(fixture.store, "SELECT COUNT(*) FROM damaged_chunks");
+	const int64_t known = rows_at_last();
 	note(&place, 4);
 	pack_damage_offer(packs()->damage, offers, offer_count);
 	ck_assert(!pack_cache_is_referred(packs()->cache, &place.pack));
-	struct committer_hold *hold = committer_hold_new(fixture.store); /* behind all that was queued */
-	committer_hold_end(hold);
-	ck_assert_int_le(fixture_count(fixture.store, "SELECT COUNT(*) FROM damaged_chunks"), known);
+	ck_assert_int_eq(rows_at_last(), known);
 	helpers_pass(fixture.store);
 	damage_book_free(book);
 	pack_damage_listen(packs()->damage, &(struct pack_damage_listener){.owner = NULL});
@@ -241,6 +275,7 @@ Suite *test_damage_offer_suite(void)
 	tcase_add_test(tests, chunks_of_several_packs_are_mended_in_whatever_order_they_come);
 	tcase_add_test(tests, chunks_in_a_code_of_our_own_are_mended);
 	tcase_add_test(tests, what_is_not_damaged_any_more_is_not_written_anew);
+	tcase_add_test(tests, a_file_that_cannot_be_removed_is_remembered);
 	tcase_add_test(tests, no_pack_stays_held);
 	tcase_add_test(tests, a_closed_book_takes_nothing_more);
 	tcase_add_loop_test(tests, a_copy_is_refused_for_its_own_chunks_alone, 0, 2);

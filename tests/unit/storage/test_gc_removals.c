@@ -198,6 +198,32 @@ START_TEST(a_row_stays_until_its_file_is_gone_for_good)
 }
 END_TEST
 
+/* Of files that are gone and yet take space, since somebody has them open. */
+static int64_t kept_open(void)
+{
+	long long number = -1;
+	char command[100];
+	snprintf(command, sizeof command, "ls -l /proc/%d/fd | grep -c '[.]pack (deleted)'", (int)getpid());
+	FILE *pipe = popen(command, "r");
+	ck_assert(pipe != NULL && fscanf(pipe, "%lld", &number) == 1);
+	pclose(pipe);
+	return number;
+}
+
+START_TEST(a_pack_that_went_is_not_kept_open)
+{
+	open_with(NULL);
+	put("a", 1);
+	put("b", 2);
+	ck_assert(holds("a", 1) && holds("b", 2));
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "a", NULL, &err), 0);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(packs(), 1);
+	ck_assert_int_eq(kept_open(), 0);
+	ck_assert(holds("b", 2));
+}
+END_TEST
+
 /* More than are worked on at a time. */
 START_TEST(many_packs_go_in_one_round)
 {
@@ -229,16 +255,14 @@ static void ended(struct gc_request *request)
 	settled_done(round_end);
 }
 
-/* Waits until gc has taken the pack in hand: from then on nobody can hold it anew. */
-static void await_retired(const struct pack_id *pack)
+/* Until gc has given the pack up, but for those that hold it. */
+static void await_condemned(void)
 {
-	while (pack_store_refer(store_packs(fixture.store), pack)) {
-		pack_store_unrefer(store_packs(fixture.store), pack);
+	while (fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 2") == 0)
 		sched_yield();
-	}
 }
 
-/* The round ends while a pack waits: it is told of, and somebody else may find in it again if it is not given up. */
+/* The round ends while somebody holds a pack: that it waits is told. */
 START_TEST(a_pack_that_waits_is_told_of_when_the_round_ends)
 {
 	struct gc_request request = {.live_percent = 0, .done = ended};
@@ -251,12 +275,13 @@ START_TEST(a_pack_that_waits_is_told_of_when_the_round_ends)
 	ck_assert(pack_store_refer(store_packs(fixture.store), &ids[0]));
 	round_end = settled_new();
 	gc_submit(store_gc(fixture.store), &request);
-	await_retired(&ids[0]);
+	await_condemned();
 	store_health_set_proof(store_health(fixture.store), STORE_DAMAGED, "a page of 'step_views' is damaged");
 	settled_wait(round_end);
 	ck_assert(request.failed && request.error.kind == ERROR_DAMAGED);
 	ck_assert_uint_eq(request.report.packs_waiting, 1);
 	ck_assert_int_eq(packs(), 1);
+	ck_assert(!pack_store_refer(store_packs(fixture.store), &ids[0])); /* it is condemned */
 	pack_store_unrefer(store_packs(fixture.store), &ids[0]);
 	free(ids);
 }
@@ -274,6 +299,7 @@ Suite *test_gc_removals_suite(void)
 	tcase_add_test(tests, many_removals_end_in_one_round);
 	tcase_add_test(tests, removals_that_fail_do_not_hold_up_the_round);
 	tcase_add_test(tests, a_row_stays_until_its_file_is_gone_for_good);
+	tcase_add_test(tests, a_pack_that_went_is_not_kept_open);
 	tcase_add_test(tests, many_packs_go_in_one_round);
 	tcase_add_test(tests, a_pack_that_waits_is_told_of_when_the_round_ends);
 	suite_add_tcase(suite, tests);

@@ -123,6 +123,21 @@ START_TEST(a_held_pack_is_not_known_once_it_went)
 }
 END_TEST
 
+/* The index is there as long as somebody may look into it. */
+START_TEST(a_pinned_pack_that_went_keeps_its_index)
+{
+	const struct pack_id pack = pack_of(1);
+	struct error err = {0};
+	pack_cache_add(cache, &pack, LENGTH, pack_index_new(&pack), PACK_CACHE_SAVED);
+	struct pack *pinned = pack_cache_pin(cache, &pack, false, &err);
+	pack_cache_remove(cache, &pack, NULL);
+	ck_assert(!pack_cache_knows(cache, &pack));
+	ck_assert_uint_gt(pack_cache_index_bytes(cache), 0);
+	pack_cache_unpin(cache, pinned);
+	ck_assert_uint_eq(pack_cache_index_bytes(cache), 0);
+}
+END_TEST
+
 /* Whoever holds it goes on to hold it. */
 START_TEST(holds_go_on_in_the_new_file)
 {
@@ -254,6 +269,7 @@ Suite *test_pack_cache_suite(void)
 	tcase_add_test(tests, a_pack_that_goes_tells_its_file);
 	tcase_add_test(tests, nothing_refers_to_a_condemned_pack);
 	tcase_add_test(tests, a_held_pack_is_not_known_once_it_went);
+	tcase_add_test(tests, a_pinned_pack_that_went_keeps_its_index);
 	tcase_add_test(tests, holds_go_on_in_the_new_file);
 	tcase_add_test(tests, a_mended_pack_has_another_form_and_is_unchecked);
 	tcase_add_test(tests, files_of_known_packs_are_left_out);
