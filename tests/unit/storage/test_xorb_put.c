@@ -8,6 +8,8 @@
 
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
+#include "storage/pack_store_internal.h"
+#include "storage/store_internal.h"
 #include "storage/xorb_promise.h"
 #include "storage/xorb_row.h"
 #include "tests/unit/storage/store_fixture.h"
@@ -348,6 +350,76 @@ START_TEST(only_what_is_whole_is_promised)
 }
 END_TEST
 
+/* gc gives the pack up: nothing new is promised of it. Nor does a promise, made or not, hold a pack for longer than it takes. */
+START_TEST(what_is_condemned_is_not_promised)
+{
+	const struct chunk_id hash = xorb_sample_hash(&samples[4]);
+	struct error err = {0};
+	struct xorb xorb;
+	send(&samples[4]);
+	ck_assert_int_eq(xorb_find(fixture.store, &hash, &xorb, &err), 0);
+	struct xorb_place place = {.hash = {.bytes = {1}}, .pack = xorb.pack, .first = 0, .count = 20};
+	ck_assert_int_eq(promise(&place, 1, fixture.clock.now_ms + HOUR_MS, &err), 0);
+	ck_assert(!pack_cache_is_referred(store_packs(fixture.store)->cache, &xorb.pack));
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE packs SET state = 2, condemned_ms = 1", &err), 0);
+	place.hash.bytes[0] = 2;
+	ck_assert_int_eq(promise(&place, 1, fixture.clock.now_ms + HOUR_MS, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	ck_assert(!pack_cache_is_referred(store_packs(fixture.store)->cache, &xorb.pack));
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE packs SET state = 1, condemned_ms = NULL", &err), 0);
+	place.count = 20000;
+	ck_assert_int_eq(promise(&place, 1, fixture.clock.now_ms + HOUR_MS, &err), -1);
+	ck_assert(!pack_cache_is_referred(store_packs(fixture.store)->cache, &xorb.pack));
+}
+END_TEST
+
+static void list_packs(struct pack_id *out, size_t count)
+{
+	struct error err = {0};
+	struct db *db = store_reader_take(fixture.store, &err);
+	struct db_statement *rows = db_prepare(db, "SELECT id FROM packs ORDER BY number", &err);
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_int_eq(db_step(rows, &err), 1);
+		memcpy(out[i].bytes, db_column_blob(rows, 0).data, PACK_ID_BYTES);
+	}
+	db_reset(rows);
+	store_reader_give(fixture.store, db);
+}
+
+static int64_t promise_of_all(void)
+{
+	struct error err = {0};
+	int64_t until_ms = -1;
+	const int64_t part_set = count("SELECT max(part_set) FROM segments");
+	ck_assert_int_eq(count("SELECT count(DISTINCT part_set) FROM segments"), 1);
+	struct db *db = store_reader_take(fixture.store, &err);
+	ck_assert_int_eq(xorb_row_promise_of_set(db, part_set, &until_ms, &err), 0);
+	store_reader_give(fixture.store, db);
+	return until_ms;
+}
+
+/* An object that lies in several packs: the last promise of any xorb in them. */
+START_TEST(the_last_promise_of_an_object_counts)
+{
+	const int64_t now_ms = fixture.clock.now_ms;
+	struct error err = {0};
+	struct pack_id packs[2];
+	uint8_t *bytes = fixture_noise(3000000, 5);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "bucket", "main", &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "key", span_of(bytes, 3000000), &err), 0);
+	free(bytes);
+	ck_assert_int_eq(promise_of_all(), 0);
+	list_packs(packs, 2);
+	const struct xorb_place places[] = {{.hash = {.bytes = {1}}, .pack = packs[0], .first = 0, .count = 1},
+		{.hash = {.bytes = {2}}, .pack = packs[1], .first = 0, .count = 1},
+		{.hash = {.bytes = {3}}, .pack = packs[1], .first = 1, .count = 1}};
+	ck_assert_int_eq(promise(&places[0], 1, now_ms + 2 * HOUR_MS, &err), 0);
+	ck_assert_int_eq(promise(&places[1], 1, now_ms + 3 * HOUR_MS, &err), 0);
+	ck_assert_int_eq(promise(&places[2], 1, now_ms + HOUR_MS, &err), 0);
+	ck_assert_int_eq(promise_of_all(), now_ms + 3 * HOUR_MS);
+}
+END_TEST
+
 Suite *test_xorb_put_suite(void)
 {
 	Suite *const suite = suite_create("xorb_put");
@@ -364,6 +436,8 @@ Suite *test_xorb_put_suite(void)
 	tcase_add_test(all, objects_share_the_chunks_of_xorbs);
 	tcase_add_test(all, promises_are_raised_never_lowered);
 	tcase_add_test(all, only_what_is_whole_is_promised);
+	tcase_add_test(all, what_is_condemned_is_not_promised);
+	tcase_add_test(all, the_last_promise_of_an_object_counts);
 	suite_add_tcase(suite, all);
 	return suite;
 }
