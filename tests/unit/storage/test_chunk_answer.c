@@ -1,5 +1,6 @@
 #include "storage/chunk_answer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -138,6 +139,25 @@ START_TEST(the_first_chunk_of_a_large_upload_is_found)
 }
 END_TEST
 
+/* Shared packs fill up: what lay in one of before is found by the index, as any other. */
+START_TEST(the_first_chunk_is_found_behind_the_next_shared_pack)
+{
+	struct buffer ignored;
+	char key[8];
+	const struct cut cut = put("first", 200000, 20);
+	for (unsigned i = 0; i < 9; i++) {
+		snprintf(key, sizeof key, "k%u", i);
+		put(key, 200000, 21 + i);
+	}
+	ck_assert_int_gt(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs"), 1);
+	int found = 0;
+	for (int i = 0; i < 1000 && (found = ask(&cut.entries[0].id, &ignored)) != 1; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	ck_assert_int_eq(found, 1);
+	buffer_release(&ignored);
+}
+END_TEST
+
 START_TEST(a_promise_that_lasts_is_not_made_again)
 {
 	const struct cut cut = put("k", 100000, 4);
@@ -234,6 +254,7 @@ Suite *test_chunk_answer_suite(void)
 	tcase_add_test(cases, an_unknown_chunk_is_not_known);
 	tcase_add_test(cases, a_small_upload_is_found_in_the_shared_pack);
 	tcase_add_test(cases, the_first_chunk_of_a_large_upload_is_found);
+	tcase_add_test(cases, the_first_chunk_is_found_behind_the_next_shared_pack);
 	tcase_add_test(cases, a_promise_that_lasts_is_not_made_again);
 	tcase_add_test(cases, an_answer_to_who_only_reads_holds_nothing);
 	tcase_add_test(cases, keys_last_for_a_day);

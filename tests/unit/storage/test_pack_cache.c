@@ -16,7 +16,7 @@ static struct pack_cache *cache;
 static struct pack_id pack_of(unsigned number)
 {
 	struct pack_id pack = {{0}};
-	pack.bytes[0] = (uint8_t)(number * 7); /* many share a bucket, whatever their number is */
+	pack.bytes[0] = (uint8_t)(number * UINT32_C(2654435761) >> 24); /* some share a bucket, however many there are */
 	pack.bytes[PACK_ID_BYTES - 2] = (uint8_t)(number >> 8);
 	pack.bytes[PACK_ID_BYTES - 1] = (uint8_t)number;
 	return pack;

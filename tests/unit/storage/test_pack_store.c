@@ -162,6 +162,31 @@ START_TEST(an_abandoned_batch_keeps_what_was_committed_before)
 }
 END_TEST
 
+/* What was placed behind the records of a batch is not committed with it. */
+START_TEST(what_comes_while_a_batch_commits_is_of_the_next_one)
+{
+	struct pack_fixture fixture;
+	struct error err = {0};
+	struct pack_record record;
+	struct small kept, lost;
+	pack_fixture_open(&fixture, PACK_FIXTURE_FOLDER, 0);
+	small_open(&kept, &fixture, 1);
+	small_open(&lost, &fixture, 2);
+	ck_assert_int_eq(ingest_place(kept.ingest, &err), 0);
+	ck_assert_int_eq(pack_store_shared_sync(fixture.store, &err), 0);
+	ck_assert_uint_eq(pack_store_shared_records(fixture.store, &record, 1), 1);
+	ck_assert_int_eq(ingest_place(lost.ingest, &err), 0);
+	pack_store_shared_committed(fixture.store);
+	ingest_committed(kept.ingest);
+	pack_store_shared_abandon(fixture.store);
+	ck_assert_msg(small_read(&fixture, &kept, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(small_read(&fixture, &lost, &err), -1);
+	small_close(&kept);
+	small_close(&lost);
+	pack_fixture_close(&fixture);
+}
+END_TEST
+
 START_TEST(an_abandoned_first_batch_leaves_nothing)
 {
 	struct pack_fixture fixture;
@@ -460,6 +485,7 @@ Suite *test_pack_store_suite(void)
 	tcase_add_loop_test(tcase, small_uploads_share_a_pack, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, a_full_shared_pack_is_sealed_and_the_next_begins, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, an_abandoned_batch_keeps_what_was_committed_before, 0, PACK_FIXTURE_KINDS);
+	tcase_add_test(tcase, what_comes_while_a_batch_commits_is_of_the_next_one);
 	tcase_add_test(tcase, an_abandoned_first_batch_leaves_nothing);
 	tcase_add_loop_test(tcase, a_batch_in_doubt_may_come_back_with_the_next_start, 0, 2);
 	tcase_add_loop_test(tcase, abandoning_a_batch_that_wrote_nothing_loses_nothing, 0, PACK_FIXTURE_KINDS);
