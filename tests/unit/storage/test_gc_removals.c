@@ -109,6 +109,22 @@ START_TEST(a_file_that_the_cache_reads_is_left)
 }
 END_TEST
 
+static size_t count_referable(void)
+{
+	struct pack_store *store = store_packs(fixture.store);
+	struct pack_id *ids;
+	size_t found = 0;
+	const size_t count = pack_cache_list(store->cache, &ids);
+	for (size_t i = 0; i < count; i++) {
+		const bool is_referred = pack_store_refer(store, &ids[i]);
+		if (is_referred)
+			pack_store_unrefer(store, &ids[i]);
+		found += is_referred;
+	}
+	free(ids);
+	return found;
+}
+
 START_TEST(a_round_ends_when_damage_is_found)
 {
 	static const char *const keys[] = {"a", "b", "c", "d"};
@@ -127,6 +143,7 @@ START_TEST(a_round_ends_when_damage_is_found)
 	ck_assert_int_eq(packs(), 3);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs"), 3);
 	ck_assert_int_eq(removals(), 1);
+	ck_assert_uint_eq(count_referable(), 0); /* the others are given up, and go another time */
 }
 END_TEST
 
@@ -224,6 +241,41 @@ START_TEST(a_pack_that_went_is_not_kept_open)
 }
 END_TEST
 
+/* Its chunks are found again by uploads, as before. */
+START_TEST(a_pack_that_cannot_be_written_anew_is_used_on)
+{
+	static struct file_faults faults; /* outlives the store */
+	char key[16];
+	file_faults_init(&faults, 0, 0, ENOSPC);
+	open_with(&faults.ops);
+	for (int i = 0; i < 10; i++) {
+		uint8_t *bytes = fixture_noise(SMALL / 10, 100 + (uint64_t)i);
+		snprintf(key, sizeof key, "k%d", i);
+		ck_assert_int_eq(fixture_put(fixture.store, "bucket", key, span_of(bytes, SMALL / 10), &err), 0);
+		free(bytes);
+	}
+	for (int i = 1; i < 10; i++) {
+		snprintf(key, sizeof key, "k%d", i);
+		ck_assert_int_eq(fixture_delete(fixture.store, "bucket", key, NULL, &err), 0);
+	}
+	store_fixture_reopen(&fixture); /* seals the pack */
+	fixture_sweep(fixture.store);
+	ck_assert_uint_eq(count_referable(), 1);
+	faults.sticky = true;
+	faults.kinds = FILE_FAULT_OPEN;
+	collect();
+	faults.kinds = 0;
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL"), 0);
+	ck_assert_uint_eq(count_referable(), 1);
+	ck_assert_msg(collect() == 0, "%s", err.text);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE file IS NOT NULL"), 1);
+	ck_assert_uint_eq(count_referable(), 1);
+	store_fixture_stop(&fixture);
+	fixture.files = NULL;
+	store_fixture_start(&fixture);
+}
+END_TEST
+
 /* More than are worked on at a time. */
 START_TEST(many_packs_go_in_one_round)
 {
@@ -300,6 +352,7 @@ Suite *test_gc_removals_suite(void)
 	tcase_add_test(tests, removals_that_fail_do_not_hold_up_the_round);
 	tcase_add_test(tests, a_row_stays_until_its_file_is_gone_for_good);
 	tcase_add_test(tests, a_pack_that_went_is_not_kept_open);
+	tcase_add_test(tests, a_pack_that_cannot_be_written_anew_is_used_on);
 	tcase_add_test(tests, many_packs_go_in_one_round);
 	tcase_add_test(tests, a_pack_that_waits_is_told_of_when_the_round_ends);
 	suite_add_tcase(suite, tests);

@@ -197,6 +197,7 @@ START_TEST(an_abandoned_first_batch_leaves_nothing)
 	ck_assert_int_eq(ingest_place(lost.ingest, &err), 0);
 	const struct pack_id pack = *small_pack(&lost);
 	pack_store_shared_abandon(fixture.store);
+	ck_assert_uint_eq(pack_fixture_file_count(&fixture), 0);
 	pack_store_shared_abandon(fixture.store);
 	struct pack_record record;
 	ck_assert_uint_eq(pack_store_shared_records(fixture.store, &record, 1), 0);
