@@ -26,11 +26,14 @@ Suite *test_bucket_access_suite(void);
 Suite *test_start_damage_suite(void);
 Suite *test_key_damage_suite(void);
 Suite *test_bucket_suite(void);
+Suite *test_bucket_edit_suite(void);
 Suite *test_bucket_totals_suite(void);
 Suite *test_change_feed_suite(void);
 Suite *test_bucket_drop_suite(void);
 Suite *test_lifecycle_suite(void);
 Suite *test_lifecycle_worker_suite(void);
+Suite *test_lifecycle_change_suite(void);
+Suite *test_lifecycle_cache_suite(void);
 Suite *test_object_list_suite(void);
 Suite *test_tree_path_suite(void);
 Suite *test_tree_suite(void);
@@ -142,10 +145,13 @@ unit_suite_fn *const unit_suites[] = {
 	test_start_damage_suite,
 	test_key_damage_suite,
 	test_bucket_suite,
+	test_bucket_edit_suite,
 	test_bucket_totals_suite,
 	test_bucket_drop_suite,
 	test_lifecycle_suite,
 	test_lifecycle_worker_suite,
+	test_lifecycle_change_suite,
+	test_lifecycle_cache_suite,
 	test_object_list_suite,
 	test_tree_path_suite, test_tree_suite, test_batch_suite,
 	test_run_suite,

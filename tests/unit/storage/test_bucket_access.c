@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "storage/bucket_access.h"
 #include "storage/bucket_document.h"
 #include "storage/bucket_grant.h"
+#include "storage/store_internal.h"
 #include "tests/unit/storage/store_fixture.h"
 
 static struct store_fixture fixture;
@@ -160,6 +162,47 @@ START_TEST(a_block_that_is_lost_opens_nothing)
 }
 END_TEST
 
+START_TEST(what_cannot_be_believed_is_blocked_whole)
+{
+	const struct bucket_grant grant = {.account = span_text("friend"), .permissions = PERMISSION_READ};
+	const uint8_t all = BLOCK_PUBLIC_ACLS | IGNORE_PUBLIC_ACLS | BLOCK_PUBLIC_POLICY | RESTRICT_PUBLIC_BUCKETS;
+	struct span document;
+	ck_assert_msg(fixture_run(fixture.store, damage[0], &err) == 0, "%s", err.text);
+	edit((struct bucket_edit){.replaces_grants = BUCKET_GRANTS_OF_POLICY, .grants = &grant, .grant_count = 1});
+	ck_assert_int_eq(bucket_document_find(fixture.store, span_text("box"), BUCKET_PUBLIC_ACCESS, fixture.arena, &document, &err), 0);
+	ck_assert(span_equal(document, span_of(&all, 1)));
+}
+END_TEST
+
+START_TEST(the_sum_of_one_bucket_is_not_that_of_another)
+{
+	for (size_t i = 0; i < 2; i++)
+		ck_assert_int_eq(fixture_create_bucket(fixture.store, i == 0 ? "one" : "two", "main", &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(DISTINCT access) FROM buckets"), 3);
+}
+END_TEST
+
+/* Of buckets 1 to 5, the second and the last have a wrong sum. */
+START_TEST(each_bucket_with_a_wrong_sum_is_found)
+{
+	static const char *const names[] = {"two", "three", "four", "five"};
+	static const int64_t wrong[] = {2, 5};
+	int64_t bucket = 0;
+	struct span name;
+	for (size_t i = 0; i < 4; i++)
+		ck_assert_int_eq(fixture_create_bucket(fixture.store, names[i], "main", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET access = access + 1 WHERE id IN (2, 5)", &err), 0);
+	struct db *const db = store_reader_take(fixture.store, &err);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(bucket_access_next_wrong(db, bucket, fixture.arena, &bucket, &name, &err), 1);
+		ck_assert_int_eq(bucket, wrong[i]);
+		ck_assert(span_equal_text(name, names[wrong[i] - 2]));
+	}
+	ck_assert_int_eq(bucket_access_next_wrong(db, bucket, fixture.arena, &bucket, &name, &err), 0);
+	store_reader_give(fixture.store, db);
+}
+END_TEST
+
 Suite *test_bucket_access_suite(void);
 Suite *test_bucket_access_suite(void)
 {
@@ -172,6 +215,9 @@ Suite *test_bucket_access_suite(void)
 	tcase_add_loop_test(tests, damaged_rows_mean_private, 0, sizeof damage / sizeof *damage);
 	tcase_add_test(tests, a_policy_that_is_not_in_force_is_not_shown);
 	tcase_add_test(tests, a_block_that_is_lost_opens_nothing);
+	tcase_add_test(tests, what_cannot_be_believed_is_blocked_whole);
+	tcase_add_test(tests, the_sum_of_one_bucket_is_not_that_of_another);
+	tcase_add_test(tests, each_bucket_with_a_wrong_sum_is_found);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -150,7 +150,7 @@ START_TEST(a_document_comes_back_as_it_was)
 			.tags = red_and_big, .tag_count = 2, .has_size_over = true, .size_over = 5, .has_size_under = true, .size_under = 1ULL << 40,
 			.expire_days = 3},
 		{.id = TEXT("b"), .form = LIFECYCLE_PREFIX, .has_prefix = true, .has_expire_date = true, .expire_date_ms = 1700000000000},
-		{.id = TEXT("c"), .form = LIFECYCLE_FILTER, .expires_markers = true, .noncurrent_days = 7, .noncurrent_newer = 2, .abort_days = 9},
+		{.id = TEXT("c"), .form = LIFECYCLE_FILTER, .has_size_under = true, .expires_markers = true, .noncurrent_days = 7, .noncurrent_newer = 2, .abort_days = 9},
 	};
 	const struct lifecycle lifecycle = {rules, 3};
 	struct arena *const arena = arena_new(64 * 1024);
@@ -167,6 +167,8 @@ START_TEST(a_document_comes_back_as_it_was)
 	ck_assert_uint_eq(again.rules[0].tag_count, 2);
 	ck_assert(span_equal_text(again.rules[0].tags[1].value, "big"));
 	ck_assert(again.rules[1].has_prefix && !again.rules[2].has_prefix);
+	ck_assert(again.rules[2].has_size_under && again.rules[2].size_under == 0);
+	ck_assert(again.rules[2].expires_markers && !again.rules[2].enabled && !again.rules[1].expires_markers);
 	buffer_release(&first);
 	buffer_release(&second);
 	arena_free(arena);
@@ -176,7 +178,8 @@ END_TEST
 static const char *const damaged[] = {"{", "[]", "{}", "{\"rules\":{}}", "{\"rules\":[1]}", "{\"rules\":[{\"id\":\"a\"}]}",
 	"{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":3,\"tags\":[],\"expires_markers\":false}]}",
 	"{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,\"tags\":[\"k\"],\"expires_markers\":false}]}",
-	"{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,\"tags\":[],\"expires_markers\":false,\"expire_days\":-1}]}"};
+	"{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,\"tags\":[],\"expires_markers\":false,\"expire_days\":-1}]}",
+	"{\"rules\":[{\"id\":\"a\",\"enabled\":true,\"form\":1,\"tags\":[],\"expires_markers\":false,\"expire_days\":2147483648}]}"};
 
 START_TEST(a_damaged_document_is_told)
 {
