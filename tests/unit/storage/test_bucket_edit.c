@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "storage/committer.h"
 #include "storage/lifecycle_cache.h"
 #include "storage/store_internal.h"
+#include "tests/unit/storage/hold_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 
 static struct store_fixture fixture;
@@ -159,6 +159,7 @@ START_TEST(settings_of_the_largest_size_are_taken)
 	ck_assert(span_equal(document_of("one", BUCKET_CORS), document.bytes));
 	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY, fixture.arena, &stored, &count, &err), 0);
 	ck_assert_uint_eq(count, BUCKET_GRANTS_MAX);
+	ck_assert(span_equal_text(stored[count - 1].account, "friend") && span_equal_text(stored[count - 1].prefix, "in/"));
 	free(bytes);
 }
 END_TEST
@@ -179,35 +180,6 @@ START_TEST(settings_too_large_together_change_nothing)
 }
 END_TEST
 
-/* Holds up the committer until it is told to go on. */
-struct holding {
-	struct change change; /* first */
-	struct settled *go;
-};
-
-static int hold(struct change *const change, struct db *const db, struct error *const error)
-{
-	(void)db, (void)error;
-	settled_wait(((struct holding *)change)->go);
-	return 0;
-}
-
-static void held(struct change *const change)
-{
-	free(change);
-}
-
-static struct settled *hold_committer(void)
-{
-	struct holding *const holding = calloc(1, sizeof *holding);
-	holding->change.apply = hold;
-	holding->change.done = held;
-	holding->go = settled_new();
-	struct settled *const go = holding->go;
-	committer_submit(store_committer(fixture.store), &holding->change);
-	return go;
-}
-
 START_TEST(the_texts_of_a_change_are_copied)
 {
 	char texts[4][8] = {"one", "friend", "in/", "cors"};
@@ -217,11 +189,11 @@ START_TEST(the_texts_of_a_change_are_copied)
 	const struct bucket_grant grant = {.account = span_text(texts[1]), .prefix = span_text(texts[2]), .permissions = PERMISSION_READ};
 	const struct bucket_edit edit = {.documents = &document, .document_count = 1, .replaces_grants = BUCKET_GRANTS_OF_POLICY, .grants = &grant,
 		.grant_count = 1};
-	struct settled *const go = hold_committer();
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
 	struct settled *const settled = settled_new();
 	struct bucket_change *const change = bucket_edit_start(fixture.store, span_text(texts[0]), &edit, settled_done, settled);
 	memset(texts, 'x', sizeof texts);
-	settled_done(go);
+	committer_hold_end(hold);
 	ck_assert_int_eq(settle(change, settled), 0);
 	ck_assert(span_equal_text(document_of("one", BUCKET_CORS), "cors"));
 	ck_assert_int_eq(bucket_grant_list(fixture.store, find("one").id, BUCKET_GRANTS_OF_POLICY, fixture.arena, &stored, &count, &err), 0);

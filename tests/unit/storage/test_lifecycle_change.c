@@ -321,7 +321,7 @@ Suite *test_lifecycle_change_suite(void)
 {
 	Suite *const suite = suite_create("lifecycle_change");
 	TCase *const tests = tcase_create("lifecycle_change");
-	tcase_set_timeout(tests, 60);
+	tcase_set_timeout(tests, 20);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, an_object_goes_only_when_it_is_due);
 	tcase_add_test(tests, an_older_version_goes_only_when_it_is_due);

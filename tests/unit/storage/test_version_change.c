@@ -330,6 +330,164 @@ START_TEST(a_bucket_with_markers_or_older_versions_alone_is_not_empty)
 }
 END_TEST
 
+static int64_t count(const char *const sql)
+{
+	return fixture_count(fixture.store, sql);
+}
+
+static void run_sql(const char *const sql)
+{
+	struct error err = {0};
+	ck_assert_msg(fixture_run(fixture.store, sql, &err) == 0, "%s", err.text);
+}
+
+static struct object put_k(void)
+{
+	struct error err = {0};
+	struct object object;
+	ck_assert_msg(put("k", 10, &object, &err) == 0, "%s", err.text);
+	return object;
+}
+
+/* A null version that a step keeps is none that the key shows. */
+START_TEST(a_hidden_null_version_is_not_the_older_one)
+{
+	put_k();
+	run_sql("INSERT INTO step_objects (step, form, name, version) SELECT 1, 0, key, sequence FROM versions");
+	put_k();
+	run_sql("UPDATE buckets SET versioning = 1");
+	put_k();
+	run_sql("UPDATE buckets SET versioning = 2");
+	put_k();
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state = 0"), 1);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state <> 0"), 2);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state <> 0 AND has_id = 0"), 1);
+}
+END_TEST
+
+START_TEST(a_bucket_with_hidden_versions_alone_is_empty)
+{
+	struct error err = {0};
+	put_k();
+	run_sql("INSERT INTO scratch_versions (version) SELECT sequence FROM versions");
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "k", NULL, &err), 0);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state = 0"), 1);
+	ck_assert_msg(fixture_delete_bucket(fixture.store, "bucket", &err) == 0, "%s", err.text);
+}
+END_TEST
+
+START_TEST(a_put_into_a_suspended_bucket_makes_its_null_version)
+{
+	ck_assert(!put_k().in_versioned_bucket);
+	run_sql("UPDATE buckets SET versioning = 1");
+	const struct object with_id = put_k();
+	ck_assert(with_id.in_versioned_bucket && with_id.has_id);
+	run_sql("UPDATE buckets SET versioning = 2");
+	const struct object null = put_k();
+	ck_assert(null.in_versioned_bucket && !null.has_id);
+}
+END_TEST
+
+static int64_t shown_sequence;
+static enum error_kind shown_kind;
+
+static int show(struct db *const db, struct error *const err)
+{
+	shown_kind = version_show(db, shown_sequence, err) == 0 ? ERROR_NONE : err->kind;
+	return 0;
+}
+
+static enum error_kind try_show(const int64_t sequence)
+{
+	shown_sequence = sequence;
+	run_call(show);
+	return shown_kind;
+}
+
+START_TEST(a_hidden_version_is_shown_where_its_key_shows_none)
+{
+	const struct object object = put_k();
+	ck_assert_int_eq(try_show(object.sequence), ERROR_PRECONDITION); /* it is not hidden */
+	run_sql("UPDATE versions SET state = 0");
+	run_sql("UPDATE bucket_totals SET files = 0, bytes = 0");
+	ck_assert_int_eq(try_show(object.sequence), ERROR_NONE);
+	ck_assert(fixture_holds(&fixture, "bucket", "k", span_of(noise, 10)));
+	ck_assert_int_eq(count("SELECT 1000 * files + bytes FROM bucket_totals"), 1010);
+}
+END_TEST
+
+START_TEST(a_hidden_version_is_not_shown_beside_another)
+{
+	const struct object object = put_k();
+	run_sql("UPDATE versions SET state = 0");
+	put_k();
+	ck_assert_int_eq(try_show(object.sequence), ERROR_PRECONDITION);
+	ck_assert_int_eq(try_show(999), ERROR_PRECONDITION);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state = 1"), 1);
+}
+END_TEST
+
+static int give_other_digest(struct db *const db, struct error *const err)
+{
+	static const struct digest128 other = {{1}};
+	struct version version;
+	ck_assert_int_eq(version_find_current(db, 1, span_text("k"), NULL, &version, err), 1);
+	return version_set_digest(db, version.sequence, &other, err);
+}
+
+START_TEST(a_digest_stays_what_it_is)
+{
+	struct error err = {0};
+	struct object object;
+	run_call(push_without_digest);
+	run_call(give_digest);
+	run_call(give_other_digest);
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"), fixture.arena, &object, &err), 0);
+	ck_assert(object.has_digest && digest128_equal(&object.digest, &late));
+}
+END_TEST
+
+static int give_hash_to_damaged(struct db *const db, struct error *const err)
+{
+	static const struct chunk_id hash = {{1}};
+	return version_set_file_hash(db, shown_sequence, 0, &hash, err);
+}
+
+/* One row that cannot be read keeps no other of its batch from its hash. */
+START_TEST(a_damaged_version_gets_no_hash_and_holds_nothing_up)
+{
+	shown_sequence = put_k().sequence;
+	run_sql("UPDATE versions SET size = size + 1, file_hash = x''");
+	run_call(give_hash_to_damaged);
+	ck_assert_int_eq(count("SELECT LENGTH(file_hash) FROM versions"), 0);
+}
+END_TEST
+
+static int64_t updated_ms(void)
+{
+	return count("SELECT updated_ms FROM bucket_totals");
+}
+
+START_TEST(a_removal_is_the_moment_of_the_last_change)
+{
+	struct error err = {0};
+	put_k();
+	fixture.clock.now_ms += 5000;
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "k", NULL, &err), 0);
+	ck_assert_int_eq(updated_ms(), fixture.clock.now_ms);
+}
+END_TEST
+
+START_TEST(the_moment_of_the_last_change_never_goes_back)
+{
+	put_k();
+	const int64_t before_ms = updated_ms();
+	fixture.clock.now_ms -= 100000;
+	put_k();
+	ck_assert_int_gt(updated_ms(), before_ms);
+}
+END_TEST
+
 Suite *test_version_change_suite(void);
 Suite *test_version_change_suite(void)
 {
@@ -343,6 +501,15 @@ Suite *test_version_change_suite(void)
 	tcase_add_test(tests, a_digest_can_come_later);
 	tcase_add_test(tests, a_damaged_version_that_no_step_needs_holds_nothing_up);
 	tcase_add_test(tests, a_bucket_with_markers_or_older_versions_alone_is_not_empty);
+	tcase_add_test(tests, a_hidden_null_version_is_not_the_older_one);
+	tcase_add_test(tests, a_bucket_with_hidden_versions_alone_is_empty);
+	tcase_add_test(tests, a_put_into_a_suspended_bucket_makes_its_null_version);
+	tcase_add_test(tests, a_hidden_version_is_shown_where_its_key_shows_none);
+	tcase_add_test(tests, a_hidden_version_is_not_shown_beside_another);
+	tcase_add_test(tests, a_digest_stays_what_it_is);
+	tcase_add_test(tests, a_damaged_version_gets_no_hash_and_holds_nothing_up);
+	tcase_add_test(tests, a_removal_is_the_moment_of_the_last_change);
+	tcase_add_test(tests, the_moment_of_the_last_change_never_goes_back);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -1,0 +1,448 @@
+/* Uploads of few bytes: what may begin and end, what is listed, and what a copied part is made of. */
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "base/encode.h"
+#include "storage/pack_store.h"
+#include "storage/store_internal.h"
+#include "storage/upload_set.h"
+#include "tests/unit/storage/hold_fixture.h"
+#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/upload_fixture.h"
+
+static struct store_fixture fixture;
+static struct error err;
+
+static void set_up(void)
+{
+	err = (struct error){0};
+	memset(&fixture, 0, sizeof fixture);
+	store_fixture_open(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "main", &err), 0);
+}
+
+static void tear_down(void)
+{
+	store_fixture_close(&fixture);
+}
+
+static struct upload_create_params params_of(const char *const key)
+{
+	return (struct upload_create_params){.bucket = span_text("weights"), .key = span_text(key), .initiator = span_text("main")};
+}
+
+static struct upload_ref begin(const char *const key)
+{
+	struct upload_create_params params = params_of(key);
+	struct upload_ref ref;
+	ck_assert_msg(fixture_upload_create(fixture.store, &params, &ref, &err) == 0, "%s", err.text);
+	return ref;
+}
+
+static void expect_refused(struct upload_create_params params, const enum error_kind kind)
+{
+	struct upload_ref ref;
+	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), -1);
+	ck_assert_int_eq(err.kind, kind);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM uploads"), 0);
+}
+
+static struct uploaded_part put(const struct upload_ref *const ref, const uint32_t number, const char *const text)
+{
+	struct uploaded_part part;
+	ck_assert_msg(fixture_upload_put(fixture.store, ref, number, span_text(text), NULL, &part, &err) == 0, "%s", err.text);
+	return part;
+}
+
+static struct upload_listed_part listed_of(const struct uploaded_part *const part)
+{
+	struct upload_listed_part listed = {.number = part->number};
+	memcpy(listed.etag, part->etag, sizeof listed.etag);
+	return listed;
+}
+
+static int complete(const struct upload_ref *const ref, const struct upload_listed_part *const listed, const size_t count)
+{
+	struct upload_complete_params params = {.ref = *ref, .parts = listed, .part_count = count};
+	struct upload_result result;
+	struct upload_fault fault;
+	return fixture_upload_complete(fixture.store, &params, &result, &fault, &err);
+}
+
+static int complete_one(const struct upload_ref *const ref, const struct uploaded_part *const part)
+{
+	const struct upload_listed_part listed = listed_of(part);
+	return complete(ref, &listed, 1);
+}
+
+START_TEST(what_was_said_of_an_upload_is_shown)
+{
+	struct upload_create_params params = params_of("model");
+	struct upload_ref ref;
+	struct upload upload;
+	struct upload_parts parts;
+	params.initiator = span_text("trainer");
+	params.checksum = CHECKSUM_CRC32;
+	params.type = CHECKSUM_COMPOSITE;
+	params.facts.storage_class = STORAGE_STANDARD_IA;
+	const int64_t begun_ms = fixture.clock.now_ms;
+	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
+	fixture.clock.now_ms += 5000;
+	const struct uploaded_part part = put(&ref, 7, "bytes");
+	ck_assert_int_eq(part.modified_ms, begun_ms + 5000);
+	ck_assert_int_eq(upload_find(fixture.store, &ref, fixture.arena, &upload, &err), 0);
+	ck_assert(span_equal_text(upload.initiator, "trainer") && span_equal_text(upload.key, "model"));
+	ck_assert(upload.created_ms == begun_ms && upload.storage_class == STORAGE_STANDARD_IA);
+	ck_assert(upload.checksum.is_named && upload.checksum.algorithm == CHECKSUM_CRC32 && upload.checksum.type == CHECKSUM_COMPOSITE);
+	ck_assert_int_eq(upload_list_parts(fixture.store, &ref, 0, 10, fixture.arena, &parts, &err), 0);
+	ck_assert(parts.count == 1 && parts.parts[0].modified_ms == begun_ms + 5000 && parts.parts[0].number == 7);
+	ck_assert(span_equal_text(parts.upload.initiator, "trainer") && parts.upload.storage_class == STORAGE_STANDARD_IA);
+}
+END_TEST
+
+START_TEST(the_tags_and_headers_of_an_upload_are_the_objects)
+{
+	static const uint8_t tags[] = {1, 0, 'k', 1, 0, 'v'};
+	const struct object_header header = {span_text("content-type"), span_text("text/plain")};
+	struct upload_create_params params = params_of("model");
+	struct upload_ref ref;
+	struct object object;
+	params.facts = (struct object_facts){.headers = &header, .header_count = 1, .tags = span_of(tags, sizeof tags)};
+	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
+	const struct uploaded_part part = put(&ref, 1, "bytes");
+	ck_assert_int_eq(complete_one(&ref, &part), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions WHERE tags = x'01006b010076'"), 1);
+	ck_assert(object.header_count == 1 && span_equal_text(object.headers[0].value, "text/plain"));
+}
+END_TEST
+
+/* Whatever bytes of their ids differ, those of the time come first and rise. */
+START_TEST(uploads_of_a_key_lie_in_the_order_of_their_beginning)
+{
+	static const int64_t steps[] = {1, 255, 256, 65536, 70000, 16777216, 4294967296};
+	enum { COUNT = 8 };
+	struct upload_ref refs[COUNT];
+	struct upload_list list;
+	for (size_t i = 0; i < COUNT; i++) {
+		refs[i] = begin("model");
+		fixture.clock.now_ms += i < COUNT - 1 ? steps[i] : 0;
+	}
+	const struct upload_list_params params = {.bucket = span_text("weights"), .limit = COUNT};
+	ck_assert_int_eq(upload_list(fixture.store, &params, fixture.arena, &list, &err), 0);
+	ck_assert(list.upload_count == COUNT && !list.truncated);
+	for (size_t i = 0; i < COUNT; i++)
+		ck_assert_mem_eq(list.uploads[i].id.bytes, refs[i].id.bytes, UPLOAD_ID_BYTES);
+}
+END_TEST
+
+START_TEST(what_no_object_could_be_is_refused)
+{
+	char key[OBJECT_KEY_MAX_BYTES + 2];
+	memset(key, 'k', sizeof key);
+	key[sizeof key - 1] = '\0';
+	struct upload_create_params params = params_of(key);
+	expect_refused(params, ERROR_KEY_TOO_LONG);
+	params = params_of("model");
+	params.facts.storage_class = STORAGE_CLASSES;
+	expect_refused(params, ERROR_INVALID);
+	params = params_of("model");
+	params.bucket = span_text("none");
+	expect_refused(params, ERROR_NO_BUCKET);
+}
+END_TEST
+
+START_TEST(keys_of_the_server_are_refused)
+{
+	const struct upload_ref ref = begin("run/anchors/step_000005/model");
+	const struct uploaded_part part = put(&ref, 1, "bytes");
+	ck_assert_int_eq(fixture_open_run(fixture.store, "weights", "run", NULL, &err), 0);
+	ck_assert_int_eq(complete_one(&ref, &part), -1);
+	ck_assert_int_eq(err.kind, ERROR_DENIED);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 0);
+	ck_assert_int_eq(fixture_upload_abort(fixture.store, &ref, &err), 0);
+	expect_refused(params_of("run/anchors/step_000006/model"), ERROR_DENIED);
+}
+END_TEST
+
+/* Who was let into the bucket was let into that one. */
+START_TEST(an_upload_does_not_begin_in_another_bucket_of_the_name)
+{
+	struct upload_create_params params = params_of("model");
+	struct upload_id id;
+	struct committer_hold *const hold = committer_hold_new(fixture.store);
+	struct settled *const settled[] = {settled_new(), settled_new(), settled_new()};
+	struct bucket_change *const drop = bucket_delete_start(fixture.store, span_text("weights"), settled_done, settled[0]);
+	struct bucket_change *const make = bucket_create_start(fixture.store, span_text("weights"), span_text("other"), NULL, settled_done,
+		settled[1]);
+	params.done = settled_done;
+	params.owner = settled[2];
+	struct upload_create *const create = upload_create_start(fixture.store, &params, &err);
+	ck_assert_ptr_nonnull(create);
+	committer_hold_end(hold);
+	for (size_t i = 0; i < 3; i++)
+		settled_wait(settled[i]);
+	ck_assert_int_eq(bucket_change_outcome(drop, &err), 0);
+	ck_assert_int_eq(bucket_change_outcome(make, &err), 0);
+	ck_assert_int_eq(upload_create_outcome(create, &id, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+	upload_create_free(create);
+	bucket_change_free(drop);
+	bucket_change_free(make);
+}
+END_TEST
+
+static const struct {
+	bool server_is_fast;
+	enum etag_policy bucket;
+	bool is_fast;
+} policies[] = {
+	{false, ETAG_DEFAULT, false}, {false, ETAG_MD5, false}, {false, ETAG_FAST, true},
+	{true, ETAG_DEFAULT, true}, {true, ETAG_MD5, false}, {true, ETAG_FAST, true},
+};
+
+static void reopen_with(const bool fast_etags)
+{
+	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .fast_etags = fast_etags};
+	store_fixture_stop(&fixture);
+	fixture.store = store_open(&options, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	fixture_await_start(fixture.store);
+}
+
+START_TEST(etags_are_what_the_bucket_or_else_the_server_says)
+{
+	const struct bucket_edit edit = {.sets_etag_policy = true, .etag_policy = policies[_i].bucket};
+	uint8_t md5[MD5_BYTES];
+	char etag[OBJECT_ETAG_BYTES];
+	reopen_with(policies[_i].server_is_fast);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
+	const struct upload_ref ref = begin("model");
+	const struct uploaded_part part = put(&ref, 1, "bytes");
+	struct md5_stream *const stream = md5_stream_new();
+	md5_stream_add(stream, span_text("bytes"));
+	md5_stream_result(stream, md5);
+	md5_stream_free(stream);
+	encode_hex(span_of(md5, sizeof md5), etag);
+	ck_assert_int_eq(strcmp(part.etag, etag) != 0, policies[_i].is_fast);
+}
+END_TEST
+
+START_TEST(only_the_same_list_completes_again)
+{
+	const struct upload_ref ref = begin("model");
+	const struct uploaded_part part = put(&ref, 3, "bytes");
+	const struct upload_listed_part listed = listed_of(&part);
+	struct upload_listed_part other = listed;
+	ck_assert_int_eq(complete(&ref, &listed, 1), 0);
+	ck_assert_int_eq(complete(&ref, &listed, 1), 0);
+	other.number = 4;
+	ck_assert_int_eq(complete(&ref, &other, 1), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
+	other = listed;
+	other.etag[0] = other.etag[0] == '0' ? '1' : '0';
+	ck_assert_int_eq(complete(&ref, &other, 1), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
+}
+END_TEST
+
+START_TEST(a_part_that_is_not_there_is_named)
+{
+	const struct upload_ref ref = begin("model");
+	const struct uploaded_part part = put(&ref, 3, "bytes");
+	struct upload_listed_part listed = listed_of(&part);
+	struct upload_result result;
+	struct upload_fault fault;
+	for (uint32_t number = 1; number <= 5; number++) {
+		struct upload_complete_params params = {.ref = ref, .parts = &listed, .part_count = 1};
+		if (number == 3)
+			continue;
+		listed.number = number;
+		ck_assert_int_eq(fixture_upload_complete(fixture.store, &params, &result, &fault, &err), -1);
+		ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
+		ck_assert_uint_eq(fault.number, number);
+		ck_assert_str_eq(fault.etag, part.etag);
+	}
+}
+END_TEST
+
+static struct uploaded_part put_noise(const struct upload_ref *const ref, const uint32_t number, const size_t size)
+{
+	struct uploaded_part part;
+	uint8_t *const noise = fixture_noise(size, number);
+	ck_assert_msg(fixture_upload_put(fixture.store, ref, number, span_of(noise, size), NULL, &part, &err) == 0, "%s", err.text);
+	free(noise);
+	return part;
+}
+
+START_TEST(all_parts_but_the_last_have_the_least_size)
+{
+	const struct upload_ref ref = begin("model");
+	struct upload_listed_part listed[2];
+	const struct uploaded_part last = put(&ref, 9, "last");
+	const struct uploaded_part whole = put_noise(&ref, 1, UPLOAD_PART_MIN_BYTES);
+	const struct uploaded_part small = put_noise(&ref, 2, UPLOAD_PART_MIN_BYTES - 1);
+	listed[1] = listed_of(&last);
+	listed[0] = listed_of(&small);
+	ck_assert_int_eq(complete(&ref, listed, 2), -1);
+	ck_assert_int_eq(err.kind, ERROR_PART_TOO_SMALL);
+	listed[0] = listed_of(&whole);
+	ck_assert_msg(complete(&ref, listed, 2) == 0, "%s", err.text);
+}
+END_TEST
+
+/* An object of several chunks in one pack, and where they end. */
+enum { SOURCE_BYTES = 700000, ENDS_MAX = 100 };
+
+struct source {
+	uint8_t *noise;
+	struct object object;
+	uint64_t ends[ENDS_MAX];
+	size_t count;
+};
+
+static struct segment only_segment(void)
+{
+	static const char SQL[] = "SELECT p.id, s.first, s.count, s.bytes FROM segments s JOIN packs p ON p.number = s.pack";
+	struct segment segment = {.count = 0};
+	struct db *const db = store_reader_take(fixture.store, &err);
+	struct db_statement *const statement = db_prepare(db, SQL, &err);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	memcpy(segment.pack.bytes, db_column_blob(statement, 0).data, PACK_ID_BYTES);
+	segment.first = (uint32_t)db_column_i64(statement, 1);
+	segment.count = (uint32_t)db_column_i64(statement, 2);
+	segment.bytes = (uint64_t)db_column_i64(statement, 3);
+	ck_assert_int_eq(db_step(statement, &err), 0);
+	db_reset(statement);
+	store_reader_give(fixture.store, db);
+	return segment;
+}
+
+static struct source make_source(void)
+{
+	struct source source = {.noise = fixture_noise(SOURCE_BYTES, 8)};
+	struct chunk_entry entries[ENDS_MAX];
+	uint64_t end = 0;
+	ck_assert_int_eq(fixture_put(fixture.store, "weights", "source", span_of(source.noise, SOURCE_BYTES), &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"), fixture.arena, &source.object, &err), 0);
+	const struct segment segment = only_segment();
+	const struct pack_run run = {.pack = segment.pack, .first = segment.first, .chunks = segment.count};
+	ck_assert_int_eq(pack_store_chunk_entries(store_packs(fixture.store), &run, entries, ENDS_MAX, &source.count, &err), 0);
+	ck_assert_uint_eq(source.count, segment.count);
+	for (size_t i = 0; i < source.count; i++)
+		source.ends[i] = end += entries[i].size;
+	ck_assert_uint_eq(end, SOURCE_BYTES);
+	ck_assert_uint_gt(source.count, 4);
+	return source;
+}
+
+/* Copies a range, and gives the bytes of it that were stored anew. */
+static int64_t copy(const struct source *const source, const uint64_t from, const uint64_t to)
+{
+	static const char SQL_STORED[] = "SELECT COALESCE(SUM(length), 0) FROM packs";
+	const int64_t before = fixture_count(fixture.store, SQL_STORED);
+	const struct upload_ref ref = begin("copy");
+	struct uploaded_part part;
+	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source->object, from, to - from, &part, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(part.size, to - from);
+	ck_assert_msg(complete_one(&ref, &part) == 0, "%s", err.text);
+	ck_assert(fixture_holds(&fixture, "weights", "copy", span_of(source->noise + from, (size_t)(to - from))));
+	return fixture_count(fixture.store, SQL_STORED) - before;
+}
+
+START_TEST(ranges_that_end_with_chunks_store_nothing_anew)
+{
+	const struct source source = make_source();
+	ck_assert_int_eq(copy(&source, source.ends[0], source.ends[2]), 0);
+	ck_assert_int_eq(copy(&source, source.ends[1], source.ends[2]), 0);
+	ck_assert_int_eq(copy(&source, 0, source.ends[1]), 0);
+	ck_assert_int_eq(copy(&source, source.ends[1], SOURCE_BYTES), 0);
+	ck_assert_int_eq(copy(&source, 0, SOURCE_BYTES), 0);
+	free(source.noise);
+}
+END_TEST
+
+START_TEST(ranges_that_cut_chunks_are_what_they_were)
+{
+	const struct source source = make_source();
+	for (size_t i = 0; i < 2; i++)
+		for (size_t j = 1; j < 4; j++) {
+			copy(&source, source.ends[i] - 50, source.ends[j]);
+			copy(&source, source.ends[i], source.ends[j] + 50);
+			copy(&source, source.ends[i] - 1, source.ends[j] + 1);
+		}
+	copy(&source, source.ends[0], source.ends[0] + 100);
+	copy(&source, source.ends[0] + 10, source.ends[0] + 100);
+	copy(&source, source.ends[0] + 10, source.ends[1]);
+	copy(&source, SOURCE_BYTES - 100, SOURCE_BYTES);
+	free(source.noise);
+}
+END_TEST
+
+START_TEST(copies_are_judged_as_parts_are)
+{
+	const struct source source = make_source();
+	const struct upload_ref ref = begin("copy");
+	struct uploaded_part part;
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 0, &source.object, 0, 10, &part, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, UPLOAD_PARTS_MAX + 1, &source.object, 0, 10, &part, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 1, SOURCE_BYTES, &part, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_RANGE);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, UPLOAD_PARTS_MAX, &source.object, 0, 10, &part, &err), 0);
+	free(source.noise);
+}
+END_TEST
+
+/* What fast tags leave out is worked out where the copy's bucket wants it. */
+START_TEST(a_copy_has_the_etag_that_its_upload_wants)
+{
+	const struct source source = make_source();
+	const struct bucket_edit fast = {.sets_etag_policy = true, .etag_policy = ETAG_FAST};
+	struct uploaded_part part;
+	const struct upload_ref plain = begin("plain");
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &fast, &err), 0);
+	const struct upload_ref quick = begin("quick");
+	for (uint64_t from = 0; from < 2; from++) {
+		ck_assert_int_eq(fixture_upload_copy(fixture.store, &quick, 1, &source.object, from, SOURCE_BYTES - from, &part, &err), 0);
+		ck_assert_int_eq(strlen(part.etag) == (size_t)2 * MD5_BYTES, from == 0); /* known, or not worked out */
+	}
+	const struct uploaded_part sent = put_noise(&quick, 2, 300000);
+	ck_assert_int_eq(complete_one(&quick, &sent), 0);
+	struct object made;
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("quick"), fixture.arena, &made, &err), 0);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &plain, 1, &made, 0, made.size, &part, &err), 0);
+	ck_assert_uint_eq(strlen(part.etag), (size_t)2 * MD5_BYTES);
+	free(source.noise);
+}
+END_TEST
+
+Suite *test_upload_rules_suite(void);
+Suite *test_upload_rules_suite(void)
+{
+	Suite *const suite = suite_create("upload_rules");
+	TCase *const tests = tcase_create("upload_rules");
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, what_was_said_of_an_upload_is_shown);
+	tcase_add_test(tests, the_tags_and_headers_of_an_upload_are_the_objects);
+	tcase_add_test(tests, uploads_of_a_key_lie_in_the_order_of_their_beginning);
+	tcase_add_test(tests, what_no_object_could_be_is_refused);
+	tcase_add_test(tests, keys_of_the_server_are_refused);
+	tcase_add_test(tests, an_upload_does_not_begin_in_another_bucket_of_the_name);
+	tcase_add_loop_test(tests, etags_are_what_the_bucket_or_else_the_server_says, 0, sizeof policies / sizeof *policies);
+	tcase_add_test(tests, only_the_same_list_completes_again);
+	tcase_add_test(tests, a_part_that_is_not_there_is_named);
+	tcase_add_test(tests, all_parts_but_the_last_have_the_least_size);
+	tcase_add_test(tests, ranges_that_end_with_chunks_store_nothing_anew);
+	tcase_add_test(tests, ranges_that_cut_chunks_are_what_they_were);
+	tcase_add_test(tests, copies_are_judged_as_parts_are);
+	tcase_add_test(tests, a_copy_has_the_etag_that_its_upload_wants);
+	suite_add_tcase(suite, tests);
+	return suite;
+}
