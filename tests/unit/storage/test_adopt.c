@@ -266,6 +266,17 @@ START_TEST(each_content_of_a_pointer_is_noted)
 }
 END_TEST
 
+START_TEST(a_pointer_that_is_deleted_points_nowhere)
+{
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	ck_assert_int_eq(set("run", "{\"adopt\":\"stitch\",\"adopt_prefix\":\"\"}"), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "latest", span_text("r/weight_v000001"), &err), 0);
+	ck_assert_uint_eq(count_waiting(), 1);
+	ck_assert_int_eq(fixture_delete(fixture.store, "bucket", "latest", NULL, &err), 0);
+	ck_assert_uint_eq(count_waiting(), 0);
+}
+END_TEST
+
 Suite *test_adopt_suite(void);
 Suite *test_adopt_suite(void)
 {
@@ -282,6 +293,7 @@ Suite *test_adopt_suite(void)
 	tcase_add_test(tests, each_run_that_adopts_notes_a_publish);
 	tcase_add_test(tests, an_ended_run_has_no_deployment_and_adopts_nothing);
 	tcase_add_test(tests, each_content_of_a_pointer_is_noted);
+	tcase_add_test(tests, a_pointer_that_is_deleted_points_nowhere);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -121,12 +121,13 @@ START_TEST(an_older_version_goes_only_when_it_is_due)
 	set_versioning(BUCKET_VERSIONED);
 	const int64_t first = put("k");
 	pass_days(5);
-	put("k");
+	const int64_t second = put("k");
 	set_rule("bkt", (struct lifecycle_rule){.expire_days = 1, .noncurrent_days = 2});
 	pass_days(1);
 	ck_assert_uint_eq(judge_version(LIFECYCLE_OLDER, first), 0);
 	pass_days(1);
 	ck_assert_uint_eq(judge_version(LIFECYCLE_CURRENT, first), 0);
+	ck_assert_uint_eq(judge_version(LIFECYCLE_OLDER, second), 0);
 	ck_assert_int_eq(shown(), 2);
 	ck_assert_uint_eq(judge_version(LIFECYCLE_OLDER, first), 1);
 	ck_assert_int_eq(shown(), 1);

@@ -422,6 +422,217 @@ START_TEST(a_copy_has_the_etag_that_its_upload_wants)
 }
 END_TEST
 
+static int complete_with(struct upload_complete_params params, const struct upload_ref *const ref, const struct uploaded_part *const part)
+{
+	const struct upload_listed_part listed = listed_of(part);
+	struct upload_result result;
+	struct upload_fault fault;
+	params.ref = *ref;
+	params.parts = &listed;
+	params.part_count = 1;
+	return fixture_upload_complete(fixture.store, &params, &result, &fault, &err);
+}
+
+static void expect_invalid(const struct upload_complete_params params, const struct upload_ref *const ref, const struct uploaded_part *const part)
+{
+	ck_assert_int_eq(complete_with(params, ref, part), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID_REQUEST);
+}
+
+START_TEST(what_is_expected_of_the_whole_must_hold)
+{
+	const struct upload_ref ref = begin("model");
+	const struct uploaded_part part = put(&ref, 1, "bytes");
+	for (uint64_t size = 4; size <= 6; size += 2)
+		expect_invalid((struct upload_complete_params){.has_size = true, .size = size}, &ref, &part);
+	ck_assert_int_eq(complete_with((struct upload_complete_params){.has_size = true, .size = 5}, &ref, &part), 0);
+}
+END_TEST
+
+static const enum checksum_type types[] = {CHECKSUM_FULL_OBJECT, CHECKSUM_COMPOSITE};
+
+START_TEST(a_completion_has_the_checksum_that_was_named)
+{
+	struct upload_create_params params = params_of("model");
+	struct upload_ref ref;
+	params.checksum = CHECKSUM_CRC32C;
+	params.type = types[_i];
+	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
+	const struct uploaded_part part = put(&ref, 1, "bytes");
+	expect_invalid((struct upload_complete_params){.has_type = true, .type = types[1 - _i]}, &ref, &part);
+	expect_invalid((struct upload_complete_params){.checksum = {.algorithm = CHECKSUM_CRC32, .len = 4}}, &ref, &part);
+	expect_invalid((struct upload_complete_params){.checksum = {.algorithm = CHECKSUM_SHA256, .len = 32}}, &ref, &part);
+}
+END_TEST
+
+/* The ETag of the whole is made of what each part has. */
+START_TEST(the_etag_of_a_fast_upload_is_made_of_digests)
+{
+	const struct bucket_edit fast = {.sets_etag_policy = true, .etag_policy = ETAG_FAST};
+	uint8_t bytes[2 * MD5_BYTES];
+	char etag[OBJECT_ETAG_BYTES];
+	struct uploaded_part parts[2];
+	struct object object;
+	ck_assert_int_eq(fixture_put(fixture.store, "weights", "last", span_text("inline bytes"), &err), 0);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &fast, &err), 0);
+	const struct source source = make_source();
+	const struct upload_ref ref = begin("model");
+	parts[0] = put_noise(&ref, 1, UPLOAD_PART_MIN_BYTES);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &(struct bucket_edit){.sets_etag_policy = true}, &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "weights", "plain", span_of(source.noise, SOURCE_BYTES), &err), 0);
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("plain"), fixture.arena, &object, &err), 0);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 2, &object, 0, object.size, &parts[1], &err), 0);
+	ck_assert(strlen(parts[0].etag) > (size_t)2 * MD5_BYTES && strlen(parts[1].etag) == (size_t)2 * MD5_BYTES);
+	for (size_t i = 0; i < 2; i++)
+		ck_assert(decode_hex(span_of((const uint8_t *)parts[i].etag, (size_t)2 * MD5_BYTES), bytes + i * MD5_BYTES, MD5_BYTES));
+	const struct upload_listed_part listed[] = {listed_of(&parts[0]), listed_of(&parts[1])};
+	ck_assert_msg(complete(&ref, listed, 2) == 0, "%s", err.text);
+	const struct digest128 digest = xxh3_128(span_of(bytes, sizeof bytes));
+	encode_hex(span_of(digest.bytes, sizeof digest.bytes), etag);
+	memcpy(etag + (size_t)2 * MD5_BYTES, "-2", sizeof "-2");
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"), fixture.arena, &object, &err), 0);
+	ck_assert_str_eq(object.etag, etag);
+	free(source.noise);
+}
+END_TEST
+
+START_TEST(only_part_numbers_that_there_are_can_be_sent)
+{
+	const struct upload_ref ref = begin("model");
+	static const uint32_t wrong[] = {0, UPLOAD_PARTS_MAX + 1};
+	struct upload_parts parts;
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, wrong[i], span_text("bytes"), NULL, NULL, &err), -1);
+		ck_assert_int_eq(err.kind, ERROR_INVALID);
+	}
+	put(&ref, UPLOAD_PARTS_MAX, "bytes");
+	for (uint32_t after = UPLOAD_PARTS_MAX - 1; after <= UPLOAD_PARTS_MAX + 1; after++) {
+		ck_assert_int_eq(upload_list_parts(fixture.store, &ref, after, 10, fixture.arena, &parts, &err), 0);
+		ck_assert_uint_eq(parts.count, after < UPLOAD_PARTS_MAX);
+		ck_assert(!parts.truncated);
+	}
+	ck_assert_int_eq(upload_list_parts(fixture.store, &ref, UINT32_MAX, 10, fixture.arena, &parts, &err), 0);
+	ck_assert_uint_eq(parts.count, 0);
+}
+END_TEST
+
+static struct upload_list list_uploads(const struct upload_list_params params)
+{
+	struct upload_list list;
+	ck_assert_msg(upload_list(fixture.store, &params, fixture.arena, &list, &err) == 0, "%s", err.text);
+	return list;
+}
+
+START_TEST(a_prefix_and_a_delimiter_go_together)
+{
+	begin("a/1");
+	begin("a/b/2");
+	begin("a/b/3");
+	begin("b");
+	struct upload_list_params params = {.bucket = span_text("weights"), .prefix = span_text("a/"), .delimiter = span_text("/"), .limit = 10};
+	const struct upload_list all = list_uploads(params);
+	ck_assert(all.upload_count == 1 && all.prefix_count == 1 && !all.truncated);
+	ck_assert(span_equal_text(all.uploads[0].key, "a/1") && span_equal_text(all.prefixes[0], "a/b/"));
+	ck_assert(!all.has_last_id && span_equal_text(all.last_key, "a/b/"));
+	params.limit = 1;
+	const struct upload_list first = list_uploads(params);
+	ck_assert(first.upload_count == 1 && first.prefix_count == 0 && first.truncated && first.has_last_id);
+	params.limit = 0;
+	const struct upload_list none = list_uploads(params);
+	ck_assert(none.upload_count == 0 && none.prefix_count == 0 && !none.truncated);
+}
+END_TEST
+
+/* "b0" is the first key behind all that begin with "b/", and was begun before the upload that the page goes on behind. */
+START_TEST(a_page_misses_nothing_behind_a_prefix)
+{
+	begin("b0");
+	fixture.clock.now_ms += 10;
+	const struct upload_ref first = begin("a");
+	begin("b/x");
+	const struct upload_list list = list_uploads((struct upload_list_params){.bucket = span_text("weights"), .delimiter = span_text("/"),
+		.after_key = span_text("a"), .has_after_id = true, .after_id = first.id, .limit = 10});
+	ck_assert(list.prefix_count == 1 && list.upload_count == 1);
+	ck_assert(span_equal_text(list.prefixes[0], "b/") && span_equal_text(list.uploads[0].key, "b0"));
+}
+END_TEST
+
+START_TEST(a_position_that_no_key_can_have_is_refused)
+{
+	struct upload_list list;
+	uint8_t *const text = fixture_noise((size_t)9 * OBJECT_KEY_MAX_BYTES, 1);
+	const struct span longer = span_of(text, (size_t)9 * OBJECT_KEY_MAX_BYTES);
+	const struct upload_list_params params[] = {{.bucket = span_text("weights"), .after_key = longer, .limit = 1},
+		{.bucket = span_text("weights"), .prefix = longer, .limit = 1}};
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(upload_list(fixture.store, &params[i], fixture.arena, &list, &err), -1);
+		ck_assert_int_eq(err.kind, ERROR_INVALID);
+	}
+	free(text);
+}
+END_TEST
+
+/* A part with the digests that its sender says it has. */
+static struct upload_put *send(const struct upload_ref *const ref, const uint8_t *const md5, const struct checksum *const checksum)
+{
+	struct settled *const settled = settled_new();
+	struct upload_put_params params = {.ref = *ref, .number = 1, .has_content_md5 = md5 != NULL, .done = settled_done, .owner = settled,
+		.checksum = checksum != NULL ? checksum->algorithm : CHECKSUM_NONE};
+	if (md5 != NULL)
+		memcpy(params.content_md5, md5, MD5_BYTES);
+	struct upload_put *const sent = upload_put_open(fixture.store, &params, &err);
+	ck_assert_msg(sent != NULL, "%s", err.text);
+	ck_assert_int_eq(upload_put_write(sent, span_text("bytes"), &err), SINK_TAKEN);
+	if (checksum != NULL)
+		upload_put_expect(sent, checksum);
+	upload_put_finish(sent);
+	settled_wait(settled);
+	return sent;
+}
+
+START_TEST(the_md5_of_a_part_is_checked)
+{
+	static const uint8_t wrong[MD5_BYTES] = {1};
+	const struct bucket_edit edit = {.sets_etag_policy = true, .etag_policy = _i == 0 ? ETAG_MD5 : ETAG_FAST};
+	uint8_t right[MD5_BYTES];
+	struct uploaded_part part;
+	struct md5_stream *const stream = md5_stream_new();
+	md5_stream_add(stream, span_text("bytes"));
+	md5_stream_result(stream, right);
+	md5_stream_free(stream);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
+	const struct upload_ref ref = begin("model");
+	struct upload_put *const bad = send(&ref, wrong, NULL);
+	ck_assert_int_eq(upload_put_outcome(bad, &part, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
+	upload_put_free(bad);
+	struct upload_put *const good = send(&ref, right, NULL);
+	ck_assert_msg(upload_put_outcome(good, &part, &err) == 0, "%s", err.text);
+	upload_put_free(good);
+}
+END_TEST
+
+START_TEST(a_checksum_that_differs_is_told_with_the_right_one)
+{
+	const struct checksum wrong = {.algorithm = CHECKSUM_CRC32, .len = 4, .bytes = {1, 2, 3, 4}};
+	struct checksum expected;
+	struct checksum actual;
+	struct checksum right;
+	struct uploaded_part part;
+	const struct upload_ref ref = begin("model");
+	struct checksum_stream *const stream = checksum_stream_new(CHECKSUM_CRC32);
+	checksum_stream_add(stream, span_text("bytes"));
+	checksum_stream_result(stream, &right);
+	checksum_stream_free(stream);
+	struct upload_put *const sent = send(&ref, NULL, &wrong);
+	ck_assert_int_eq(upload_put_outcome(sent, &part, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_BAD_DIGEST);
+	ck_assert(upload_put_bad_checksum(sent, &expected, &actual));
+	ck_assert(checksum_equal(&expected, &wrong) && checksum_equal(&actual, &right));
+	upload_put_free(sent);
+}
+END_TEST
+
 Suite *test_upload_rules_suite(void);
 Suite *test_upload_rules_suite(void)
 {
@@ -443,6 +654,15 @@ Suite *test_upload_rules_suite(void)
 	tcase_add_test(tests, ranges_that_cut_chunks_are_what_they_were);
 	tcase_add_test(tests, copies_are_judged_as_parts_are);
 	tcase_add_test(tests, a_copy_has_the_etag_that_its_upload_wants);
+	tcase_add_loop_test(tests, the_md5_of_a_part_is_checked, 0, 2);
+	tcase_add_test(tests, a_checksum_that_differs_is_told_with_the_right_one);
+	tcase_add_loop_test(tests, a_completion_has_the_checksum_that_was_named, 0, 2);
+	tcase_add_test(tests, what_is_expected_of_the_whole_must_hold);
+	tcase_add_test(tests, the_etag_of_a_fast_upload_is_made_of_digests);
+	tcase_add_test(tests, only_part_numbers_that_there_are_can_be_sent);
+	tcase_add_test(tests, a_prefix_and_a_delimiter_go_together);
+	tcase_add_test(tests, a_page_misses_nothing_behind_a_prefix);
+	tcase_add_test(tests, a_position_that_no_key_can_have_is_refused);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "storage/change_feed.h"
 #include "storage/committer.h"
 #include "storage/part.h"
 #include "storage/row_sum.h"
@@ -447,7 +448,7 @@ START_TEST(a_digest_stays_what_it_is)
 }
 END_TEST
 
-static int give_hash_to_damaged(struct db *const db, struct error *const err)
+static int give_hash(struct db *const db, struct error *const err)
 {
 	static const struct chunk_id hash = {{1}};
 	return version_set_file_hash(db, shown_sequence, 0, &hash, err);
@@ -458,7 +459,7 @@ START_TEST(a_damaged_version_gets_no_hash_and_holds_nothing_up)
 {
 	shown_sequence = put_k().sequence;
 	run_sql("UPDATE versions SET size = size + 1, file_hash = x''");
-	run_call(give_hash_to_damaged);
+	run_call(give_hash);
 	ck_assert_int_eq(count("SELECT LENGTH(file_hash) FROM versions"), 0);
 }
 END_TEST
@@ -467,6 +468,42 @@ static int64_t updated_ms(void)
 {
 	return count("SELECT updated_ms FROM bucket_totals");
 }
+
+static int push_without_hash(struct db *const db, struct error *const err)
+{
+	struct version version = {.id = {1}, .bucket = 1, .key = span_text("k"), .size = 3, .etag = "e", .modified_ms = fixture.clock.now_ms};
+	if (version_push(db, BUCKET_VERSIONED, NULL, &version, err) != 0)
+		return -1;
+	shown_sequence = version.sequence;
+	return 0;
+}
+
+/* Gives a hash to the version that was pushed, and how many changes are told of it. */
+static size_t give_hash_and_read(void)
+{
+	struct change_feed *const feed = store_change_feed(fixture.store);
+	struct change_position at;
+	struct change_seen seen[4];
+	size_t told = 0;
+	bool more;
+	ck_assert(change_feed_seek(feed, 1, updated_ms(), updated_ms(), &at));
+	run_call(give_hash);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE id = x'01000000000000000000000000000000' AND LENGTH(file_hash) = 32"), 1);
+	run_sql("DELETE FROM versions WHERE 0"); /* what was committed before is shown by now */
+	ck_assert(change_feed_read(feed, 1, updated_ms(), &at, 4, fixture.arena, seen, &told, &more));
+	return told;
+}
+
+START_TEST(only_the_hash_of_what_shows_is_told)
+{
+	run_call(push_without_hash);
+	if (_i == 1) {
+		run_sql("UPDATE buckets SET versioning = 1");
+		put_k();
+	}
+	ck_assert_uint_eq(give_hash_and_read(), _i == 0);
+}
+END_TEST
 
 START_TEST(a_removal_is_the_moment_of_the_last_change)
 {
@@ -507,6 +544,7 @@ Suite *test_version_change_suite(void)
 	tcase_add_test(tests, a_hidden_version_is_shown_where_its_key_shows_none);
 	tcase_add_test(tests, a_hidden_version_is_not_shown_beside_another);
 	tcase_add_test(tests, a_digest_stays_what_it_is);
+	tcase_add_loop_test(tests, only_the_hash_of_what_shows_is_told, 0, 2);
 	tcase_add_test(tests, a_damaged_version_gets_no_hash_and_holds_nothing_up);
 	tcase_add_test(tests, a_removal_is_the_moment_of_the_last_change);
 	tcase_add_test(tests, the_moment_of_the_last_change_never_goes_back);
