@@ -12,6 +12,7 @@
 #include "storage/step_pin.h"
 #include "storage/version.h"
 #include "tests/unit/storage/derived_fixture.h"
+#include "tests/unit/storage/upload_fixture.h"
 #include "weights/block_code.h"
 
 enum { LARGE = 2 * BLOCK_CODE_ELEMENTS + 777, STEPS = 3 };
@@ -261,6 +262,29 @@ static int may_read_all(void *const owner, const struct span bucket, const struc
 }
 
 /* Lines of a batch share a recipe as copies do, whatever version of the bytes they find. */
+/* Its bytes have no chunks to refer to. */
+START_TEST(test_a_part_copied_out_of_a_derived_version)
+{
+	struct error err = {0};
+	struct upload_create_params params = {.bucket = span_text("b"), .key = span_text("copy"), .initiator = span_text("main")};
+	struct upload_ref ref;
+	struct uploaded_part part;
+	struct upload_result result;
+	struct upload_fault fault;
+	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
+	const struct object source = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const uint64_t skip = _i == 0 ? 0 : 777;
+	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
+	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source, skip, source.size - skip, &part, &err) == 0, "%s", err.text);
+	struct upload_listed_part listed = {.number = 1};
+	memcpy(listed.etag, part.etag, sizeof listed.etag);
+	struct upload_complete_params list = {.ref = ref, .parts = &listed, .part_count = 1};
+	ck_assert_msg(fixture_upload_complete(fixture.store, &list, &result, &fault, &err) == 0, "%s", err.text);
+	store_fixture_reopen(&fixture);
+	ck_assert(fixture_holds(&fixture, "b", "copy", span_slice(buffer_span(&steps[1].bytes), (size_t)skip, steps[1].bytes.len)));
+}
+END_TEST
+
 START_TEST(test_lines_of_a_batch)
 {
 	struct error err = {0};
@@ -511,6 +535,7 @@ Suite *test_derived_suite(void)
 	tcase_add_test(tests, test_space_comes_back);
 	tcase_add_test(tests, test_copies);
 	tcase_add_test(tests, test_lines_of_a_batch);
+	tcase_add_loop_test(tests, test_a_part_copied_out_of_a_derived_version, 0, 2);
 	tcase_add_test(tests, test_a_copy_of_the_plain_one_keeps_its_segments);
 	tcase_add_test(tests, test_a_made_version);
 	tcase_add_test(tests, test_a_wrong_base_is_an_error);

@@ -424,9 +424,10 @@ END_TEST
 
 static int complete_with(struct upload_complete_params params, const struct upload_ref *const ref, const struct uploaded_part *const part)
 {
-	const struct upload_listed_part listed = listed_of(part);
+	struct upload_listed_part listed = listed_of(part);
 	struct upload_result result;
 	struct upload_fault fault;
+	listed.checksum = part->checksum;
 	params.ref = *ref;
 	params.parts = &listed;
 	params.part_count = 1;
