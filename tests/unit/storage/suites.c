@@ -28,6 +28,7 @@ Suite *test_key_damage_suite(void);
 Suite *test_bucket_suite(void);
 Suite *test_bucket_edit_suite(void);
 Suite *test_upload_rules_suite(void);
+Suite *test_upload_copy_suite(void);
 Suite *test_upload_sweep_suite(void);
 Suite *test_bucket_totals_suite(void);
 Suite *test_change_feed_suite(void);
@@ -149,6 +150,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_bucket_suite,
 	test_bucket_edit_suite,
 	test_upload_rules_suite,
+	test_upload_copy_suite,
 	test_upload_sweep_suite,
 	test_bucket_totals_suite,
 	test_bucket_drop_suite,

@@ -689,7 +689,7 @@ static const struct {
 	uint64_t offset;
 	uint64_t length;
 } copies[] = {{0, WHOLE_BYTES}, {0, PART_BYTES}, {PART_BYTES, PART_BYTES}, {1, WHOLE_BYTES - 2}, {12345, 100}, {100000, 300000}, {0, 1},
-	{WHOLE_BYTES - 1, 1}, {PART_BYTES - 10, 20}, {PART_BYTES - 200000, 400000}, {3, 0}, {200000, 65536}};
+	{WHOLE_BYTES - 1, 1}, {PART_BYTES - 10, 20}, {PART_BYTES - 200000, 400000}, {100, PART_BYTES - 100}, {3, 0}, {200000, 65536}};
 
 /* The same bytes as one PUT and as three parts. */
 static struct object make_source(const bool is_multipart)

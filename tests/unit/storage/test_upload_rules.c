@@ -1,15 +1,11 @@
-/* Uploads of few bytes: what may begin and end, what is listed, and what a copied part is made of. */
+/* Uploads of few bytes: what may begin and end, and what is listed. */
 #include "tests/unit/unit.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/digest.h"
 #include "base/encode.h"
-#include "storage/pack_store.h"
-#include "storage/store_internal.h"
-#include "storage/upload_set.h"
 #include "tests/unit/storage/hold_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
@@ -270,6 +266,8 @@ START_TEST(a_part_that_is_not_there_is_named)
 }
 END_TEST
 
+enum { SOURCE_BYTES = 700000 };
+
 static struct uploaded_part put_noise(const struct upload_ref *const ref, const uint32_t number, const size_t size)
 {
 	struct uploaded_part part;
@@ -292,133 +290,6 @@ START_TEST(all_parts_but_the_last_have_the_least_size)
 	ck_assert_int_eq(err.kind, ERROR_PART_TOO_SMALL);
 	listed[0] = listed_of(&whole);
 	ck_assert_msg(complete(&ref, listed, 2) == 0, "%s", err.text);
-}
-END_TEST
-
-/* An object of several chunks in one pack, and where they end. */
-enum { SOURCE_BYTES = 700000, ENDS_MAX = 100 };
-
-struct source {
-	uint8_t *noise;
-	struct object object;
-	uint64_t ends[ENDS_MAX];
-	size_t count;
-};
-
-static struct segment only_segment(void)
-{
-	static const char SQL[] = "SELECT p.id, s.first, s.count, s.bytes FROM segments s JOIN packs p ON p.number = s.pack";
-	struct segment segment = {.count = 0};
-	struct db *const db = store_reader_take(fixture.store, &err);
-	struct db_statement *const statement = db_prepare(db, SQL, &err);
-	ck_assert_int_eq(db_step(statement, &err), 1);
-	memcpy(segment.pack.bytes, db_column_blob(statement, 0).data, PACK_ID_BYTES);
-	segment.first = (uint32_t)db_column_i64(statement, 1);
-	segment.count = (uint32_t)db_column_i64(statement, 2);
-	segment.bytes = (uint64_t)db_column_i64(statement, 3);
-	ck_assert_int_eq(db_step(statement, &err), 0);
-	db_reset(statement);
-	store_reader_give(fixture.store, db);
-	return segment;
-}
-
-static struct source make_source(void)
-{
-	struct source source = {.noise = fixture_noise(SOURCE_BYTES, 8)};
-	struct chunk_entry entries[ENDS_MAX];
-	uint64_t end = 0;
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "source", span_of(source.noise, SOURCE_BYTES), &err), 0);
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"), fixture.arena, &source.object, &err), 0);
-	const struct segment segment = only_segment();
-	const struct pack_run run = {.pack = segment.pack, .first = segment.first, .chunks = segment.count};
-	ck_assert_int_eq(pack_store_chunk_entries(store_packs(fixture.store), &run, entries, ENDS_MAX, &source.count, &err), 0);
-	ck_assert_uint_eq(source.count, segment.count);
-	for (size_t i = 0; i < source.count; i++)
-		source.ends[i] = end += entries[i].size;
-	ck_assert_uint_eq(end, SOURCE_BYTES);
-	ck_assert_uint_gt(source.count, 4);
-	return source;
-}
-
-/* Copies a range, and gives the bytes of it that were stored anew. */
-static int64_t copy(const struct source *const source, const uint64_t from, const uint64_t to)
-{
-	static const char SQL_STORED[] = "SELECT COALESCE(SUM(length), 0) FROM packs";
-	const int64_t before = fixture_count(fixture.store, SQL_STORED);
-	const struct upload_ref ref = begin("copy");
-	struct uploaded_part part;
-	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source->object, from, to - from, &part, &err) == 0, "%s", err.text);
-	ck_assert_uint_eq(part.size, to - from);
-	ck_assert_msg(complete_one(&ref, &part) == 0, "%s", err.text);
-	ck_assert(fixture_holds(&fixture, "weights", "copy", span_of(source->noise + from, (size_t)(to - from))));
-	return fixture_count(fixture.store, SQL_STORED) - before;
-}
-
-START_TEST(ranges_that_end_with_chunks_store_nothing_anew)
-{
-	const struct source source = make_source();
-	ck_assert_int_eq(copy(&source, source.ends[0], source.ends[2]), 0);
-	ck_assert_int_eq(copy(&source, source.ends[1], source.ends[2]), 0);
-	ck_assert_int_eq(copy(&source, 0, source.ends[1]), 0);
-	ck_assert_int_eq(copy(&source, source.ends[1], SOURCE_BYTES), 0);
-	ck_assert_int_eq(copy(&source, 0, SOURCE_BYTES), 0);
-	free(source.noise);
-}
-END_TEST
-
-START_TEST(ranges_that_cut_chunks_are_what_they_were)
-{
-	const struct source source = make_source();
-	for (size_t i = 0; i < 2; i++)
-		for (size_t j = 1; j < 4; j++) {
-			copy(&source, source.ends[i] - 50, source.ends[j]);
-			copy(&source, source.ends[i], source.ends[j] + 50);
-			copy(&source, source.ends[i] - 1, source.ends[j] + 1);
-		}
-	copy(&source, source.ends[0], source.ends[0] + 100);
-	copy(&source, source.ends[0] + 10, source.ends[0] + 100);
-	copy(&source, source.ends[0] + 10, source.ends[1]);
-	copy(&source, SOURCE_BYTES - 100, SOURCE_BYTES);
-	free(source.noise);
-}
-END_TEST
-
-START_TEST(copies_are_judged_as_parts_are)
-{
-	const struct source source = make_source();
-	const struct upload_ref ref = begin("copy");
-	struct uploaded_part part;
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 0, &source.object, 0, 10, &part, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, UPLOAD_PARTS_MAX + 1, &source.object, 0, 10, &part, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_INVALID);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 1, SOURCE_BYTES, &part, &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_RANGE);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, UPLOAD_PARTS_MAX, &source.object, 0, 10, &part, &err), 0);
-	free(source.noise);
-}
-END_TEST
-
-/* What fast tags leave out is worked out where the copy's bucket wants it. */
-START_TEST(a_copy_has_the_etag_that_its_upload_wants)
-{
-	const struct source source = make_source();
-	const struct bucket_edit fast = {.sets_etag_policy = true, .etag_policy = ETAG_FAST};
-	struct uploaded_part part;
-	const struct upload_ref plain = begin("plain");
-	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &fast, &err), 0);
-	const struct upload_ref quick = begin("quick");
-	for (uint64_t from = 0; from < 2; from++) {
-		ck_assert_int_eq(fixture_upload_copy(fixture.store, &quick, 1, &source.object, from, SOURCE_BYTES - from, &part, &err), 0);
-		ck_assert_int_eq(strlen(part.etag) == (size_t)2 * MD5_BYTES, from == 0); /* known, or not worked out */
-	}
-	const struct uploaded_part sent = put_noise(&quick, 2, 300000);
-	ck_assert_int_eq(complete_one(&quick, &sent), 0);
-	struct object made;
-	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("quick"), fixture.arena, &made, &err), 0);
-	ck_assert_int_eq(fixture_upload_copy(fixture.store, &plain, 1, &made, 0, made.size, &part, &err), 0);
-	ck_assert_uint_eq(strlen(part.etag), (size_t)2 * MD5_BYTES);
-	free(source.noise);
 }
 END_TEST
 
@@ -474,13 +345,12 @@ START_TEST(the_etag_of_a_fast_upload_is_made_of_digests)
 	char etag[OBJECT_ETAG_BYTES];
 	struct uploaded_part parts[2];
 	struct object object;
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "last", span_text("inline bytes"), &err), 0);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &fast, &err), 0);
-	const struct source source = make_source();
+	uint8_t *const noise = fixture_noise(SOURCE_BYTES, 8);
 	const struct upload_ref ref = begin("model");
 	parts[0] = put_noise(&ref, 1, UPLOAD_PART_MIN_BYTES);
 	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &(struct bucket_edit){.sets_etag_policy = true}, &err), 0);
-	ck_assert_int_eq(fixture_put(fixture.store, "weights", "plain", span_of(source.noise, SOURCE_BYTES), &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "weights", "plain", span_of(noise, SOURCE_BYTES), &err), 0);
 	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("plain"), fixture.arena, &object, &err), 0);
 	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 2, &object, 0, object.size, &parts[1], &err), 0);
 	ck_assert(strlen(parts[0].etag) > (size_t)2 * MD5_BYTES && strlen(parts[1].etag) == (size_t)2 * MD5_BYTES);
@@ -493,7 +363,7 @@ START_TEST(the_etag_of_a_fast_upload_is_made_of_digests)
 	memcpy(etag + (size_t)2 * MD5_BYTES, "-2", sizeof "-2");
 	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("model"), fixture.arena, &object, &err), 0);
 	ck_assert_str_eq(object.etag, etag);
-	free(source.noise);
+	free(noise);
 }
 END_TEST
 
@@ -651,10 +521,6 @@ Suite *test_upload_rules_suite(void)
 	tcase_add_test(tests, only_the_same_list_completes_again);
 	tcase_add_test(tests, a_part_that_is_not_there_is_named);
 	tcase_add_test(tests, all_parts_but_the_last_have_the_least_size);
-	tcase_add_test(tests, ranges_that_end_with_chunks_store_nothing_anew);
-	tcase_add_test(tests, ranges_that_cut_chunks_are_what_they_were);
-	tcase_add_test(tests, copies_are_judged_as_parts_are);
-	tcase_add_test(tests, a_copy_has_the_etag_that_its_upload_wants);
 	tcase_add_loop_test(tests, the_md5_of_a_part_is_checked, 0, 2);
 	tcase_add_test(tests, a_checksum_that_differs_is_told_with_the_right_one);
 	tcase_add_loop_test(tests, a_completion_has_the_checksum_that_was_named, 0, 2);
