@@ -1,5 +1,6 @@
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "storage/account.h"
@@ -113,6 +114,45 @@ START_TEST(a_new_root_key_replaces_the_old_one)
 }
 END_TEST
 
+START_TEST(many_keys_come_back_each_with_its_own)
+{
+	enum { KEYS = 40 };
+	struct error err = {0};
+	struct key_record *keys;
+	char id[16];
+	for (unsigned i = 0; i < KEYS; i++) {
+		snprintf(id, sizeof id, "AK%02u", i);
+		const struct grant grant = {span_text("weights"), span_text(id), PERMISSION_READ};
+		struct key_record key = make_key(id);
+		key.namespace = span_text(i % 2 == 0 ? "main" : "team");
+		key.grants = &grant;
+		key.grant_count = 1;
+		ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);
+	}
+	ck_assert_int_eq(account_revoke_key(fixture.store, span_text("AK00"), &err), 0);
+	ck_assert_uint_eq(list(&keys), KEYS - 1);
+	for (unsigned i = 1; i < KEYS; i++) {
+		snprintf(id, sizeof id, "AK%02u", i);
+		ck_assert(span_equal_text(keys[i - 1].id, id) && span_equal_text(keys[i - 1].namespace, i % 2 == 0 ? "main" : "team"));
+		ck_assert(keys[i - 1].grant_count == 1 && span_equal_text(keys[i - 1].grants[0].prefix, id));
+	}
+}
+END_TEST
+
+START_TEST(an_account_exists_by_its_own_name)
+{
+	static const struct { const char *name; bool exists; } asked[] = {{"main", true}, {"ma", false}, {"mains", false}, {"", false}, {"a", false}};
+	struct error err = {0};
+	bool exists = false;
+	const struct key_record key = make_key("AK1");
+	ck_assert_int_eq(account_add_key(fixture.store, &key, &err), 0);
+	for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+		ck_assert_int_eq(account_exists(fixture.store, span_text(asked[i].name), &exists, &err), 0);
+		ck_assert_msg(exists == asked[i].exists, "%s", asked[i].name);
+	}
+}
+END_TEST
+
 Suite *test_account_suite(void);
 Suite *test_account_suite(void)
 {
@@ -124,6 +164,8 @@ Suite *test_account_suite(void)
 	tcase_add_test(tests, ids_are_taken_once);
 	tcase_add_test(tests, revoked_keys_are_gone_and_the_root_key_stays);
 	tcase_add_test(tests, a_new_root_key_replaces_the_old_one);
+	tcase_add_test(tests, many_keys_come_back_each_with_its_own);
+	tcase_add_test(tests, an_account_exists_by_its_own_name);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

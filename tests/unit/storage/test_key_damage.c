@@ -228,6 +228,26 @@ START_TEST(keys_whose_grants_cannot_be_read_open_nothing)
 }
 END_TEST
 
+START_TEST(a_number_names_only_the_key_that_has_lost_its_name)
+{
+	ck_assert_int_eq(account_revoke_key(fixture.store, span_text("FIRST"), &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE keys SET key_id = x'00ff' WHERE id = 2", &err), 0);
+	is_damaged("damaged-2");
+	ck_assert_int_eq(account_revoke_key(fixture.store, span_text("damaged-1"), &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	ck_assert_int_eq(account_revoke_key(fixture.store, span_text("damaged-2"), &err), 0);
+	ck_assert_ptr_null(find("damaged-2"));
+	add_key("THIRD", false);
+	const int64_t row = fixture_count(fixture.store, "SELECT MAX(id) FROM keys");
+	const char *const number = arena_format(fixture.arena, "damaged-%lld", (long long)row);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE keys SET name = x'00' WHERE key_id = CAST('THIRD' AS BLOB)", &err), 0);
+	is_damaged("THIRD");
+	ck_assert_int_eq(account_revoke_key(fixture.store, span_text(number), &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	is_damaged("THIRD");
+}
+END_TEST
+
 Suite *test_key_damage_suite(void);
 Suite *test_key_damage_suite(void)
 {
@@ -243,6 +263,7 @@ Suite *test_key_damage_suite(void)
 	tcase_add_test(tests, a_key_of_the_last_row_is_the_last);
 	tcase_add_test(tests, a_page_of_which_nothing_is_left_stops_nobody);
 	tcase_add_test(tests, keys_whose_grants_cannot_be_read_open_nothing);
+	tcase_add_test(tests, a_number_names_only_the_key_that_has_lost_its_name);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -13,17 +13,22 @@ static struct upload_ref ref;
 static struct upload_listed_part listed;
 
 /* An upload of one part, still open. */
-static void set_up(void)
+static void begin(void)
 {
 	struct upload_create_params params = {.bucket = span_text("weights"), .key = span_text("model"), .initiator = span_text("main")};
 	struct uploaded_part part;
-	memset(&fixture, 0, sizeof fixture);
-	store_fixture_open(&fixture);
-	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "main", &err), 0);
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, span_text("bytes"), NULL, &part, &err), 0);
 	listed = (struct upload_listed_part){.number = 1};
 	memcpy(listed.etag, part.etag, sizeof listed.etag);
+}
+
+static void set_up(void)
+{
+	memset(&fixture, 0, sizeof fixture);
+	store_fixture_open(&fixture);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "weights", "main", &err), 0);
+	begin();
 }
 
 static void tear_down(void)
@@ -69,6 +74,25 @@ START_TEST(a_result_is_kept_for_a_day)
 }
 END_TEST
 
+/* The older one goes, and takes no other along. */
+START_TEST(each_result_is_kept_for_its_own_day)
+{
+	const struct upload_ref older = ref;
+	const struct upload_listed_part part_of_older = listed;
+	ck_assert_msg(complete() == 0, "%s", err.text);
+	fixture.clock.now_ms += UPLOAD_KEPT_MS - 1000;
+	begin();
+	ck_assert_msg(complete() == 0, "%s", err.text);
+	fixture.clock.now_ms += 2000;
+	fixture_sweep(fixture.store);
+	ck_assert_int_eq(complete(), 0);
+	ref = older;
+	listed = part_of_older;
+	ck_assert_int_eq(complete(), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
+}
+END_TEST
+
 START_TEST(an_open_upload_stays)
 {
 	fixture.clock.now_ms += (int64_t)100 * UPLOAD_KEPT_MS;
@@ -86,6 +110,7 @@ Suite *test_upload_sweep_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, all_parts_that_are_not_listed_go);
 	tcase_add_test(tests, a_result_is_kept_for_a_day);
+	tcase_add_test(tests, each_result_is_kept_for_its_own_day);
 	tcase_add_test(tests, an_open_upload_stays);
 	suite_add_tcase(suite, tests);
 	return suite;
