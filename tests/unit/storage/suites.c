@@ -28,6 +28,7 @@ Suite *test_key_damage_suite(void);
 Suite *test_bucket_suite(void);
 Suite *test_bucket_edit_suite(void);
 Suite *test_upload_rules_suite(void);
+Suite *test_object_change_suite(void);
 Suite *test_webhook_row_suite(void);
 Suite *test_upload_copy_suite(void);
 Suite *test_upload_sweep_suite(void);
@@ -151,6 +152,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_bucket_suite,
 	test_bucket_edit_suite,
 	test_upload_rules_suite,
+	test_object_change_suite,
 	test_webhook_row_suite,
 	test_upload_copy_suite,
 	test_upload_sweep_suite,

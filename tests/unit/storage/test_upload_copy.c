@@ -8,6 +8,7 @@
 #include "storage/gc.h"
 #include "storage/pack_store.h"
 #include "storage/store_internal.h"
+#include "tests/unit/storage/damage_fixture.h"
 #include "tests/unit/storage/hold_fixture.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
@@ -269,6 +270,24 @@ START_TEST(a_copy_into_an_upload_that_is_aborted_meanwhile_is_refused)
 }
 END_TEST
 
+/* What is taken by reference is not read, so damage that is known is asked for. */
+START_TEST(a_copy_does_not_spread_what_is_damaged)
+{
+	struct buffer read;
+	struct uploaded_part part;
+	struct source source = make_source();
+	const struct upload_ref ref = begin("copy");
+	damage_fixture_flip_object(&fixture, "weights", "source");
+	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("source"), fixture.arena, &source.object, &err), 0);
+	buffer_init(&read, 2 * SOURCE_BYTES);
+	ck_assert_int_eq(fixture_read(fixture.store, &source.object, 0, SOURCE_BYTES, &read, &err), -1);
+	ck_assert_int_eq(fixture_upload_copy(fixture.store, &ref, 1, &source.object, 0, SOURCE_BYTES, &part, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CONTENT_DAMAGED);
+	buffer_release(&read);
+	free(source.noise);
+}
+END_TEST
+
 Suite *test_upload_copy_suite(void);
 Suite *test_upload_copy_suite(void)
 {
@@ -283,6 +302,7 @@ Suite *test_upload_copy_suite(void)
 	tcase_add_test(tests, a_copy_that_came_while_it_completes_is_not_passed_off_as_the_listed_part);
 	tcase_add_test(tests, a_copy_lets_go_of_its_packs);
 	tcase_add_test(tests, a_copy_into_an_upload_that_is_aborted_meanwhile_is_refused);
+	tcase_add_test(tests, a_copy_does_not_spread_what_is_damaged);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
