@@ -228,6 +228,14 @@ START_TEST(keys_whose_grants_cannot_be_read_open_nothing)
 }
 END_TEST
 
+START_TEST(a_key_that_is_added_again_is_no_longer_revoked)
+{
+	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO revoked_keys (key_id) VALUES (CAST('THIRD' AS BLOB))", &err), 0);
+	add_key("THIRD", false);
+	is_sound("THIRD");
+}
+END_TEST
+
 START_TEST(a_number_names_only_the_key_that_has_lost_its_name)
 {
 	ck_assert_int_eq(account_revoke_key(fixture.store, span_text("FIRST"), &err), 0);
@@ -264,6 +272,7 @@ Suite *test_key_damage_suite(void)
 	tcase_add_test(tests, a_page_of_which_nothing_is_left_stops_nobody);
 	tcase_add_test(tests, keys_whose_grants_cannot_be_read_open_nothing);
 	tcase_add_test(tests, a_number_names_only_the_key_that_has_lost_its_name);
+	tcase_add_test(tests, a_key_that_is_added_again_is_no_longer_revoked);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

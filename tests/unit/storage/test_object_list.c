@@ -131,6 +131,12 @@ START_TEST(limits_and_refusals)
 	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	params.bucket = span_text("bucket");
+	uint8_t *const longer = fixture_noise(100000, 1);
+	params.after = span_of(longer, 100000);
+	ck_assert_int_eq(object_list(fixture.store, &params, fixture.arena, &page, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	free(longer);
+	params.after = (struct span){NULL, 0};
 	struct arena *const small = arena_new(2048);
 	params.limit = 1000;
 	ck_assert_int_eq(object_list(fixture.store, &params, small, &page, &err), -1);

@@ -204,6 +204,58 @@ START_TEST(versions_are_named_by_clients)
 }
 END_TEST
 
+static struct object_put *open_put(const char *const key, struct settled *const settled, struct error *const err)
+{
+	const struct object_put_params params = {.bucket = span_text("weights"), .key = span_text(key), .done = settled_done, .owner = settled};
+	return object_put_open(fixture.store, &params, err);
+}
+
+START_TEST(keys_of_the_server_are_refused)
+{
+	struct error err = {0};
+	struct object object;
+	struct settled *const settled = settled_new();
+	struct object_put *const put = open_put("run/anchors/step_000005/model", settled, &err);
+	ck_assert_ptr_nonnull(put);
+	ck_assert_int_eq(fixture_open_run(fixture.store, "weights", "run", NULL, &err), 0);
+	ck_assert_int_eq(object_put_write(put, span_text("bytes"), &err), SINK_TAKEN);
+	object_put_finish(put);
+	settled_wait(settled);
+	ck_assert_int_eq(object_put_outcome(put, &object, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_DENIED);
+	object_put_free(put);
+	ck_assert_ptr_null(open_put("run/anchors/step_000006/model", NULL, &err));
+	ck_assert_int_eq(err.kind, ERROR_DENIED);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 0);
+}
+END_TEST
+
+static const struct {
+	bool server_is_fast;
+	enum etag_policy bucket;
+	bool is_fast;
+} policies[] = {
+	{false, ETAG_DEFAULT, false}, {false, ETAG_MD5, false}, {false, ETAG_FAST, true},
+	{true, ETAG_DEFAULT, true}, {true, ETAG_MD5, false}, {true, ETAG_FAST, true},
+};
+
+START_TEST(etags_are_what_the_bucket_or_else_the_server_says)
+{
+	struct error err = {0};
+	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k")};
+	char etag[OBJECT_ETAG_BYTES];
+	const struct bucket_edit edit = {.sets_etag_policy = true, .etag_policy = policies[_i].bucket};
+	const struct store_options options = {.folder = fixture.folder, .clock = &fixture.clock.source, .fast_etags = policies[_i].server_is_fast};
+	store_fixture_stop(&fixture);
+	fixture.store = store_open(&options, &err);
+	ck_assert_msg(fixture.store != NULL, "%s", err.text);
+	fixture_await_start(fixture.store);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "weights", &edit, &err), 0);
+	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("bytes"), etag, &err), 0);
+	ck_assert_int_eq(strcmp(etag, "4b3a6218bb3e3a7303e8a171a60fcf92") != 0, policies[_i].is_fast);
+}
+END_TEST
+
 Suite *test_object_put_suite(void);
 Suite *test_object_put_suite(void)
 {
@@ -216,6 +268,8 @@ Suite *test_object_put_suite(void)
 	tcase_add_loop_test(tests, a_body_with_another_checksum_is_refused, CHECKSUM_CRC32, CHECKSUM_ALGORITHMS);
 	tcase_add_test(tests, fast_etags_are_no_md5_and_equal_for_equal_bytes);
 	tcase_add_test(tests, versions_are_named_by_clients);
+	tcase_add_test(tests, keys_of_the_server_are_refused);
+	tcase_add_loop_test(tests, etags_are_what_the_bucket_or_else_the_server_says, 0, sizeof(policies) / sizeof(policies[0]));
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -428,6 +428,19 @@ START_TEST(a_page_misses_nothing_behind_a_prefix)
 }
 END_TEST
 
+START_TEST(prefixes_that_end_with_the_largest_byte_are_listed_once)
+{
+	begin("a\xff" "1");
+	begin("a\xff" "2");
+	begin("b");
+	begin("\xff" "1");
+	const struct upload_list list = list_uploads((struct upload_list_params){.bucket = span_text("weights"), .delimiter = span_text("\xff"),
+		.limit = 10});
+	ck_assert(list.prefix_count == 2 && list.upload_count == 1 && !list.truncated);
+	ck_assert(span_equal_text(list.prefixes[0], "a\xff") && span_equal_text(list.prefixes[1], "\xff"));
+}
+END_TEST
+
 START_TEST(a_position_that_no_key_can_have_is_refused)
 {
 	struct upload_list list;
@@ -530,6 +543,7 @@ Suite *test_upload_rules_suite(void)
 	tcase_add_test(tests, a_prefix_and_a_delimiter_go_together);
 	tcase_add_test(tests, a_page_misses_nothing_behind_a_prefix);
 	tcase_add_test(tests, a_position_that_no_key_can_have_is_refused);
+	tcase_add_test(tests, prefixes_that_end_with_the_largest_byte_are_listed_once);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
