@@ -162,6 +162,33 @@ START_TEST(changes_are_durable_before_done_and_in_order)
 }
 END_TEST
 
+static int insert_alone(struct change *const change, struct db *const db, struct error *const err)
+{
+	((struct test_change *)change)->seen = count(db);
+	if (db_in_transaction(db) || db_begin(db, err) != 0)
+		return -1;
+	return run_sql(db, SQL_INSERT, ((struct test_change *)change)->id, err) != 0 ? -1 : db_commit(db, err);
+}
+
+/* What runs outside of transactions neither waits for later changes nor takes any into its batch. */
+START_TEST(a_change_that_runs_outside_of_transactions_keeps_its_place)
+{
+	struct test_change changes[4] = {0};
+	struct test_change *const holder = hold();
+	for (int64_t i = 0; i < 4; i++) {
+		changes[i].change.alone = i == 1 || i == 2 ? insert_alone : NULL;
+		submit(&changes[i], WISH_INSERT, i + 1);
+	}
+	let_go(holder);
+	for (int64_t i = 0; i < 4; i++) {
+		until_done(&changes[i]);
+		ck_assert_msg(!changes[i].change.failed, "%lld: %s", (long long)i, changes[i].change.error.text);
+		ck_assert_int_eq(changes[i].seen, i + 1); /* and what the holder wrote */
+		ck_assert_int_ge(changes[i].rows_at_done, i + 2);
+	}
+}
+END_TEST
+
 START_TEST(a_refused_change_rolls_back_alone)
 {
 	struct test_change changes[4];
@@ -313,6 +340,7 @@ Suite *test_committer_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, changes_are_durable_before_done_and_in_order);
+	tcase_add_test(tests, a_change_that_runs_outside_of_transactions_keeps_its_place);
 	tcase_add_test(tests, a_refused_change_rolls_back_alone);
 	tcase_add_test(tests, a_failed_commit_fails_every_change_of_the_batch);
 	tcase_add_test(tests, a_full_disk_fails_the_change_and_the_store_goes_on);

@@ -347,6 +347,23 @@ START_TEST(another_bucket_of_the_name_is_no_bucket)
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
 	ck_assert_int_eq(tree_find(fixture.store, &find, fixture.arena, &tree, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+	find = (struct tree_find_params){.bucket = span_text("box"), .bucket_id = 999, .paths = &path, .count = 1};
+	ck_assert_int_eq(tree_find(fixture.store, &find, fixture.arena, &tree, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+}
+END_TEST
+
+START_TEST(a_key_that_is_no_path_is_not_found)
+{
+	struct error err = {0};
+	struct tree tree;
+	const struct span paths[] = {span_text("a//b"), span_text("../c"), span_text("plain")};
+	const struct tree_find_params find = {.bucket = span_text("box"), .paths = paths, .count = 3};
+	put("a//b");
+	put("../c");
+	put("plain");
+	ck_assert_msg(tree_find(fixture.store, &find, fixture.arena, &tree, &err) == 0, "%s", err.text);
+	ck_assert(tree.count == 1 && span_equal_text(tree.entries[0].path, "plain"));
 }
 END_TEST
 
@@ -385,6 +402,7 @@ Suite *test_tree_suite(void)
 	tcase_add_test(tests, a_page_of_keys_that_are_not_shown_ends);
 	tcase_add_test(tests, the_prefix_file_can_be_left_out);
 	tcase_add_test(tests, another_bucket_of_the_name_is_no_bucket);
+	tcase_add_test(tests, a_key_that_is_no_path_is_not_found);
 	tcase_add_test(tests, directories_are_looked_through_in_one_index);
 	suite_add_tcase(suite, tests);
 	return suite;
