@@ -126,6 +126,32 @@ START_TEST(an_older_version_is_changed_alone)
 }
 END_TEST
 
+static void expect_no_version(const struct version_ref ref)
+{
+	struct object object;
+	ck_assert_int_eq(object_find_version(fixture.store, span_text("weights"), span_text("k"), &ref,
+		fixture.arena, &object, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_VERSION);
+}
+
+START_TEST(a_version_is_found_only_by_what_names_it)
+{
+	struct version_ref ref = {.kind = VERSION_REF_ID};
+	expect_no_version((struct version_ref){.kind = VERSION_REF_NULL});
+	const struct object null = put("null");
+	ck_assert(!find().in_versioned_bucket);
+	memcpy(ref.id, null.version, VERSION_ID_BYTES);
+	expect_no_version(ref);
+	set_versioning(BUCKET_VERSIONED);
+	const struct object hidden = put("hidden");
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE versions SET state = 0 WHERE has_id = 1", &err), 0);
+	memcpy(ref.id, hidden.version, VERSION_ID_BYTES);
+	expect_no_version(ref);
+	put("shown");
+	ck_assert(find().in_versioned_bucket && find().has_id);
+}
+END_TEST
+
 static int64_t remake_bucket(void)
 {
 	struct bucket bucket;
@@ -173,6 +199,7 @@ Suite *test_object_change_suite(void)
 	tcase_add_test(tests, a_marker_has_neither_tags_nor_access);
 	tcase_add_test(tests, tags_and_access_are_set_apart);
 	tcase_add_test(tests, an_older_version_is_changed_alone);
+	tcase_add_test(tests, a_version_is_found_only_by_what_names_it);
 	tcase_add_test(tests, a_change_is_of_one_bucket_not_of_its_name);
 	tcase_add_test(tests, a_delete_is_of_one_bucket_not_of_its_name);
 	suite_add_tcase(suite, tests);
