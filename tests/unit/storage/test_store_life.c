@@ -191,9 +191,9 @@ START_TEST(what_is_confirmed_is_noted_and_never_more)
 }
 END_TEST
 
-static void meddle(const char *sql, bool keeps_sums)
+static void meddle_in(const struct store_fixture *with, const char *sql, bool keeps_sums)
 {
-	char *path = store_fixture_path(&fixture, "catalog.db");
+	char *path = store_fixture_path(with, "catalog.db");
 	struct db *db = db_open(path, DB_WRITE, &err);
 	ck_assert_msg(db != NULL, "%s", err.text);
 	if (keeps_sums)
@@ -202,6 +202,23 @@ static void meddle(const char *sql, bool keeps_sums)
 	ck_assert_msg(db_run_script(db, sql, &err) == 0 && db_commit(db, &err) == 0, "%s", err.text);
 	db_close(db);
 	free(path);
+}
+
+static void meddle(const char *sql, bool keeps_sums)
+{
+	meddle_in(&fixture, sql, keeps_sums);
+}
+
+/* Fixtures begin with copies of one catalog: this one becomes a store of its own. */
+static void open_another_store(struct store_fixture *other)
+{
+	store_fixture_open(other);
+	store_fixture_stop(other);
+	meddle_in(other, "UPDATE store SET id = randomblob(16)", true);
+	char *note = store_fixture_path(other, "acknowledged");
+	ck_assert_int_eq(unlink(note), 0);
+	free(note);
+	store_fixture_start(other);
 }
 
 /* A pack that the life which ended has made, and no row names: refuse, if the table says itself that it
@@ -233,7 +250,7 @@ START_TEST(a_pack_of_another_store_or_a_missing_one_stops_no_start)
 {
 	struct store_fixture other = {0};
 	char script[1200];
-	store_fixture_open(&other);
+	open_another_store(&other);
 	snprintf(script, sizeof script, "rm $F/packs/*/*; for f in $(find %s/packs -name '*.pack'); do d=$(basename $(dirname $f));"
 		" mkdir -p $F/packs/$d; cp $f $F/packs/$d/; done", other.folder);
 	ck_assert_int_eq(fixture_create_bucket(other.store, "bucket", "main", &err), 0);
