@@ -266,6 +266,45 @@ START_TEST(run_waits_for_the_outcome)
 }
 END_TEST
 
+enum { WAITERS = 8, TURNS = 30 };
+
+struct waiter {
+	pthread_t thread;
+	int64_t first; /* its ids follow */
+	int wrong;     /* outcomes of somebody else's */
+};
+
+/* Every third change is refused. */
+static void *run_and_wait(void *argument)
+{
+	struct waiter *waiter = argument;
+	for (int i = 0; i < TURNS; i++) {
+		struct error err = {0};
+		bool is_refused = i % 3 == 2;
+		struct test_change change = {.change.apply = apply, .wish = is_refused ? WISH_INSERT_THEN_FAIL : WISH_INSERT,
+			.id = waiter->first + i};
+		int result = committer_run(committer, &change.change, &err);
+		waiter->wrong += result != (is_refused ? -1 : 0) || change.change.failed != is_refused ||
+			err.kind != (is_refused ? ERROR_PRECONDITION : ERROR_NONE);
+	}
+	return NULL;
+}
+
+START_TEST(each_that_waits_learns_of_its_own_change)
+{
+	struct waiter waiters[WAITERS] = {0};
+	for (int i = 0; i < WAITERS; i++) {
+		waiters[i].first = 1000 * i;
+		ck_assert_int_eq(pthread_create(&waiters[i].thread, NULL, run_and_wait, &waiters[i]), 0);
+	}
+	for (int i = 0; i < WAITERS; i++) {
+		pthread_join(waiters[i].thread, NULL);
+		ck_assert_int_eq(waiters[i].wrong, 0);
+	}
+	ck_assert_int_eq(count(reader), WAITERS * TURNS * 2 / 3);
+}
+END_TEST
+
 START_TEST(stopping_runs_what_is_queued)
 {
 	enum { MANY = 300 };
@@ -345,6 +384,7 @@ Suite *test_committer_suite(void)
 	tcase_add_test(tests, a_failed_commit_fails_every_change_of_the_batch);
 	tcase_add_test(tests, a_full_disk_fails_the_change_and_the_store_goes_on);
 	tcase_add_test(tests, run_waits_for_the_outcome);
+	tcase_add_test(tests, each_that_waits_learns_of_its_own_change);
 	tcase_add_test(tests, stopping_runs_what_is_queued);
 	tcase_add_test(tests, what_is_noted_is_the_last_commit_that_wrote_something);
 	suite_add_tcase(suite, tests);

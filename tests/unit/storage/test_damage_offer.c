@@ -213,6 +213,22 @@ START_TEST(no_pack_stays_held)
 }
 END_TEST
 
+/* Neither the one that is mended nor the one that the record comes from. */
+START_TEST(no_pack_stays_held_that_a_record_came_from)
+{
+	const struct chunk_place damaged = put("old", span_of(noise, LARGE));
+	const struct chunk_place sound = put("other", span_of(noise + LARGE, LARGE));
+	ck_assert(!pack_id_equal(&damaged.pack, &sound.pack));
+	store_fixture_reopen(&fixture);
+	note(&damaged, 3);
+	offer(&damaged, 3);
+	offers[0].sound = (struct chunk_place){.pack = sound.pack, .chunk = 3};
+	send_offers();
+	ck_assert(!pack_cache_is_referred(packs()->cache, &damaged.pack));
+	ck_assert(!pack_cache_is_referred(packs()->cache, &sound.pack));
+}
+END_TEST
+
 /* Behind all changes that were queued. */
 static int64_t rows_at_last(void)
 {
@@ -277,6 +293,7 @@ Suite *test_damage_offer_suite(void)
 	tcase_add_test(tests, what_is_not_damaged_any_more_is_not_written_anew);
 	tcase_add_test(tests, a_file_that_cannot_be_removed_is_remembered);
 	tcase_add_test(tests, no_pack_stays_held);
+	tcase_add_test(tests, no_pack_stays_held_that_a_record_came_from);
 	tcase_add_test(tests, a_closed_book_takes_nothing_more);
 	tcase_add_loop_test(tests, a_copy_is_refused_for_its_own_chunks_alone, 0, 2);
 	suite_add_tcase(suite, tests);

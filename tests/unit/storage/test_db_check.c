@@ -81,6 +81,7 @@ static void set_up(void)
 		"CREATE TABLE t (id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE, state INTEGER NOT NULL);"
 		"CREATE TABLE pairs (a BLOB, b INTEGER, c BLOB, PRIMARY KEY (a, b)) WITHOUT ROWID;"
 		"CREATE TABLE blobs (id INTEGER PRIMARY KEY, bytes BLOB);"
+		"CREATE TABLE numbered (id INTEGER PRIMARY KEY AUTOINCREMENT, x INTEGER);"
 		"CREATE TABLE parents (id INTEGER PRIMARY KEY);"
 		"CREATE TABLE children (id INTEGER PRIMARY KEY,"
 		" parent INTEGER NOT NULL REFERENCES parents (id));"
@@ -373,6 +374,37 @@ START_TEST(rows_that_name_others_come_through_a_rebuild)
 }
 END_TEST
 
+/* Whether some rows are left, or none. */
+START_TEST(numbers_of_rows_that_are_gone_are_not_given_again)
+{
+	struct error err = {0};
+	change(_i == 0 ? "INSERT INTO numbered (x) VALUES (1), (2), (3); DELETE FROM numbered WHERE id > 1"
+		: "INSERT INTO numbered (x) VALUES (1), (2), (3); DELETE FROM numbered");
+	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
+	change("INSERT INTO numbered (x) VALUES (4)");
+	ck_assert_int_eq(count("SELECT max(id) FROM numbered"), 4);
+	ck_assert_int_eq(count("SELECT count(*) FROM sqlite_sequence"), 1);
+	expect_sound();
+}
+END_TEST
+
+START_TEST(a_rebuild_keeps_all_that_the_schema_says)
+{
+	struct error err = {0};
+	int version, application;
+	ck_assert_int_eq(db_set_version(db, 17, 4711, &err), 0);
+	run("CREATE TEMP TABLE before AS SELECT type, name, tbl_name, sql FROM main.sqlite_schema");
+	const int64_t parts = count("SELECT count(*) FROM main.sqlite_schema");
+	ck_assert_msg(rebuild(NULL, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(count("SELECT count(*) AS n FROM main.sqlite_schema"), parts);
+	ck_assert_int_eq(count("SELECT count(*) FROM (SELECT type, name, tbl_name, sql FROM main.sqlite_schema EXCEPT SELECT * FROM before)"), 0);
+	ck_assert_int_eq(db_get_version(db, &version, &application, &err), 0);
+	ck_assert_int_eq(version, 17);
+	ck_assert_int_eq(application, 4711);
+	expect_sound();
+}
+END_TEST
+
 START_TEST(a_rebuild_that_fails_leaves_rules_in_force)
 {
 	struct error err = {0};
@@ -495,6 +527,8 @@ Suite *test_db_check_suite(void)
 	tcase_add_loop_test(tests, an_index_that_cannot_be_read_is_found_and_rebuilt, 0, 3);
 	tcase_add_test(tests, what_breaks_a_rule_is_settled);
 	tcase_add_loop_test(tests, rows_that_name_others_come_through_a_rebuild, 0, 2);
+	tcase_add_loop_test(tests, numbers_of_rows_that_are_gone_are_not_given_again, 0, 2);
+	tcase_add_test(tests, a_rebuild_keeps_all_that_the_schema_says);
 	tcase_add_test(tests, a_rebuild_that_fails_leaves_rules_in_force);
 	tcase_add_test(tests, a_table_that_cannot_be_read_is_found_and_stays_as_it_is);
 	tcase_add_loop_test(tests, a_row_that_cannot_be_read_is_not_changed, 0, 4);
