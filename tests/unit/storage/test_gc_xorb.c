@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "chunker/chunk_hash.h"
 #include "storage/gc.h"
 #include "storage/gc_pack.h"
 #include "storage/pack_row.h"
@@ -276,6 +277,20 @@ static void rest(void)
 	nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
+/* A chunk of a pack that stays is found again, for what comes to share it. */
+static void await_found(const struct xorb_sample *const sample)
+{
+	struct chunk_place place;
+	if (sample == NULL)
+		return;
+	uint8_t *const bytes = xorb_sample_chunk(sample, 0);
+	const struct chunk_id id = chunk_hash(span_of(bytes, sample->chunk_bytes));
+	free(bytes);
+	for (int i = 0; i < 200 && !chunk_index_find(store_chunk_index(fixture.store), &id, &place); i++)
+		rest();
+	ck_assert(chunk_index_find(store_chunk_index(fixture.store), &id, &place));
+}
+
 /* The loop number: at which stage the promise is made, and whether gc would delete the pack or compact it. */
 START_TEST(a_promise_made_while_gc_works_is_kept)
 {
@@ -313,12 +328,28 @@ START_TEST(a_promise_made_while_gc_works_is_kept)
 	ck_assert_uint_eq(report.packs_compacted, compacts && stage <= GC_VIEW); /* it came in time to be taken along, or stops the move */
 	ck_assert(xorb_sample_is_there(fixture.store, &sample));
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1 AND condemned_ms IS NULL"), 1);
+	await_found(compacts ? NULL : &sample);
 	reopen(promise_ms);
 	ck_assert(xorb_sample_is_there(fixture.store, &sample));
 	fixture.clock.now_ms += HOUR_MS;
 	report = collect();
 	ck_assert_uint_eq(compacts ? report.packs_compacted : report.packs_deleted, 1);
 	ck_assert(!compacts || object_is_there("a", 7));
+}
+END_TEST
+
+/* A row that names chunks the pack does not have: nothing is done with the pack. */
+START_TEST(a_damaged_row_stops_its_pack)
+{
+	struct error err = {0};
+	fill_shared_pack();
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE xorbs SET count = 8000 WHERE first = (SELECT max(first) FROM xorbs)", &err), 0);
+	const struct gc_report promised = collect();
+	ck_assert_uint_eq(promised.packs, 0);
+	ck_assert_uint_eq(promised.packs_compacted + promised.packs_deleted, 0);
+	ck_assert(object_is_there("a", 7));
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE xorbs SET count = 2", &err), 0);
+	ck_assert_uint_eq(collect().packs, 1);
 }
 END_TEST
 
@@ -376,6 +407,7 @@ Suite *test_gc_xorb_suite(void)
 	tcase_add_test(all, small_objects_give_their_space_back_beside_promised_xorbs);
 	tcase_add_test(all, compaction_forgets_only_xorbs_that_lack_chunks);
 	tcase_add_loop_test(all, a_promise_made_while_gc_works_is_kept, 2 * GC_BEGIN, 2 * GC_DONE);
+	tcase_add_test(all, a_damaged_row_stops_its_pack);
 	tcase_add_test(all, a_condemned_pack_is_spared_for_a_promise);
 	tcase_add_test(all, uploads_and_gc_at_once);
 	suite_add_tcase(suite, all);

@@ -337,6 +337,9 @@ START_TEST(only_what_is_whole_is_promised)
 	};
 	ck_assert_int_eq(promise(places, 2, fixture.clock.now_ms + HOUR_MS, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+	struct xorb_place turned[] = {places[1], places[0]};
+	ck_assert_int_eq(promise(turned, 2, fixture.clock.now_ms + HOUR_MS, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
 	places[1].pack.bytes[0] ^= 1;
 	ck_assert_int_eq(promise(places, 2, fixture.clock.now_ms + HOUR_MS, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
