@@ -32,6 +32,7 @@ static void fixture_start(struct pack_fixture *const fixture)
 		.chunk_index = fixture->chunk_index,
 		.helpers = fixture->helpers,
 		.metrics = fixture->metrics,
+		.log = fixture->log,
 		.pack_max_bytes = fixture->pack_max_bytes,
 		.index_cache_bytes = fixture->index_cache_bytes,
 	};

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/lock.h"
+#include "base/log.h"
 #include "storage/assemble.h"
 #include "storage/ingest.h"
 #include "storage/pack_recovery.h"
@@ -18,6 +19,7 @@ struct pack_fixture {
 	char aside_folder[4096];
 	struct file_faults faults; /* kinds 0: harmless */
 	struct metrics *metrics;
+	struct log *log;           /* borrowed, may be NULL */
 	struct helpers *helpers;
 	struct chunk_index *chunk_index;
 	struct pack_store *store;

@@ -154,6 +154,7 @@ END_TEST
 START_TEST(a_look_that_was_broken_off_is_made_again)
 {
 	const struct gc_work work = new_work();
+	ck_assert_ptr_null(gc_pack_look(&work, 1)); /* all of it lives */
 	ck_assert(!is_due());
 	delete_objects(1, OBJECTS);
 	ck_assert(is_due());

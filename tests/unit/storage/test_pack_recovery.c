@@ -222,6 +222,70 @@ START_TEST(what_is_missing_is_counted_and_named)
 }
 END_TEST
 
+/* What the log says of a pack that is not as the catalog knows it; NULL: nothing. */
+static const struct {
+	enum pack_state state;
+	int bytes_more;  /* than are committed */
+	int chunks_more; /* in the catalog than in the pack */
+	const char *told;
+} differing[] = {
+	{PACK_SEALED, 0, 0, NULL},
+	{PACK_SEALED, 10, 0, NULL},
+	{PACK_SEALED, -1, 0, "the file has"},
+	{PACK_OPEN, 0, 0, NULL},
+	{PACK_OPEN, -1, 0, "the file has"},
+	{PACK_OPEN, 0, 1, "its footers count"},
+	{PACK_OPEN, 0, -1, "its footers count"},
+};
+
+static void change_size(const struct pack_id *id, int by)
+{
+	char *file = pack_fixture_path(&fixture, id, "pack");
+	struct error err = {0};
+	uint64_t size = 0;
+	ck_assert_int_eq(file_size(file, &size, &err), 0);
+	ck_assert_int_eq(truncate(file, (off_t)size + by), 0);
+	free(file);
+}
+
+static void expect_told(const char *path, const char *told)
+{
+	struct error err = {0};
+	struct buffer text;
+	buffer_init(&text, 100000);
+	ck_assert_int_eq(file_read_all(path, &text, &err), 0);
+	buffer_add_byte(&text, 0);
+	ck_assert_msg((strstr((char *)text.data, "pack_damaged") != NULL) == (told != NULL), "%s", (char *)text.data);
+	ck_assert(told == NULL || strstr((char *)text.data, told) != NULL);
+	buffer_release(&text);
+}
+
+START_TEST(a_pack_that_is_not_as_the_catalog_knows_it_is_told)
+{
+	uint8_t *bytes = fixture_bytes(FIXTURE_RANDOM, 3, 300000);
+	struct stored_stream stream;
+	char path[4200];
+	snprintf(path, sizeof path, "%s/log", fixture.scratch);
+	const int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	pack_fixture_put(&fixture, span_of(bytes, 300000), 5, &stream);
+	pack_fixture_settle(&fixture);
+	struct pack_record *record = &fixture.records[fixture.record_count - 1];
+	record->state = differing[_i].state;
+	record->chunks = (uint32_t)((int)record->chunks + differing[_i].chunks_more);
+	change_size(&record->id, differing[_i].bytes_more);
+	fixture.log = log_new(fd, LOG_WARNING, false, NULL);
+	pack_fixture_reopen_as(&fixture, &ours, true);
+	expect_told(path, differing[_i].told);
+	pack_fixture_settle(&fixture);
+	stored_stream_release(&stream);
+	free(bytes);
+	pack_fixture_close(&fixture);
+	log_free(fixture.log);
+	close(fd);
+	set_up(); /* for tear_down */
+}
+END_TEST
+
 START_TEST(a_look_moves_nothing)
 {
 	const struct pack_names none = {NULL, 0, NULL, 0};
@@ -321,6 +385,7 @@ Suite *test_pack_recovery_suite(void)
 	tcase_add_test(tests, what_is_named_again_comes_back_and_is_read);
 	tcase_add_test(tests, a_named_pack_that_is_there_is_left_alone);
 	tcase_add_test(tests, what_is_missing_is_counted_and_named);
+	tcase_add_loop_test(tests, a_pack_that_is_not_as_the_catalog_knows_it_is_told, 0, sizeof differing / sizeof *differing);
 	tcase_add_test(tests, a_look_moves_nothing);
 	tcase_add_loop_test(tests, no_power_cut_loses_what_is_kept_or_brings_back_what_went, 0, POWER_CUTS);
 	tcase_add_test(tests, a_move_that_fails_is_told_and_nothing_goes_before);
