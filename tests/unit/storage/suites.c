@@ -102,6 +102,7 @@ Suite *test_pack_damage_suite(void);
 Suite *test_xorb_repeat_suite(void);
 Suite *test_disk_floor_suite(void);
 Suite *test_gc_pack_suite(void);
+Suite *test_path_hold_suite(void);
 Suite *test_pack_row_suite(void);
 Suite *test_gc_xorb_suite(void);
 Suite *test_xorb_kill_suite(void);
@@ -228,6 +229,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_xorb_repeat_suite,
 	test_disk_floor_suite,
 	test_gc_pack_suite,
+	test_path_hold_suite,
 	test_pack_row_suite,
 	test_gc_xorb_suite,
 	test_xorb_kill_suite,

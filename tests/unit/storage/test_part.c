@@ -306,6 +306,88 @@ START_TEST(large_sets_go_in_slices)
 }
 END_TEST
 
+/* Packs whose count of names is not that of the rows that lead to them. */
+static const char SQL_MISCOUNTED[] = "SELECT COUNT(*) FROM packs WHERE named <>"
+	" (SELECT coalesce(sum(3 * first + count), 0) FROM segments WHERE pack = packs.number)";
+
+/* Runs of one pack and of several, in one set and in sets beside it. */
+START_TEST(packs_know_what_leads_to_them)
+{
+	struct error err = {0};
+	struct segment mixed[7];
+	for (size_t i = 0; i < 7; i++)
+		mixed[i] = (struct segment){packs[i < 3 || i == 5].id, (uint32_t)(10 * i), (uint32_t)i + 1, SEGMENT_BYTES};
+	const struct stored_part part = {.size = 7 * SEGMENT_BYTES, .segments = mixed, .segment_count = 7};
+	ck_assert_int_eq(part_single_add(db, part_single_set(1), &part, &err), 0);
+	add(2, 5);
+	ck_assert_int_eq(rows(SQL_MISCOUNTED), 0);
+	ck_assert_int_eq(part_set_share(db, part_single_set(1), &err), 0);
+	ck_assert_int_eq(part_set_drop(db, part_single_set(1), &err), 0);
+	ck_assert_int_eq(rows(SQL_MISCOUNTED), 0);
+	ck_assert_int_eq(part_set_drop(db, part_single_set(1), &err), 0);
+	ck_assert_int_eq(rows(SQL_SEGMENTS), 5);
+	ck_assert_int_eq(rows(SQL_MISCOUNTED), 0);
+	const int64_t large = add(3, SEGMENTS);
+	ck_assert_int_eq(part_set_drop(db, large, &err), 0);
+	for (bool more = true; more;) {
+		ck_assert_int_eq(part_set_sweep(db, &more, &err), 0);
+		ck_assert_int_eq(rows(SQL_MISCOUNTED), 0);
+	}
+	ck_assert_int_eq(rows("SELECT sum(named) FROM packs"), rows("SELECT sum(3 * first + count) FROM segments"));
+}
+END_TEST
+
+START_TEST(what_is_gone_or_goes_is_not_shared)
+{
+	struct error err = {0};
+	uint64_t contents;
+	ck_assert_int_eq(part_set_share(db, 4711, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	const int64_t set = add_listed(SEGMENTS, &contents);
+	ck_assert_int_eq(db_run_script(db, "UPDATE part_sets SET row_count = 3001", &err), 0);
+	ck_assert_int_eq(part_set_drop(db, set, &err), 0);
+	ck_assert_int_eq(part_set_share(db, set, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+}
+END_TEST
+
+/* The rows that a shared set of one PUT is said to have are what its last drop goes by. */
+START_TEST(sets_know_how_many_rows_they_have)
+{
+	struct error err = {0};
+	uint64_t contents;
+	int64_t set;
+	ck_assert_int_eq(part_set_share(db, add(1, 7), &err), 0);
+	ck_assert_int_eq(rows("SELECT row_count FROM part_sets"), 7);
+	ck_assert_int_eq(rows("SELECT holders FROM part_sets"), 2);
+	ck_assert_int_eq(part_set_add_single(db, segments, 9, &set, &contents, &err), 0);
+	ck_assert_int_eq(rows("SELECT row_count FROM part_sets ORDER BY id DESC LIMIT 1"), 10); /* and the part */
+	struct part_range range = {.length = 9 * SEGMENT_BYTES};
+	ck_assert_msg(part_set_load(db, set, 9 * SEGMENT_BYTES, contents, &range, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(range.segment_count, 9);
+	free(range.segments);
+}
+END_TEST
+
+START_TEST(inline_bytes_are_those_of_the_version)
+{
+	struct error err = {0};
+	struct span bytes;
+	struct db_statement *statement;
+	const uint64_t contents = part_inline_contents(span_text("some bytes"));
+	ck_assert_int_eq(part_inline_add(db, 7, span_text("some bytes"), &err), 0);
+	ck_assert_int_eq(part_inline_load(db, 7, contents, &bytes, &statement, &err), 0);
+	ck_assert(span_equal_text(bytes, "some bytes"));
+	db_reset(statement);
+	ck_assert_int_eq(part_inline_load(db, 7, contents + 1, &bytes, &statement, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	ck_assert_int_eq(part_inline_load(db, 8, contents, &bytes, &statement, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	ck_assert_int_eq(part_inline_drop(db, 7, &err), 0);
+	ck_assert_int_eq(rows("SELECT COUNT(*) FROM inline_bytes"), 0);
+}
+END_TEST
+
 Suite *test_part_suite(void);
 Suite *test_part_suite(void)
 {
@@ -323,6 +405,10 @@ Suite *test_part_suite(void)
 	tcase_add_test(tests, small_sets_go_at_once);
 	tcase_add_test(tests, a_change_leaves_most_of_many_sets);
 	tcase_add_test(tests, large_sets_go_in_slices);
+	tcase_add_test(tests, packs_know_what_leads_to_them);
+	tcase_add_test(tests, what_is_gone_or_goes_is_not_shared);
+	tcase_add_test(tests, sets_know_how_many_rows_they_have);
+	tcase_add_test(tests, inline_bytes_are_those_of_the_version);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

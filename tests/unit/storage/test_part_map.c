@@ -1,5 +1,6 @@
 #include "tests/unit/unit.h"
 
+#include "storage/part_ends.h"
 #include "storage/part_map.h"
 
 static struct buffer map;
@@ -74,6 +75,19 @@ START_TEST(what_is_no_map_is_told)
 }
 END_TEST
 
+/* Parts of a derived version, one of them empty: what is left of the one that a byte lies in. */
+START_TEST(what_is_left_of_a_part)
+{
+	uint64_t all[] = {10, 10, 25};
+	struct part_ends ends = {.ends = all, .count = 3};
+	ck_assert_uint_eq(part_ends_left(&ends, 0), 10);
+	ck_assert_uint_eq(part_ends_left(&ends, 9), 1);
+	ck_assert_uint_eq(part_ends_left(&ends, 10), 15);
+	ck_assert_uint_eq(part_ends_left(&ends, 24), 1);
+	ck_assert_uint_eq(part_ends_left(&ends, 25), UINT64_MAX);
+}
+END_TEST
+
 Suite *test_part_map_suite(void);
 
 Suite *test_part_map_suite(void)
@@ -84,6 +98,7 @@ Suite *test_part_map_suite(void)
 	tcase_add_test(tests, offsets_find_their_parts);
 	tcase_add_test(tests, numbers_find_their_parts);
 	tcase_add_loop_test(tests, what_is_no_map_is_told, 0, sizeof(unsound) / sizeof(unsound[0]));
+	tcase_add_test(tests, what_is_left_of_a_part);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

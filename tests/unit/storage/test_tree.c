@@ -247,6 +247,31 @@ START_TEST(a_directory_is_as_new_as_its_newest_file)
 }
 END_TEST
 
+/* Nor do deletes make it newer, or names that go on as its own does. */
+START_TEST(a_directory_is_not_as_new_as_what_is_not_in_it)
+{
+	struct error err = {0};
+	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "box", &edit, &err), 0);
+	put("d/1");
+	put("d/2");
+	const int64_t then = fixture.clock.now_ms;
+	fixture.clock.now_ms += 5000;
+	ck_assert_int_eq(fixture_delete(fixture.store, "box", "d/2", NULL, &err), 0);
+	put("d");
+	put("d-e/1");
+	put("d0");
+	put("d0e/1");
+	struct tree tree;
+	const struct tree_params params = {.bucket = span_text("box"), .limit = 10};
+	ck_assert_msg(tree_list(fixture.store, &params, fixture.arena, &tree, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(tree.count, 5); /* d d/ d-e/ d0 d0e/ */
+	ck_assert(span_equal_text(tree.entries[1].path, "d") && tree.entries[1].is_directory);
+	ck_assert_int_eq(tree.entries[1].uploaded_ms, then);
+	ck_assert_int_eq(tree.entries[2].uploaded_ms, then + 5000);
+}
+END_TEST
+
 /* More files than a directory is looked through for: then it is as new as the bucket. */
 START_TEST(a_very_large_directory_is_as_new_as_the_bucket)
 {
@@ -396,6 +421,7 @@ Suite *test_tree_suite(void)
 	tcase_add_test(tests, a_long_name_goes_on_from_directories);
 	tcase_add_test(tests, entries_say_hash_size_times_and_type);
 	tcase_add_test(tests, a_directory_is_as_new_as_its_newest_file);
+	tcase_add_test(tests, a_directory_is_not_as_new_as_what_is_not_in_it);
 	tcase_add_test(tests, a_very_large_directory_is_as_new_as_the_bucket);
 	tcase_add_test(tests, deleted_files_are_not_shown);
 	tcase_add_test(tests, versions_without_a_hash_are_told);
