@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "storage/scratch.h"
+#include "storage/store_health.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 #include "tests/unit/storage/xorb_fixture.h"
@@ -124,6 +125,20 @@ START_TEST(small_disks_keep_an_eighth_and_some_keep_nothing)
 }
 END_TEST
 
+/* Whatever room there is. */
+START_TEST(a_store_that_takes_no_writes_takes_no_content)
+{
+	struct error err = {0};
+	struct store_health *health = store_health_new(NULL, NULL);
+	const struct disk_floor floor = {.files = &files, .folder = "folder", .health = health};
+	ck_assert_int_eq(disk_floor_check(&floor, &err), 0);
+	store_health_set_read_only(health, "the disk takes no writes.");
+	ck_assert_int_eq(disk_floor_check(&floor, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "the disk takes no writes."));
+	store_health_free(health);
+}
+END_TEST
+
 Suite *test_disk_floor_suite(void);
 Suite *test_disk_floor_suite(void)
 {
@@ -132,6 +147,7 @@ Suite *test_disk_floor_suite(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, content_keeps_off_the_last_bytes_and_deletes_do_not);
 	tcase_add_test(tcase, an_upload_under_way_stops_there_too);
+	tcase_add_test(tcase, a_store_that_takes_no_writes_takes_no_content);
 	tcase_add_test(tcase, small_disks_keep_an_eighth_and_some_keep_nothing);
 	suite_add_tcase(suite, tcase);
 	return suite;

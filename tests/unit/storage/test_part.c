@@ -195,6 +195,19 @@ START_TEST(damage_is_seen)
 }
 END_TEST
 
+/* Also for those that do not read all of it. */
+START_TEST(a_gap_is_seen)
+{
+	struct error err = {0};
+	const int64_t set = add(1, 4);
+	struct part_range range = {.length = 3 * SEGMENT_BYTES};
+	ck_assert_int_eq(db_run_script(db, "DELETE FROM segments WHERE start = 1000", &err), 0);
+	ck_assert_int_eq(part_set_load(db, set, 4 * SEGMENT_BYTES, part_single_contents(segments, 4), &range, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	ck_assert_ptr_null(range.segments);
+}
+END_TEST
+
 /* Rows that are right each for itself, of a set that is not the version's. */
 START_TEST(contents_are_of_this_version)
 {
@@ -400,6 +413,7 @@ Suite *test_part_suite(void)
 	tcase_add_test(tests, sets_of_the_first_form_are_read_and_dropped);
 	tcase_add_loop_test(tests, damage_of_the_first_form_is_seen, 0, sizeof(listed_damages) / sizeof(listed_damages[0]));
 	tcase_add_loop_test(tests, damage_is_seen, 0, sizeof(damages) / sizeof(damages[0]));
+	tcase_add_test(tests, a_gap_is_seen);
 	tcase_add_test(tests, contents_are_of_this_version);
 	tcase_add_loop_test(tests, shared_sets_go_with_the_last, 0, sizeof(shared_counts) / sizeof(shared_counts[0]));
 	tcase_add_test(tests, small_sets_go_at_once);
