@@ -5,11 +5,14 @@
 
 #include "storage/batch.h"
 #include "storage/committer.h"
+#include "storage/file_hash.h"
 #include "storage/file_time.h"
 #include "storage/part.h"
+#include "storage/tag_set.h"
 #include "storage/version.h"
 #include "storage/xet_file.h"
 #include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/upload_fixture.h"
 
 enum { LARGE = 300000 };
 
@@ -310,6 +313,92 @@ START_TEST(times_and_types_come_from_the_line_else_from_the_source)
 }
 END_TEST
 
+/* An upload of one part, with a checksum of its parts' checksums. */
+static void upload_in_parts(const char *const key, const struct span bytes)
+{
+	struct error err = {0};
+	struct upload_create_params create = {.bucket = span_text("from"), .key = span_text(key), .initiator = span_text("main"),
+		.checksum = CHECKSUM_CRC32, .type = CHECKSUM_COMPOSITE};
+	struct upload_ref ref;
+	struct uploaded_part part;
+	struct upload_result result;
+	struct upload_fault fault;
+	ck_assert_msg(fixture_upload_create(fixture.store, &create, &ref, &err) == 0, "%s", err.text);
+	ck_assert_msg(fixture_upload_put(fixture.store, &ref, 1, bytes, NULL, &part, &err) == 0, "%s", err.text);
+	struct upload_listed_part listed = {.number = 1, .checksum = part.checksum};
+	memcpy(listed.etag, part.etag, sizeof(listed.etag));
+	struct upload_complete_params complete = {.ref = ref, .parts = &listed, .part_count = 1};
+	ck_assert_msg(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+}
+
+static struct object find_hashed(const char *const key)
+{
+	struct error err = {0};
+	struct object object;
+	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text(key), fixture.arena, &object, &err), 0);
+	struct settled *const settled = settled_new();
+	struct file_hash_wait *const wait = file_hash_start(fixture.store, &object.sequence, 1, settled_done, settled);
+	settled_wait(settled);
+	ck_assert_msg(file_hash_outcome(wait, &err) == 0, "%s", err.text);
+	file_hash_free(wait);
+	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text(key), fixture.arena, &object, &err), 0);
+	return object;
+}
+
+START_TEST(a_copy_has_no_parts_and_no_checksum_of_parts)
+{
+	upload_in_parts("parts", span_of(noise, LARGE));
+	const struct object source = find_hashed("parts");
+	ck_assert_uint_eq(source.part_count, 1);
+	ck_assert(source.has_file_hash && source.checksum.type == CHECKSUM_COMPOSITE);
+	struct batch_line line = copy("copied", &source);
+	run(&line, 1);
+	ck_assert_msg(line.error.kind == ERROR_NONE, "%s", line.error.text);
+	const struct object found = find("copied");
+	ck_assert_uint_eq(found.part_count, 0);
+	ck_assert_int_eq(found.checksum.algorithm, CHECKSUM_NONE);
+	ck_assert(fixture_holds(&fixture, "box", "copied", span_of(noise, LARGE)));
+}
+END_TEST
+
+/* Who may read it, what it costs and what it is called are the new file's own. */
+START_TEST(what_is_said_of_a_source_besides_is_not_copied)
+{
+	struct error err = {0};
+	struct object source;
+	struct buffer tags;
+	const struct tag tag = {span_text("own"), span_text("value")};
+	buffer_init(&tags, 1000);
+	tag_set_write(&tag, 1, &tags);
+	struct object_put_params params = {.bucket = span_text("from"), .key = span_text("k"),
+		.facts = {.tags = buffer_span(&tags), .storage_class = STORAGE_GLACIER, .is_public = true}};
+	ck_assert_msg(fixture_put_object(fixture.store, &params, span_text("hello"), &source, &err) == 0, "%s", err.text);
+	struct batch_line line = copy("copied", &source);
+	run(&line, 1);
+	const struct object found = find("copied");
+	ck_assert_int_eq(found.storage_class, STORAGE_STANDARD);
+	ck_assert(!found.is_public);
+	ck_assert_uint_eq(found.tags.len, 0);
+	ck_assert_int_eq(found.checksum.algorithm, CHECKSUM_CRC64NVME); /* of the bytes, so it stays */
+	buffer_release(&tags);
+}
+END_TEST
+
+START_TEST(what_a_key_held_before_is_not_copied)
+{
+	struct error err = {0};
+	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store, "from", &edit, &err), 0);
+	const struct object older = put("from", "k", span_text("older"));
+	const struct object newer = put("from", "k", span_text("newer"));
+	struct batch_line lines[] = {copy("a", &older), copy("b", &newer)};
+	run(lines, 2);
+	ck_assert_int_eq(lines[0].error.kind, ERROR_NOT_FOUND);
+	ck_assert_int_eq(lines[1].error.kind, ERROR_NONE);
+	ck_assert(!exists("a") && exists("b"));
+}
+END_TEST
+
 START_TEST(a_versioned_bucket_keeps_what_lines_cover)
 {
 	struct error err = {0};
@@ -400,6 +489,9 @@ Suite *test_batch_suite(void)
 	tcase_add_test(tests, lines_apply_in_their_order);
 	tcase_add_test(tests, the_empty_file_needs_no_source);
 	tcase_add_test(tests, times_and_types_come_from_the_line_else_from_the_source);
+	tcase_add_test(tests, a_copy_has_no_parts_and_no_checksum_of_parts);
+	tcase_add_test(tests, what_is_said_of_a_source_besides_is_not_copied);
+	tcase_add_test(tests, what_a_key_held_before_is_not_copied);
 	tcase_add_test(tests, a_versioned_bucket_keeps_what_lines_cover);
 	tcase_add_test(tests, keys_of_the_server_are_refused_line_by_line);
 	tcase_add_test(tests, a_bucket_that_is_another_by_now_is_left_alone);

@@ -203,6 +203,20 @@ START_TEST(markers_and_null_versions_come_and_go)
 END_TEST
 
 /* Ten changes; each item has its own outcome. */
+START_TEST(a_version_says_whether_its_bucket_keeps_versions)
+{
+	struct error err = {0};
+	struct object object;
+	put("k", "text");
+	for (int versioning = 0; versioning < 3; versioning++) {
+		if (versioning > 0)
+			set_versioning(versioning == 1);
+		ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), span_text("k"), fixture.arena, &object, &err), 0);
+		ck_assert_int_eq(object.in_versioned_bucket, versioning > 0);
+	}
+}
+END_TEST
+
 START_TEST(a_thousand_items)
 {
 	static struct object_delete_item items[OBJECT_DELETE_MAX];
@@ -252,6 +266,7 @@ Suite *test_object_delete_suite(void)
 	tcase_add_test(tests, a_damaged_run_fails_the_delete);
 	tcase_add_test(tests, conditions_on_a_delete_marker);
 	tcase_add_test(tests, markers_and_null_versions_come_and_go);
+	tcase_add_test(tests, a_version_says_whether_its_bucket_keeps_versions);
 	tcase_add_test(tests, a_thousand_items);
 	tcase_add_test(tests, one_key_twice_in_a_list);
 	suite_add_tcase(suite, tests);
