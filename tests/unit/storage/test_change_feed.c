@@ -197,6 +197,32 @@ START_TEST(keys_take_bounded_memory)
 }
 END_TEST
 
+/* What was forgotten takes no memory any more. */
+START_TEST(what_fits_is_kept_however_much_went_before)
+{
+	char key[301];
+	memset(key, 'k', 300);
+	key[300] = '\0';
+	for (int i = 0; i < 20; i++)
+		change(ONE, key, 300 + i);
+	ck_assert_uint_eq(strlen(read_since(ONE, 316)), 3 * 301);
+	ck_assert_str_eq(read_since(ONE, 315), "lost");
+}
+END_TEST
+
+/* One that has more changes than there is room for. */
+START_TEST(behind_a_large_transaction_that_failed_changes_are_seen)
+{
+	for (int i = 0; i < 12; i++)
+		note(ONE, "x", 300 + i);
+	change_feed_take_back_all(feed);
+	updated[ONE] = 100;
+	ck_assert_str_eq(read_since(ONE, 100), "");
+	change(ONE, "y", 400);
+	ck_assert_str_eq(read_since(ONE, 100), "y ");
+}
+END_TEST
+
 START_TEST(pages_can_be_resumed_and_so_can_their_moments)
 {
 	struct change_position position;
@@ -513,6 +539,8 @@ Suite *test_change_feed_suite(void)
 	tcase_add_test(ring, a_busy_bucket_costs_a_quiet_one_nothing);
 	tcase_add_test(ring, half_a_transaction_is_nothing);
 	tcase_add_test(ring, keys_take_bounded_memory);
+	tcase_add_test(ring, what_fits_is_kept_however_much_went_before);
+	tcase_add_test(ring, behind_a_large_transaction_that_failed_changes_are_seen);
 	tcase_add_test(ring, pages_can_be_resumed_and_so_can_their_moments);
 	tcase_add_test(ring, another_feed_goes_on_where_nothing_was_missed);
 	tcase_add_test(ring, what_is_committed_and_not_shown_yet_is_not_lost);
