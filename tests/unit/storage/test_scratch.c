@@ -117,6 +117,20 @@ START_TEST(test_a_hidden_version_is_no_object)
 }
 END_TEST
 
+/* What this process holds is not what an earlier one left. */
+START_TEST(test_what_came_after_the_start_is_not_let_go)
+{
+	struct error err = {0};
+	int64_t version = 0;
+	write_file(path_of("f"), 5000);
+	ck_assert_int_eq(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"), true, &version, &err), 0);
+	ck_assert_msg(scratch_release_left(fixture.store, &err) == 0, "%s", err.text);
+	ck_assert_msg(scratch_fetch(fixture.store, version, path_of("back"), &err) == 0, "%s", err.text);
+	ck_assert(file_holds(path_of("back"), 5000));
+	ck_assert_int_eq(scratch_release(fixture.store, version, &err), 0);
+}
+END_TEST
+
 START_TEST(test_a_visible_one_is)
 {
 	struct error err = {0};
@@ -205,6 +219,7 @@ Suite *test_scratch_suite(void)
 	tcase_add_test(tests, test_names_that_fit_into_no_folder_are_bad_input);
 	tcase_add_test(tests, test_paths_are_hidden_from_clients);
 	tcase_add_test(tests, test_a_hidden_version_is_no_object);
+	tcase_add_test(tests, test_what_came_after_the_start_is_not_let_go);
 	tcase_add_test(tests, test_a_visible_one_is);
 	tcase_add_test(tests, test_what_nobody_named_goes_at_the_next_start);
 	tcase_add_test(tests, test_a_version_that_is_not_what_its_digest_says);
