@@ -144,6 +144,11 @@ START_TEST(test_a_visible_one_is)
 	ck_assert_uint_eq(strlen(object.etag), 34);
 	ck_assert_str_eq(object.etag + 32, "-d");
 	ck_assert_int_eq(object.checksum.algorithm, CHECKSUM_CRC64NVME);
+	ck_assert(object.has_file_hash);
+	write_file(path_of("f"), 6000); /* takes the place of the one that is there */
+	ck_assert_msg(scratch_store(fixture.store, path_of("f"), span_text("b"), span_text("k"), false, &version, &err) == 0, "%s", err.text);
+	ck_assert(fixture_holds(&fixture, "b", "k", span_of(noise, 6000)));
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 1);
 }
 END_TEST
 
