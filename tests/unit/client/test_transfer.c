@@ -266,6 +266,39 @@ START_TEST(retries_run_out)
 }
 END_TEST
 
+/* A connection that breaks again and again, but not before something came. */
+START_TEST(retries_begin_anew_where_something_came)
+{
+	remote.retries = 1;
+	options.parallel = 1;
+	options.part_bytes = 0;
+	atomic_store(&faults.cuts, 4);
+	check_succeeds();
+	ck_assert_int_eq(atomic_load(&faults.requests), 5);
+}
+END_TEST
+
+static void answer_short(void *const owner, const struct web_request *const request, struct web_reply *const reply)
+{
+	const bool *const is_ranged = owner;
+	ck_assert((strstr(request->head, "\r\nRange: ") != NULL) == *is_ranged);
+	reply->status = *is_ranged ? 206 : 200;
+	buffer_add(&reply->body, content, *is_ranged ? PART_BYTES - 1 : CONTENT_BYTES - 1);
+}
+
+START_TEST(less_than_was_asked_for_is_refused)
+{
+	bool is_ranged = _i == 0;
+	struct web *const web = web_start(answer_short, &is_ranged);
+	remote.endpoint = web_endpoint(web);
+	options.part_bytes = is_ranged ? PART_BYTES : 0;
+	options.parallel = 1;
+	check_fails(ERROR_CORRUPT);
+	ck_assert_str_eq(web_trace(web), "GET /b/x\n");
+	web_stop(web);
+}
+END_TEST
+
 START_TEST(wrong_ranges_are_refused)
 {
 	if (_i == 0)
@@ -323,6 +356,8 @@ Suite *test_transfer_suite(void)
 	tcase_add_test(tests, one_file_that_cannot_be_begun_fails_the_call);
 	tcase_add_test(tests, refusals_that_stay_are_reported);
 	tcase_add_test(tests, retries_run_out);
+	tcase_add_test(tests, retries_begin_anew_where_something_came);
+	tcase_add_loop_test(tests, less_than_was_asked_for_is_refused, 0, 2);
 	tcase_add_loop_test(tests, wrong_ranges_are_refused, 0, 2);
 	tcase_add_test(tests, an_empty_file_needs_no_request);
 	tcase_add_test(tests, a_file_digest_is_that_of_its_bytes);
