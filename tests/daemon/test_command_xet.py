@@ -456,13 +456,31 @@ class XetCommand(unittest.TestCase):
         self.assertEqual(self.meddled(unable, 'get', f'{self.bucket}/c', self.path('c'))['received'], 300_000)
         self.assertEqual((sorted(os.listdir(self.folder)), sorted(os.listdir(self.path('back')))), (['back', 'c', 'tree'], ['a', 'b', 'c']))
 
-    def reconstruction(self, key, first=0):
-        """What a reader is told of a file from byte `first` on, straight from the server."""
+    def test_what_came_by_chunks_does_not_come_again_whole(self):
+        for name in 'abc':
+            self.write('tree/' + name, content(ord(name), 300_000))
+        self.run_json('sync', self.path('tree'), self.bucket)
+        asked = []
+
+        def unable(method, target, status, body):
+            if 'reconstructions' not in target:
+                return status, body
+            asked.append(target)
+            return (status, body) if len(asked) == 1 else (501, b'{"error":"too large"}')
+        with Meddler(self.daemon, unable) as environment:
+            lines = self.run_json('sync', self.bucket, self.path('back'), '--parallel', '1', environment=environment)
+        self.assertEqual(sorted(line['name'] for line in lines[:-1]), ['a', 'b', 'c'])
+        self.assertLess(lines[-1]['received_bytes'], 950_000)
+        for name in 'abc':
+            self.assertEqual(self.read('back/' + name), content(ord(name), 300_000))
+
+    def reconstruction(self, key, first=0, last=''):
+        """What a reader is told of a file from byte `first` on (to `last`), straight from the server."""
         info = self.daemon.request('POST', f'/api/buckets/main/{self.bucket}/paths-info', json.dumps({'paths': [key]}).encode(),
                                    {'Content-Type': 'application/json'})
         token = json.loads(self.daemon.request('GET', f'/api/buckets/main/{self.bucket}/xet-read-token').body)['accessToken']
         answer = self.daemon.request('GET', '/xet/v2/reconstructions/' + json.loads(info.body)[0]['xetHash'], None,
-                                     {'Authorization': 'Bearer ' + token, 'Range': f'bytes={first}-', 'x-deltabucket-codecs': 'all'}, token=None)
+                                     {'Authorization': 'Bearer ' + token, 'Range': f'bytes={first}-{last}', 'x-deltabucket-codecs': 'all'}, token=None)
         return json.loads(answer.body)
 
     def test_a_way_that_writes_over_what_is_in_place(self):
@@ -493,6 +511,31 @@ class XetCommand(unittest.TestCase):
         if done.returncode == 0:
             self.assertEqual(self.read('y'), body)
         self.get('x', 'y')
+        self.assertEqual(self.read('y'), body)
+
+    def test_a_chunk_over_the_end_of_a_range_is_one_chunk(self):
+        """A hostile answer about the first range has another chunk where the second range has its end."""
+        body = content(48, 16 * MIB)
+        self.write('x', body)
+        self.put('x')
+        second = 8 * MIB
+        over = self.reconstruction('x', second, second)['terms'][0]
+        self.write('evil', bytes(over['unpacked_length']))
+        self.put('evil', 'evil', '--retries', '0')
+        evil = self.reconstruction('evil')
+
+        def change(status, answer):
+            told = json.loads(answer)
+            last = told['terms'][-1]
+            last['unpacked_length'] -= over['unpacked_length']
+            last['range']['end'] -= 1
+            told['terms'][-1:] = [last] * (last['unpacked_length'] > 0) + evil['terms']
+            told['xorbs'].update(evil['xorbs'])
+            return status, json.dumps(told).encode()
+        got = self.meddled(self.once(lambda method, target: '/xet/v2/reconstructions/' in target, change),
+                           'get', f'{self.bucket}/x', self.path('y'), '--parallel', '1')
+        self.assertEqual(self.changed, 1)
+        self.assertGreater(got['received'], len(body) * 3 // 2)  # it was noticed, and came again
         self.assertEqual(self.read('y'), body)
 
     @bytes_alone

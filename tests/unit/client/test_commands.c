@@ -37,6 +37,7 @@
 #define X16 "0123456789abcdef"
 #define X64 X16 X16 X16 X16
 #define X256 X64 X64 X64 X64
+#define X1024 X256 X256 X256 X256
 
 struct scripted {
 	const char *request; /* "METHOD TARGET" */
@@ -72,6 +73,7 @@ static const struct command_case {
 			LIST("<IsTruncated>true</IsTruncated><NextContinuationToken>n</NextContinuationToken>" CONTENT("x") CONTENT("y"))}}},
 	{command_rm, COMMAND_RM, "b/one b/a%/two", "DELETE /b/one\nDELETE /b/a%25/two\n", "removed b/one\nremoved b/a%/two",
 		{{"DELETE /b/one", 204, ""}, {"DELETE /b/a%25/two", 204, ""}}},
+	{command_rm, COMMAND_RM, "b/" X1024, "DELETE /b/" X1024 "\n", "removed b/" X1024, {{"DELETE /b/" X1024, 204, ""}}},
 	{command_rm, COMMAND_RM, "--json b/one", "DELETE /b/one\n", "{\"event\":\"removed\",\"bucket\":\"b\",\"key\":\"one\"}",
 		{{"DELETE /b/one", 204, ""}}},
 	{command_runs, COMMAND_RUNS, "b", "GET /v1/runs/b\nGET /v1/runs/b?after=r\n", "b/r  step 4, 2 kept, 1.5 kB\nb/s  no step\nb/t  step 0,",
@@ -318,6 +320,14 @@ static const struct {
 	{command_follow, COMMAND_FOLLOW, "--run b/r"},
 	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --wait 3"},
 	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --replica .x"},
+	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --rank 0/65537"},
+	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --rank 1/1"},
+	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --rank 0/0"},
+	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --rank one/2"},
+	{command_follow, COMMAND_FOLLOW, "--run b/r --into x --rank 0/2 --tensors b"},
+	{command_ls, COMMAND_LS, X256},
+	{command_rm, COMMAND_RM, "b/" X1024 "x"},
+	{command_get, COMMAND_GET, "/key x"},
 	{command_runs, COMMAND_RUNS, "settings b/r " X64 "=8"},
 	{command_publish, COMMAND_PUBLISH, "--run b/r --metadata " X256 "=1 x"},
 	{command_publish, COMMAND_PUBLISH, "--run b/r --label " X256 "x x"},

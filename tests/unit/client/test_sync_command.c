@@ -19,8 +19,8 @@
 
 static const char TOKEN[] =
 	"{\"accessToken\":\"t\",\"casUrl\":\"http://h\",\"exp\":99999999999}";
-static const char TREE[] =
-	"[{\"type\":\"file\",\"path\":\"old\",\"size\":4,\"xetHash\":\"" HASH "\"}]";
+#define FILE_OF(path, size) "{\"type\":\"file\",\"path\":\"" path "\",\"size\":" size ",\"xetHash\":\"" HASH "\"}"
+static const char TREE[] = "[" FILE_OF("old", "4") "]";
 
 static char *scratch;
 static struct web *web;
@@ -28,14 +28,17 @@ static const char *listing;
 static int refusal; /* the status of answers to a PUT or GET of an object */
 static int refusals; /* so many */
 static int by_chunks; /* the status of answers to whoever wants to move by chunks */
+static const char *tree;
+static const char *batch; /* the answer to many changes at once; NULL: there are none */
 
 /* It has the hash of "old", and cannot say what that is made of. */
 static void answer_chunks(const char *const target, struct web_reply *const reply)
 {
 	const bool is_plan = strncmp(target, "/v2/", 4) == 0;
-	reply->status = is_plan && by_chunks == 200 ? 500 : by_chunks;
+	const bool is_batch = strcmp(target, "/api/buckets/-/b/batch") == 0;
+	reply->status = is_plan && by_chunks == 200 ? 500 : is_batch && batch == NULL ? 404 : by_chunks;
 	if (reply->status == 200)
-		buffer_add_text(&reply->body, strstr(target, "-token") != NULL ? TOKEN : TREE);
+		buffer_add_text(&reply->body, is_batch ? batch : strstr(target, "-token") != NULL ? TOKEN : tree);
 }
 
 static void answer(void *const owner, const struct web_request *const request, struct web_reply *const reply)
@@ -87,6 +90,8 @@ static void set_up(void)
 	setenv("XDG_CACHE_HOME", scratch, 1);
 	refusals = 0;
 	by_chunks = 404;
+	tree = TREE;
+	batch = NULL;
 	listing = LIST("false", CONTENT("old") CONTENT("same"));
 	web = web_start(answer, NULL);
 	put("here/new", "moved");
@@ -162,6 +167,7 @@ END_TEST
 
 static const char *const bad_listings[] = {
 	LIST("true", CONTENT("same")),                          /* there is more, and no way to it */
+	LIST("true", "<NextContinuationToken>n</NextContinuationToken>"), /* for ever the same page */
 	LIST("false", CONTENT("at") CONTENT("at/below")),      /* a file and a folder at once */
 	LIST("false", CONTENT("same") CONTENT("../out")),
 };
@@ -174,6 +180,8 @@ START_TEST(a_listing_that_cannot_be_followed_changes_nothing)
 	ck_assert(is_there("here/new") && is_there("here/same"));
 	ck_assert(!is_there("out") && !is_there("here/at"));
 	ck_assert_ptr_eq(strstr(web_trace(web), "GET /b/"), NULL);
+	const char *const second = strstr(web_trace(web), "&continuation-token=n\n");
+	ck_assert(second == NULL || strstr(second + 1, "&continuation-token=n\n") == NULL);
 }
 END_TEST
 
@@ -275,6 +283,69 @@ START_TEST(a_download_of_which_one_way_fails_is_a_failure)
 }
 END_TEST
 
+/* The object changed between the two listings: the hash is of the other version. */
+START_TEST(a_hash_of_another_size_is_not_used)
+{
+	by_chunks = 200;
+	tree = "[" FILE_OF("old", "5") "]";
+	expect_any_way(false, "", true);
+	ck_assert(is_there("here/old"));
+	ck_assert_ptr_eq(strstr(web_trace(web), "GET /v2/"), NULL);
+}
+END_TEST
+
+static void list_three(void)
+{
+	by_chunks = 200;
+	listing = LIST("false", CONTENT("old") CONTENT("older") CONTENT("same"));
+	tree = "[" FILE_OF("old", "4") "," FILE_OF("older", "4") "]";
+}
+
+static unsigned removals(void)
+{
+	unsigned count = 0;
+	for (const char *at = web_trace(web); (at = strstr(at, "DELETE /b/")) != NULL; at++)
+		count++;
+	return count;
+}
+
+START_TEST(many_are_removed_at_once)
+{
+	list_three();
+	batch = "{\"success\":true,\"failed\":[]}";
+	struct command_result result = sync_with(true, "--json --delete");
+	ck_assert_msg(result.status == 0, "%s", result.err.text);
+	ck_assert_ptr_ne(strstr(buffer_text(&result.output), "{\"event\":\"removed\",\"name\":\"old\",\"bytes\":4}\n"
+		"{\"event\":\"removed\",\"name\":\"older\",\"bytes\":4}\n"), NULL);
+	ck_assert_ptr_ne(strstr(web_trace(web), "POST /api/buckets/-/b/batch {\"type\":\"deleteFile\",\"path\":\"old\"}\n"
+		"{\"type\":\"deleteFile\",\"path\":\"older\"}\n"), NULL);
+	ck_assert_uint_eq(removals(), 0);
+	command_result_release(&result);
+}
+END_TEST
+
+/* One that is under a hold, say. */
+START_TEST(a_removal_that_is_refused_is_named)
+{
+	list_three();
+	batch = "{\"success\":false,\"failed\":[{\"path\":\"older\",\"error\":\"held\"}]}";
+	struct command_result result = sync_with(true, "--json --delete");
+	ck_assert_int_eq(result.status, -1);
+	ck_assert_msg(strstr(result.err.text, "older: held") != NULL, "%s", result.err.text);
+	ck_assert_ptr_eq(strstr(buffer_text(&result.output), "\"synced\""), NULL);
+	ck_assert_uint_eq(removals(), 0);
+	command_result_release(&result);
+}
+END_TEST
+
+START_TEST(without_batches_each_is_removed_alone)
+{
+	list_three();
+	expect_any_way(true, "--delete", true);
+	ck_assert_uint_eq(removals(), 2);
+}
+END_TEST
+
 static const int no_chunks[] = {401, 403, 404, 405, 501};
 
 /* Of other servers, and of keys that may do no more than put and get. */
@@ -308,6 +379,10 @@ Suite *test_sync_command_suite(void)
 	tcase_add_test(tests, what_was_moved_and_removed_is_counted);
 	tcase_add_test(tests, an_empty_source_does_not_empty_the_target);
 	tcase_add_test(tests, a_download_of_which_one_way_fails_is_a_failure);
+	tcase_add_test(tests, a_hash_of_another_size_is_not_used);
+	tcase_add_test(tests, many_are_removed_at_once);
+	tcase_add_test(tests, a_removal_that_is_refused_is_named);
+	tcase_add_test(tests, without_batches_each_is_removed_alone);
 	tcase_add_loop_test(tests, who_may_not_move_by_chunks_moves_whole_objects, 0,
 		sizeof no_chunks / sizeof no_chunks[0]);
 	suite_add_tcase(suite, tests);

@@ -25,13 +25,16 @@ START_TEST(two_lists_side_by_side)
 }
 END_TEST
 
+#define X15 "123456789abcdef"
+#define X255 X15 X15 X15 X15 X15 X15 X15 X15 X15 X15 X15 X15 X15 X15 X15 X15 X15
+
 static const struct {
 	const char *name;
 	bool is_path;
 } NAMES[] = {
 	{"a", true}, {"a/b c/.hidden", true}, {"...", true}, {"", false}, {"/a", false}, {"a/", false}, {"a//b", false}, {"..", false},
 	{"a/../b", false}, {"./a", false}, {"a/.", false}, {"a.deltabucket-part", false}, {"a.deltabucket-part.chunks", false},
-	{"a.deltabucket-part.journal", false},
+	{"a.deltabucket-part.journal", false}, {"a.deltabucket-part/b", true}, {X255, true}, {"a/" X255 "/b", true}, {"a/x" X255, false},
 };
 
 START_TEST(a_name_stays_below_its_folder)
