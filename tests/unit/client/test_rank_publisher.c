@@ -90,8 +90,21 @@ START_TEST(a_step_is_published_when_every_rank_has_put_its_part)
 	training_expect_failed(publish("--wait 0", "ranks"), ERROR_NOT_READY);
 	training_expect_failed(publish("--wait 0", "ranks"), ERROR_NOT_READY);
 	ck_assert_uint_eq(server->count, 1);
+	ck_assert_ptr_ne(strstr(web_trace(server->web), "/steps/latest?wait=0&after=0\n"), NULL);
 	training_expect_ok(publish("", "ranks"), "\"step\":1,");
 	training_expect_worker(&training, 1);
+}
+END_TEST
+
+START_TEST(the_first_step_is_waited_for_as_well)
+{
+	training_write(&training, 0);
+	server->waits = 1;
+	training_expect_failed(publish("--wait 0", "ranks"), ERROR_NOT_READY);
+	ck_assert_ptr_ne(strstr(web_trace(server->web), "/steps/latest?wait=0\n"), NULL);
+	run_server_complete(server);
+	training_expect_ok(publish("", "ranks"), "\"already\":true");
+	training_expect_worker(&training, 0);
 }
 END_TEST
 
@@ -231,6 +244,7 @@ Suite *test_rank_publisher_suite(void)
 	tcase_add_test(tests, a_rank_that_missed_a_step_goes_on_from_the_head);
 	tcase_add_loop_test(tests, a_copy_that_was_spoilt_on_the_disk_is_fetched_again, 0, 2);
 	tcase_add_test(tests, a_step_is_published_when_every_rank_has_put_its_part);
+	tcase_add_test(tests, the_first_step_is_waited_for_as_well);
 	tcase_add_loop_test(tests, a_step_that_the_others_completed_meanwhile_is_done, 0, 2);
 	tcase_add_test(tests, a_step_that_others_published_is_not_taken_for_ours);
 	tcase_add_test(tests, a_rank_of_a_trainer_that_was_fenced_sends_nothing);
