@@ -223,10 +223,11 @@ static void answer_path(struct run_server *const server, const char *const query
 	path_message_print(&path, &reply->body);
 }
 
-static void answer_latest(const struct run_server *const server, const char *const query, struct web_reply *const reply)
+static void answer_latest(struct run_server *const server, const char *const query, struct web_reply *const reply)
 {
 	const char *const after = strstr(query, "after=");
 	uint64_t seen = 0;
+	snprintf(server->latest, sizeof server->latest, "%s", strchr(query, '?'));
 	const struct step_message *const head = server->count == 0 ? NULL : &server->steps[server->count - 1];
 	if (after != NULL)
 		ck_assert_int_eq(sscanf(after, "after=%" SCNu64, &seen), 1);

@@ -34,6 +34,7 @@ struct run_server {
 	struct digest128 whole;
 	atomic_int waits;    /* so many parts wait for those of other ranks, which never come */
 	struct step_message waiting; /* with the last of these */
+	char latest[64];     /* the last question about the newest step, from its query on */
 	bool is_fenced;      /* another writer comes while a part waits */
 	bool is_of_others;   /* the steps that parts make have other files than those of the part */
 };
