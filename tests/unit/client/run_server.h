@@ -8,7 +8,7 @@
 #include "tests/unit/client/web_fixture.h"
 #include "wire/step_message.h"
 
-enum { RUN_SERVER_STEPS = 16, RUN_SERVER_OBJECTS = 128 };
+enum { RUN_SERVER_STEPS = 40, RUN_SERVER_OBJECTS = 128 };
 
 struct run_server {
 	struct web *web;

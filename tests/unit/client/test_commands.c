@@ -83,6 +83,10 @@ static const struct command_case {
 		"{\"bucket\":\"b\",\"run\":\"r\",\"epoch\":2,\"head\":4,\"head_digest\":\"" DIGEST "\",\"steps\":2,\"bytes\":1500,\"keep_steps\":64,"
 		"\"created\":\"2026-01-02T03:04:05.000Z\"}",
 		{{"GET /", 200, BUCKETS("")}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}}},
+	{command_runs, COMMAND_RUNS, "", "GET /\nGET /v1/runs/b\nGET /?continuation-token=t\nGET /v1/runs/c\n", "b/r  step 4\nb/s  no step",
+		{{"GET /", 200, BUCKETS("<ContinuationToken>t</ContinuationToken>")}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"},
+			{"GET /?continuation-token=t", 200, "<ListAllMyBucketsResult><Buckets><Bucket><Name>c</Name></Bucket></Buckets></ListAllMyBucketsResult>"},
+			{"GET /v1/runs/c", 200, "{\"runs\":[" RUN_S "]}"}}},
 	{command_runs, COMMAND_RUNS, "settings b/r", "GET /v1/runs/b/r\n", "keep_steps = 64\nverify = true",
 		{{"GET /v1/runs/b/r", 200, "{\"settings\":{\"keep_steps\":64,\"verify\":true}}"}}},
 	{command_runs, COMMAND_RUNS, "settings b/r keep_steps=8 verify=false webhook=null adopt=x/y=z",

@@ -56,6 +56,18 @@ START_TEST(a_worker_keeps_one_older_checkpoint_unless_told)
 }
 END_TEST
 
+/* More steps than are applied at once. */
+START_TEST(a_worker_that_was_away_for_long_takes_every_step)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	follow_ok("");
+	for (unsigned i = 1; i < RUN_SERVER_STEPS; i++)
+		training_step(&training, i, "state", "\"published\"");
+	follow_ok("");
+	training_expect_worker(&training, RUN_SERVER_STEPS - 1);
+}
+END_TEST
+
 /* An engine would look for every shard that an index names. */
 START_TEST(a_worker_with_a_part_of_the_weights_gets_no_index_of_all)
 {
@@ -78,6 +90,7 @@ Suite *test_follow_command_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_worker_keeps_one_older_checkpoint_unless_told, 0,
 		sizeof keeps / sizeof keeps[0]);
+	tcase_add_test(tests, a_worker_that_was_away_for_long_takes_every_step);
 	tcase_add_test(tests, a_worker_with_a_part_of_the_weights_gets_no_index_of_all);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -128,6 +128,21 @@ START_TEST(a_sync_that_fails_leaves_nothing)
 }
 END_TEST
 
+/* Bytes that are put whole are for good before the name is. */
+START_TEST(bytes_that_cannot_be_synced_are_not_put)
+{
+	struct error err = {0};
+	struct staging *const staging = begin(_i == 1);
+	faults.kinds = FILE_FAULT_SYNC;
+	faults.countdown = 0;
+	ck_assert_int_eq(staging_put(staging, span_text("sub/a"), span_text("one"), &err), -1);
+	ck_assert_int_eq(err.os_errno, EIO);
+	faults.kinds = 0;
+	staging_free(staging);
+	ck_assert_uint_eq(count_names(), 0);
+}
+END_TEST
+
 START_TEST(long_bytes_are_written_whole)
 {
 	struct error err = {0};
@@ -259,6 +274,7 @@ Suite *test_staging_suite(void)
 	tcase_add_test(tests, a_scratch_file_that_cannot_lose_its_name_is_refused);
 	tcase_add_test(tests, the_root_folder_is_a_place);
 	tcase_add_test(tests, a_sync_that_fails_leaves_nothing);
+	tcase_add_loop_test(tests, bytes_that_cannot_be_synced_are_not_put, 0, 2);
 	tcase_add_test(tests, long_bytes_are_written_whole);
 	tcase_add_loop_test(tests, paths_that_lead_elsewhere_are_refused, 0,
 		sizeof elsewhere / sizeof elsewhere[0]);
