@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/folder_files.h"
 #include "tests/unit/client/training_fixture.h"
@@ -80,6 +81,47 @@ START_TEST(a_worker_with_a_part_of_the_weights_gets_no_index_of_all)
 }
 END_TEST
 
+static void follow_part(const enum error_kind kind)
+{
+	char words[4096];
+	snprintf(words, sizeof words, "--quiet --retries 0 --threads 1 --run b/r --once --tensors b --into %s/worker", training.scratch);
+	struct command_result result = command_fixture_run(command_follow, COMMAND_FOLLOW, web_endpoint(training.server.web), words);
+	if (kind != ERROR_NONE)
+		training_expect_failed(result, kind);
+	else
+		training_expect_ok(result, "");
+}
+
+/* Nobody has the whole step to prove it, so each tensor is proven: in the anchor and in what a delta makes of it. */
+START_TEST(a_tensor_that_is_not_what_the_step_says_is_not_held)
+{
+	training_step(&training, 0, "state", "\"published\"");
+	if (_i == 1) {
+		follow_part(ERROR_NONE);
+		training_step(&training, 1, "state", "\"published\"");
+	}
+	struct span *const digests = &training.server.steps[_i].tensor_digests;
+	uint8_t *const bytes = arena_take(training.server.arena, digests->len);
+	memcpy(bytes, digests->data, digests->len);
+	bytes[digests->len - 1] ^= 1; /* of b, the last one */
+	digests->data = bytes;
+	follow_part(ERROR_DIGEST_MISMATCH);
+	expect_there("worker/current", _i == 1);
+	expect_there("worker/generations/000001", false);
+}
+END_TEST
+
+/* Foreign programs may publish so. */
+START_TEST(a_step_without_digests_of_tensors_has_no_parts)
+{
+	training_step(&training, 0, "state", "\"published\"");
+	training.server.steps[0].tensor_digests = (struct span){0};
+	follow_part(ERROR_UNSUPPORTED);
+	expect_there("worker/current", false);
+	training_expect_worker(&training, 0);
+}
+END_TEST
+
 Suite *test_follow_command_suite(void);
 
 Suite *test_follow_command_suite(void)
@@ -92,6 +134,8 @@ Suite *test_follow_command_suite(void)
 		sizeof keeps / sizeof keeps[0]);
 	tcase_add_test(tests, a_worker_that_was_away_for_long_takes_every_step);
 	tcase_add_test(tests, a_worker_with_a_part_of_the_weights_gets_no_index_of_all);
+	tcase_add_loop_test(tests, a_tensor_that_is_not_what_the_step_says_is_not_held, 0, 2);
+	tcase_add_test(tests, a_step_without_digests_of_tensors_has_no_parts);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -410,6 +410,10 @@ START_TEST(a_run_may_keep_every_step)
 {
 	publish_ok(0, "--keep-steps 0", "\"already\":false,");
 	ck_assert_uint_eq(server.keep_steps, 0);
+	publish_ok(1, "--keep-steps 9", "\"step\":1,"); /* or change its mind */
+	ck_assert_uint_eq(server.keep_steps, 9);
+	publish_ok(2, "", "\"step\":2,");
+	ck_assert_uint_eq(server.keep_steps, 9);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* What a publisher makes of where the run is: gone, with a step that it could not fetch, or with one
- * of other content. */
+ * of other content; and in which forms a step goes there. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -43,6 +43,26 @@ START_TEST(an_anchor_comes_when_the_server_says_that_one_is_due)
 	training_step(&training, 3, "state", "\"step\":3");
 	ck_assert(!has_form(1, STEP_ANCHOR) && !has_form(3, STEP_ANCHOR));
 	ck_assert(has_form(2, STEP_ANCHOR) && has_form(2, STEP_DELTA));
+}
+END_TEST
+
+static void write_tiny(const char value)
+{
+	static const char header[] = "{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}";
+	char bytes[100] = {sizeof header - 1};
+	memcpy(bytes + 8, header, sizeof header - 1);
+	memset(bytes + 8 + sizeof header - 1, value, 4);
+	training_put(&training, "trained/model.safetensors", span_of(bytes, 8 + sizeof header - 1 + 4));
+}
+
+/* Readers would fetch more for it. */
+START_TEST(a_delta_that_is_larger_than_the_whole_is_none)
+{
+	for (char i = 0; i < 2; i++) {
+		write_tiny(i + 1);
+		training_expect_ok(training_publish(&training, "", "state"), "\"published\"");
+		ck_assert(has_form((uint64_t)i, STEP_ANCHOR) && !has_form((uint64_t)i, STEP_DELTA));
+	}
 }
 END_TEST
 
@@ -144,6 +164,7 @@ Suite *test_publish_head_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, an_anchor_comes_when_the_server_says_that_one_is_due);
+	tcase_add_test(tests, a_delta_that_is_larger_than_the_whole_is_none);
 	tcase_add_test(tests, a_run_that_is_gone_is_begun_anew_on_demand_alone);
 	tcase_add_test(tests, a_run_that_is_gone_before_its_first_step_is_opened_again);
 	tcase_add_test(tests, a_baseline_that_could_not_be_fetched_is_fetched_by_the_next_call);
