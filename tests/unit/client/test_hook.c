@@ -64,6 +64,40 @@ START_TEST(its_end_is_reported)
 }
 END_TEST
 
+/* Pipelines in it end as they do in any shell, whatever its parent does about pipes. */
+START_TEST(a_pipe_without_a_reader_ends_its_writer)
+{
+	struct error err = {0};
+	int status = 0;
+	const struct hook hook = {.command = "kill -PIPE $$; exit 0"};
+	signal(SIGPIPE, SIG_IGN);
+	ck_assert_int_eq(hook_run(&hook, NULL, &status, &err), 0);
+	ck_assert_int_eq(status, 128 + SIGPIPE);
+}
+END_TEST
+
+/* Where programs read our lines from stdout, nothing of the command's comes between them. */
+START_TEST(what_the_command_says_goes_where_it_is_wanted)
+{
+	struct error err = {0};
+	int status = -1;
+	int ends[2];
+	char said[8] = "";
+	const struct hook hook = {.command = "echo said", .stdout_to_stderr = true};
+	const int stream = _i == 0 ? STDOUT_FILENO : STDERR_FILENO;
+	ck_assert_int_eq(pipe(ends), 0);
+	const int before = dup(stream);
+	ck_assert_int_eq(dup2(ends[1], stream), stream);
+	ck_assert_int_eq(hook_run(&hook, NULL, &status, &err), 0);
+	dup2(before, stream);
+	close(ends[1]);
+	ck_assert_int_eq(read(ends[0], said, sizeof said - 1), _i == 0 ? 0 : 5);
+	ck_assert_str_eq(said, _i == 0 ? "" : "said\n");
+	close(ends[0]);
+	close(before);
+}
+END_TEST
+
 static bool closes_within(const int fd, const int ms)
 {
 	struct pollfd waiting = {.fd = fd, .events = POLLIN};
@@ -98,6 +132,8 @@ Suite *test_hook_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, the_command_sees_the_variables);
 	tcase_add_loop_test(tests, its_end_is_reported, 0, sizeof CASES / sizeof CASES[0]);
+	tcase_add_test(tests, a_pipe_without_a_reader_ends_its_writer);
+	tcase_add_loop_test(tests, what_the_command_says_goes_where_it_is_wanted, 0, 2);
 	tcase_add_test(tests, a_stop_reaches_all_that_the_command_started);
 	suite_add_tcase(suite, tests);
 	return suite;

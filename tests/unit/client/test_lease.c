@@ -134,6 +134,39 @@ START_TEST(what_changes_is_told_at_once)
 }
 END_TEST
 
+START_TEST(a_report_says_what_is_held_and_wanted)
+{
+	struct lease_facts facts = {.state = REPLICA_FETCHING, .has_step = true, .step = 7, .has_wanted = true, .wanted = 9};
+	const struct lease_params params = {.remote = &remote, .run = &run, .id = "w 1", .tensors = "rank 0/2"};
+	memset(&facts.digest, 0x5a, sizeof facts.digest);
+	reports.lease_s = LONG_LEASE_S;
+	struct lease *const lease = lease_start(&params);
+	lease_say(lease, &facts);
+	lease_stop(lease);
+	ck_assert_ptr_ne(strstr(web_trace(web), "PUT /v1/runs/b/r/replicas/w%201 "), NULL);
+	ck_assert_ptr_ne(strstr(reports.last, "\"state\":\"fetching\",\"step\":7"), NULL);
+	ck_assert_ptr_ne(strstr(reports.last, "5a5a5a5a"), NULL);
+	ck_assert_ptr_ne(strstr(reports.last, "\"wanted\":9"), NULL);
+	ck_assert_ptr_ne(strstr(reports.last, "\"tensors\":\"rank 0/2\""), NULL);
+	ck_assert_ptr_ne(strstr(reports.last, "\"host\":\""), NULL);
+}
+END_TEST
+
+/* Two workers of a host are two, and one that starts again is the same. */
+START_TEST(a_folder_has_an_id)
+{
+	char *const id = lease_default_id("/somewhere/a");
+	char *const again = lease_default_id("/somewhere/a");
+	char *const other = lease_default_id("/somewhere/b");
+	ck_assert_str_eq(id, again);
+	ck_assert_str_ne(id, other);
+	ck_assert_uint_eq(strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."), strlen(id));
+	free(other);
+	free(again);
+	free(id);
+}
+END_TEST
+
 Suite *test_lease_suite(void);
 
 Suite *test_lease_suite(void)
@@ -145,6 +178,8 @@ Suite *test_lease_suite(void)
 	tcase_add_test(tests, a_lease_is_renewed_well_before_it_ends);
 	tcase_add_test(tests, a_report_that_failed_comes_again_before_long);
 	tcase_add_test(tests, what_changes_is_told_at_once);
+	tcase_add_test(tests, a_report_says_what_is_held_and_wanted);
+	tcase_add_test(tests, a_folder_has_an_id);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
