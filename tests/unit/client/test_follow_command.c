@@ -57,6 +57,46 @@ START_TEST(a_worker_keeps_one_older_checkpoint_unless_told)
 }
 END_TEST
 
+static int count_generations(void)
+{
+	struct error err = {0};
+	char **names;
+	size_t count;
+	char *const folder = folder_files_join(training.scratch, "worker/generations");
+	ck_assert_int_eq(file_list(folder, &names, &count, &err), 0);
+	file_names_free(names, count);
+	free(folder);
+	return (int)count / 2; /* each with its sidecar */
+}
+
+/* Room is wanted now, not with the next step. */
+START_TEST(a_worker_that_is_told_to_keep_less_removes_the_others_at_once)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		training_step(&training, i, "state", "\"published\"");
+		follow_ok("--keep 2");
+	}
+	ck_assert_int_eq(count_generations(), 3);
+	follow_ok("--keep 0");
+	ck_assert_int_eq(count_generations(), 1);
+	training_expect_worker(&training, 2);
+}
+END_TEST
+
+static const char *const bad_urls[] = {"", "/b/r/steps/000000/anchor/a.safetensors"};
+
+/* What it fetches lies below the run. */
+START_TEST(a_way_that_leads_elsewhere_is_refused)
+{
+	char words[4096];
+	training_step(&training, 0, "state", "\"published\"");
+	training.server.steps[0].forms[0].objects[0].url = span_text(bad_urls[_i]);
+	snprintf(words, sizeof words, "--quiet --retries 0 --threads 1 --run b/r --once --into %s/worker", training.scratch);
+	training_expect_failed(command_fixture_run(command_follow, COMMAND_FOLLOW, web_endpoint(training.server.web), words), ERROR_UPSTREAM);
+	expect_there("worker/current", false);
+}
+END_TEST
+
 /* More steps than are applied at once. */
 START_TEST(a_worker_that_was_away_for_long_takes_every_step)
 {
@@ -132,6 +172,8 @@ Suite *test_follow_command_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_worker_keeps_one_older_checkpoint_unless_told, 0,
 		sizeof keeps / sizeof keeps[0]);
+	tcase_add_test(tests, a_worker_that_is_told_to_keep_less_removes_the_others_at_once);
+	tcase_add_loop_test(tests, a_way_that_leads_elsewhere_is_refused, 0, sizeof bad_urls / sizeof bad_urls[0]);
 	tcase_add_test(tests, a_worker_that_was_away_for_long_takes_every_step);
 	tcase_add_test(tests, a_worker_with_a_part_of_the_weights_gets_no_index_of_all);
 	tcase_add_loop_test(tests, a_tensor_that_is_not_what_the_step_says_is_not_held, 0, 2);
