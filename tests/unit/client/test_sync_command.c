@@ -29,6 +29,7 @@ static int refusal; /* the status of answers to a PUT or GET of an object */
 static int refusals; /* so many */
 static int by_chunks; /* the status of answers to whoever wants to move by chunks */
 static const char *tree;
+static bool has_digest; /* answers have the digest of "same" */
 static const char *batch; /* the answer to many changes at once; NULL: there are none */
 
 /* It has the hash of "old", and cannot say what that is made of. */
@@ -56,7 +57,8 @@ static void answer(void *const owner, const struct web_request *const request, s
 	}
 	reply->status = !is_listing && moves && refusals > 0 ? refusal : 200;
 	refusals -= reply->status != 200;
-	snprintf(reply->headers, sizeof reply->headers, "ETag: \"e\"\r\nx-deltabucket-digest: %s\r\n", text);
+	snprintf(reply->headers, sizeof reply->headers, "ETag: \"e\"\r\nx-deltabucket-digest: %s\r\n",
+		has_digest ? text : "none");
 	if (reply->status == 200 && strcmp(request->method, "PUT") != 0)
 		buffer_add_text(&reply->body, is_listing ? listing : "same");
 }
@@ -91,6 +93,7 @@ static void set_up(void)
 	refusals = 0;
 	by_chunks = 404;
 	tree = TREE;
+	has_digest = true;
 	batch = NULL;
 	listing = LIST("false", CONTENT("old") CONTENT("same"));
 	web = web_start(answer, NULL);
@@ -294,6 +297,21 @@ START_TEST(a_hash_of_another_size_is_not_used)
 }
 END_TEST
 
+/* Of one size and other bytes, or of bytes of which nothing is known. */
+START_TEST(what_may_differ_is_sent)
+{
+	has_digest = _i == 0;
+	put("here/same", _i == 0 ? "else" : "same");
+	expect(true, "", true);
+	ck_assert_ptr_ne(strstr(web_trace(web), "PUT /b/same "), NULL);
+	has_digest = true;
+	put("here/same", "same");
+	web_forget_trace(web);
+	expect(true, "", true);
+	ck_assert_ptr_eq(strstr(web_trace(web), "PUT /b/same "), NULL);
+}
+END_TEST
+
 static void list_three(void)
 {
 	by_chunks = 200;
@@ -380,6 +398,7 @@ Suite *test_sync_command_suite(void)
 	tcase_add_test(tests, an_empty_source_does_not_empty_the_target);
 	tcase_add_test(tests, a_download_of_which_one_way_fails_is_a_failure);
 	tcase_add_test(tests, a_hash_of_another_size_is_not_used);
+	tcase_add_loop_test(tests, what_may_differ_is_sent, 0, 2);
 	tcase_add_test(tests, many_are_removed_at_once);
 	tcase_add_test(tests, a_removal_that_is_refused_is_named);
 	tcase_add_test(tests, without_batches_each_is_removed_alone);
