@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/folder_files.h"
 #include "tests/unit/client/command_fixture.h"
@@ -165,6 +166,20 @@ START_TEST(a_download_that_fails_removes_nothing)
 	refuse(1, 403);
 	expect(false, "--delete", false);
 	ck_assert(is_there("here/new") && is_there("here/same"));
+}
+END_TEST
+
+/* A source of which not all can be seen must not empty the target either. */
+START_TEST(a_folder_that_cannot_be_read_changes_nothing)
+{
+	char *const link = folder_files_join(scratch, "here/link");
+	ck_assert_int_eq(symlink("nowhere", link), 0);
+	expect(true, "--delete", false);
+	expect(false, "--delete", false);
+	ck_assert_ptr_eq(strstr(web_trace(web), "PUT"), NULL);
+	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE"), NULL);
+	ck_assert(is_there("here/new") && !is_there("here/old"));
+	free(link);
 }
 END_TEST
 
@@ -388,6 +403,7 @@ Suite *test_sync_command_suite(void)
 	tcase_add_test(tests, an_upload_that_was_refused_for_now_is_sent_whole_again);
 	tcase_add_test(tests, an_upload_that_fails_removes_nothing);
 	tcase_add_test(tests, a_download_that_fails_removes_nothing);
+	tcase_add_test(tests, a_folder_that_cannot_be_read_changes_nothing);
 	tcase_add_loop_test(tests, a_listing_that_cannot_be_followed_changes_nothing, 0,
 		sizeof bad_listings / sizeof bad_listings[0]);
 	tcase_add_test(tests, nothing_is_removed_unless_that_is_asked_for);
