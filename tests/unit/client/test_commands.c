@@ -21,7 +21,8 @@
 	"\"created\":\"2026-01-02T03:04:05.000Z\",\"files\":[],\"forms\":[]}"
 #define STEP_4 "{\"step\":4,\"epoch\":2,\"label\":\"it-4\",\"digest\":\"" DIGEST "\",\"base\":{\"step\":3,\"digest\":\"" DIGEST \
 	"\"},\"verified\":\"failed\",\"verify_error\":\"bits differ\",\"created\":\"2026-01-02T03:04:06.000Z\"," \
-	"\"metadata\":{\"lr\":\"1\"},\"files\":[{\"path\":\"model.safetensors\",\"size\":1000,\"digest\":\"" DIGEST "\"}]," \
+	"\"metadata\":{\"lr\":\"1\"},\"files\":[{\"path\":\"a\",\"size\":400,\"digest\":\"" DIGEST "\"}," \
+	"{\"path\":\"b\",\"size\":600,\"digest\":\"" DIGEST "\"}]," \
 	"\"forms\":[{\"kind\":\"delta\",\"format\":\"ulp-class\",\"objects\":[" OBJECT("delta.safetensors", "1200") "]}]}"
 #define BUCKETS(rest) "<ListAllMyBucketsResult><Buckets><Bucket><Name>b</Name><CreationDate>2026-01-02T03:04:05.000Z" \
 	"</CreationDate></Bucket></Buckets>" rest "</ListAllMyBucketsResult>"
