@@ -43,6 +43,8 @@ static int list(struct pins *const pins, struct error *const err)
 	if (result == 0) {
 		json_node_print(root, &text);
 		result = pin_list_parse(buffer_span(&text), arena, &entries, &count, err);
+		if (result != 0)
+			err->kind = ERROR_UPSTREAM;
 	}
 	for (size_t i = 0; i < count && result == 0; i++) {
 		output_object(&pins->session->output, json_node_at(json_node_member(root, "pins"), i));

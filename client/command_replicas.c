@@ -65,8 +65,10 @@ static int show_page(struct session *const session, struct remote *const remote,
 		json_node_print(root, &text);
 		result = buffer_check(&text, "the list of replicas", err);
 	}
-	if (result == 0)
-		result = replica_list_message_parse(buffer_span(&text), arena, &list, err);
+	if (result == 0 && replica_list_message_parse(buffer_span(&text), arena, &list, err) != 0) {
+		err->kind = ERROR_UPSTREAM;
+		result = -1;
+	}
 	const struct json_node *const entries = json_node_member(root, "replicas");
 	for (size_t i = 0; i < list.count && result == 0; i++) {
 		output_object(&session->output, json_node_at(entries, i));

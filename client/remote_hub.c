@@ -82,8 +82,10 @@ static int read_failures(struct hub_change *const changes, const size_t count, c
 	struct error *const err)
 {
 	struct json_node *const root = json_node_parse(body, "the server's answer to a batch", err);
-	if (root == NULL)
+	if (root == NULL) {
+		err->kind = ERROR_UPSTREAM;
 		return -1;
+	}
 	const struct json_node *const failed = json_node_member(root, "failed");
 	int result = json_node_is_array(failed) ? 0 : error_set(err, ERROR_UPSTREAM, "the server's answer to a batch does not say what failed");
 	size_t at = 0;
@@ -144,8 +146,10 @@ static bool read_file(const struct json_node *const node, struct hub_file *const
 static int read_page(const struct span body, hub_file_fn *const take, void *const owner, struct error *const err)
 {
 	struct json_node *const root = json_node_parse(body, "the server's listing", err);
-	if (root == NULL)
+	if (root == NULL) {
+		err->kind = ERROR_UPSTREAM;
 		return -1;
+	}
 	int result = json_node_is_array(root) ? 0 : error_set(err, ERROR_UPSTREAM, "the server's listing is malformed");
 	for (size_t i = 0; i < json_node_count(root) && result == 0; i++) {
 		const struct json_node *const node = json_node_at(root, i);

@@ -232,7 +232,7 @@ static void *read_items(const struct page_kind *const kind, const struct json_no
 		json_node_print(json_node_at(list, i), &text);
 		result = buffer_check(&text, "an entry of the server's page", err);
 		if (result == 0)
-			result = kind->take(items + i * kind->item_bytes, buffer_span(&text), arena, err);
+			result = kind->take(items + i * kind->item_bytes, buffer_span(&text), arena, err) == 0 ? 0 : nonsense(err, "page");
 	}
 	buffer_release(&text);
 	return result == 0 ? items : NULL;
@@ -248,8 +248,10 @@ static int get_page(struct target *const target, struct remote *const remote, co
 	if (target_send(target, remote, &request, &response, err) != 0)
 		goto out;
 	root = json_node_parse(buffer_span(&response.body), "the server's page", err);
-	if (root == NULL)
+	if (root == NULL) {
+		err->kind = ERROR_UPSTREAM;
 		goto out;
+	}
 	const struct json_node *const list = json_node_member(root, kind->member);
 	if (!json_node_is_array(list))
 		error_set(err, ERROR_UPSTREAM, "the server's page holds no list \"%s\"", kind->member);

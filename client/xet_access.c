@@ -66,8 +66,10 @@ static bool copy_base(const struct json_node *const node, char *const out)
 static int read_token(struct xet_access *const access, const struct span body, struct error *const err)
 {
 	struct json_node *const root = json_node_parse(body, "the server's token", err);
-	if (root == NULL)
+	if (root == NULL) {
+		err->kind = ERROR_UPSTREAM;
 		return -1;
+	}
 	const bool good = copy_token(json_node_member(root, "accessToken"), access->token, sizeof access->token) &&
 		copy_base(json_node_member(root, "casUrl"), access->base) && json_node_i64(json_node_member(root, "exp"), &access->expires_s);
 	json_node_free(root);

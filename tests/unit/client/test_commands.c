@@ -219,8 +219,8 @@ static const struct {
 } refusals[] = {
 	{{NULL, 404, ""}, ERROR_NONE},
 	{{NULL, 403, "{\"error\":{\"code\":\"denied\",\"message\":\"no\"}}"}, ERROR_DENIED},
-	{{NULL, 200, "nonsense"}, ERROR_NONE},
-	{{NULL, 200, "{}"}, ERROR_NONE},
+	{{NULL, 200, "nonsense"}, ERROR_UPSTREAM},
+	{{NULL, 200, "{}"}, ERROR_UPSTREAM},
 };
 enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
 
@@ -246,7 +246,8 @@ START_TEST(a_refusal_is_a_failure)
 	struct web *const web = web_start(answer_all, (void *)&refusals[kind].answer);
 	struct command_result result = command_fixture_run(row->run, row->bit, web_endpoint(web), row->words);
 	ck_assert_msg(result.status == -1, "\"%s\" with answer %zu", row->words, kind);
-	ck_assert(refusals[kind].kind == ERROR_NONE || result.err.kind == refusals[kind].kind);
+	ck_assert_msg(refusals[kind].kind == ERROR_NONE || result.err.kind == refusals[kind].kind, "\"%s\" with answer %zu: %s: %s", row->words, kind,
+		error_kind_name(result.err.kind), result.err.text);
 	ck_assert(!result.usage && result.err.text[0] != '\0');
 	command_result_release(&result);
 	web_stop(web);

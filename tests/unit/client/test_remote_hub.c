@@ -160,6 +160,7 @@ START_TEST(a_listing_that_says_less_than_it_has_to_is_refused)
 	struct error err = {0};
 	body = BAD_PAGES[_i];
 	ck_assert_int_eq(list("", "", &err), -1);
+	ck_assert_msg(err.kind == ERROR_UPSTREAM, "%s", err.text);
 }
 END_TEST
 

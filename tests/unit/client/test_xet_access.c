@@ -117,7 +117,7 @@ START_TEST(what_is_no_token_is_refused)
 	struct error err = {0};
 	tokens[0] = WRONG[_i];
 	ck_assert_ptr_null(xet_access_open(remote, span_text("b"), false, &err));
-	ck_assert_msg(err.kind != ERROR_UNSUPPORTED, "%s", err.text);
+	ck_assert_msg(err.kind == ERROR_UPSTREAM, "%s", err.text);
 }
 END_TEST
 
