@@ -134,6 +134,20 @@ class Failures(unittest.TestCase):
                 self.assertTrue(events[1]['from_anchor'])
                 self.assertEqual(self.held(), sha256(self.checkpoints[1]))
 
+    def test_a_reader_that_was_cured_takes_deltas_again(self):
+        self.publish_bad(self.diff(0, 2), anchor=True)
+        self.follow('--step', '0')
+        environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, HOME=self.daemon.scratch)
+        with subprocess.Popen([CLIENT, 'follow', '--run', f'models/{self.run_name}', '--into', self.into, '--json', '--poll', '1'], env=environment,
+                              stdout=subprocess.PIPE, text=True) as follower:
+            self.addCleanup(follower.kill)
+            events = [json.loads(follower.stdout.readline()) for _ in range(2)]
+            self.publish(self.checkpoints[2], '--take-over')
+            events.append(json.loads(follower.stdout.readline()))
+            follower.terminate()
+        self.assertEqual([(event['event'], event.get('from_anchor')) for event in events], [('from_anchor', None), ('step', True), ('step', False)])
+        self.assertEqual(self.held(), sha256(self.checkpoints[2]))
+
     @bytes_alone
     def test_a_bad_delta_without_an_anchor_leaves_the_old_weights(self):
         wanted = {'a delta to another result': (WRONG_RESULT,), 'a delta from another base': (WRONG_BASE,), 'no safetensors at all': (MALFORMED, DAMAGED),
