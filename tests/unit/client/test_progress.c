@@ -42,6 +42,8 @@ static int turn(const int stream, const bool to_terminal)
 static void draw_quarter(const bool wanted)
 {
 	struct progress *const progress = progress_new("uploading", 4000, wanted);
+	progress_add(progress, 500);
+	progress_take_back(progress, 500); /* lost on the way: it comes again */
 	usleep(300 * 1000); /* it is not drawn at once */
 	progress_add(progress, 1000);
 	progress_free(progress);

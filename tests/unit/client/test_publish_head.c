@@ -79,6 +79,20 @@ START_TEST(a_run_that_is_gone_is_begun_anew_on_demand_alone)
 }
 END_TEST
 
+/* It has a step of our last number, and it is not ours. */
+START_TEST(a_run_that_was_begun_anew_by_others_is_gone_on_with_from_their_step)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	remove_run();
+	training_step(&training, 5, "other", "\"step\":0");
+	training_write(&training, 1);
+	training_expect_failed(training_publish(&training, "", "state"), ERROR_HEAD_MOVED);
+	training_expect_ok(training_publish(&training, "--take-over", "state"), "\"step\":1");
+	ck_assert(has_form(1, STEP_DELTA));
+	training_expect_worker(&training, 1);
+}
+END_TEST
+
 START_TEST(a_run_that_is_gone_before_its_first_step_is_opened_again)
 {
 	training_write(&training, 0);
@@ -166,6 +180,7 @@ Suite *test_publish_head_suite(void)
 	tcase_add_test(tests, an_anchor_comes_when_the_server_says_that_one_is_due);
 	tcase_add_test(tests, a_delta_that_is_larger_than_the_whole_is_none);
 	tcase_add_test(tests, a_run_that_is_gone_is_begun_anew_on_demand_alone);
+	tcase_add_test(tests, a_run_that_was_begun_anew_by_others_is_gone_on_with_from_their_step);
 	tcase_add_test(tests, a_run_that_is_gone_before_its_first_step_is_opened_again);
 	tcase_add_test(tests, a_baseline_that_could_not_be_fetched_is_fetched_by_the_next_call);
 	tcase_add_test(tests, a_step_with_another_config_is_not_the_one_that_was_refused);
