@@ -50,6 +50,7 @@ Suite *test_step_collect_suite(void);
 Suite *test_fleet_suite(void);
 Suite *test_step_part_suite(void);
 Suite *test_adopt_layout_suite(void);
+Suite *test_view_suite(void);
 Suite *test_view_key_suite(void);
 Suite *test_adopt_suite(void);
 Suite *test_adopt_row_suite(void);
@@ -174,6 +175,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_fleet_suite,
 	test_step_part_suite,
 	test_adopt_layout_suite,
+	test_view_suite,
 	test_view_key_suite,
 	test_adopt_suite,
 	test_adopt_row_suite,

@@ -118,6 +118,9 @@ START_TEST(a_deployment_has_one_run)
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert_int_eq(hot_load("s", NULL, NULL), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"e\"}"), 0);
+	ck_assert_int_eq(hot_load("s", NULL, NULL), -1); /* "d" is the other run's */
+	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 }
 END_TEST
 
@@ -165,7 +168,66 @@ START_TEST(what_builds_on_a_failed_one_fails_with_it)
 	ck_assert_int_eq(find("a").state, ADOPTION_FAILED);
 	ck_assert_int_eq(find("b").state, ADOPTION_FAILED);
 	ck_assert_int_eq(find("whole").state, ADOPTION_WAITS);
+	ck_assert_int_eq(hot_load("c", "a", NULL), -1);
+	ck_assert_int_eq(err.kind, ERROR_BASE_MISSING);
 	ck_assert_uint_eq(count_waiting(), 1);
+}
+END_TEST
+
+START_TEST(a_snapshot_that_failed_may_come_again)
+{
+	struct change change = {.apply = fail_first};
+	bool already = true;
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+	ck_assert_int_eq(hot_load("a", NULL, &already), 0);
+	ck_assert(!already);
+	ck_assert_int_eq(find("a").state, ADOPTION_WAITS);
+	ck_assert_uint_eq(count_waiting(), 1);
+}
+END_TEST
+
+static struct hot_load_newest newest(void)
+{
+	struct hot_load_newest out;
+	ck_assert_int_eq(hot_load_find_newest(fixture.store, span_text("bucket"), span_text("run"), fixture.arena,
+		&out, &err), 0);
+	return out;
+}
+
+/* What replicas are told of a deployment. */
+START_TEST(the_newest_snapshot_says_what_became_of_it)
+{
+	struct change fails = {.apply = fail_first};
+	struct change succeeds = {.apply = settle_first};
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert(!newest().is_known);
+	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+	ck_assert(newest().is_known && !newest().is_step && !newest().failed);
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &succeeds, &err), 0);
+	ck_assert(newest().is_step && !newest().failed && span_equal_text(newest().identity, "a"));
+	ck_assert_int_eq(hot_load("b", NULL, NULL), 0);
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &fails, &err), 0);
+	ck_assert(!newest().is_step && newest().failed && span_equal_text(newest().identity, "b"));
+	ck_assert(span_equal_text(newest().error, "for the test"));
+}
+END_TEST
+
+START_TEST(a_step_is_called_as_it_was_announced)
+{
+	struct change change = {.apply = settle_first};
+	struct span name;
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+	const uint64_t step = (uint64_t)find("a").id;
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+	ck_assert_int_eq(hot_load_identity(fixture.store, span_text("bucket"), span_text("run"), step, fixture.arena,
+		&name, &err), 0);
+	ck_assert(span_equal_text(name, "a"));
+	ck_assert_int_eq(hot_load_identity(fixture.store, span_text("bucket"), span_text("run"), 1234, fixture.arena,
+		&name, &err), 0);
+	ck_assert(span_equal_text(name, "step_001234"));
 }
 END_TEST
 
@@ -201,10 +263,15 @@ END_TEST
 
 START_TEST(identities_are_one_segment)
 {
-	static const char *const bad[] = {"", ".", "..", "a/b", "a\nb"};
+	char longest[ADOPT_IDENTITY_MAX_BYTES + 1];
+	static const char *const bad[] = {"", ".", "..", "a/b", "a\nb", "a\177b"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_int_eq(hot_load_check_identity(span_text(bad[i]), &err), -1);
 	ck_assert_int_eq(hot_load_check_identity(span_text("snapshot-2026.11:7"), &err), 0);
+	ck_assert_int_eq(hot_load_check_identity(span_text("a b"), &err), 0);
+	memset(longest, 'x', sizeof(longest));
+	ck_assert_int_eq(hot_load_check_identity(span_of(longest, ADOPT_IDENTITY_MAX_BYTES), &err), 0);
+	ck_assert_int_eq(hot_load_check_identity(span_of(longest, sizeof(longest)), &err), -1);
 }
 END_TEST
 
@@ -247,12 +314,15 @@ END_TEST
 /* Swept or not. */
 START_TEST(an_ended_run_has_no_deployment_and_adopts_nothing)
 {
+	struct span names[2];
 	struct settled *const settled = settled_new();
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\",\"adopt\":\"trl\",\"adopt_prefix\":\"run/\"}"), 0);
 	ck_assert_int_eq(fixture_settle_run(run_delete_start(fixture.store, span_text("bucket"), span_text("run"), settled_done, settled),
 		settled, NULL, &err), 0);
 	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", span_text("some bytes"), &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 0);
+	ck_assert_int_eq(hot_load_find(fixture.store, span_text("d"), fixture.arena, &names[0], &names[1], &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), 0);
 }
 END_TEST
@@ -286,6 +356,9 @@ Suite *test_adopt_suite(void)
 	tcase_add_test(tests, a_deployment_has_one_run);
 	tcase_add_test(tests, snapshots_build_on_the_newest);
 	tcase_add_test(tests, what_builds_on_a_failed_one_fails_with_it);
+	tcase_add_test(tests, a_snapshot_that_failed_may_come_again);
+	tcase_add_test(tests, the_newest_snapshot_says_what_became_of_it);
+	tcase_add_test(tests, a_step_is_called_as_it_was_announced);
 	tcase_add_test(tests, names_alone_do_not_pile_up);
 	tcase_add_test(tests, a_bucket_has_few_runs_that_adopt);
 	tcase_add_test(tests, identities_are_one_segment);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/little_endian.h"
 #include "storage/version.h"
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
@@ -185,6 +186,38 @@ START_TEST(test_what_is_left_alone)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_series"), 3);
 	derived_checkpoint_release(&other);
 	free(noise);
+}
+END_TEST
+
+/* The checkpoint with metadata in its header. */
+static void put_marked(const char *key, const struct derived_checkpoint *checkpoint, const char *metadata)
+{
+	struct error err = {0};
+	struct buffer bytes;
+	const size_t len = strlen(metadata) + strlen("\"__metadata__\":{},");
+	uint8_t length[8];
+	buffer_init(&bytes, checkpoint->bytes.len + 1000);
+	little_endian_put(length, checkpoint->header - 8 + len, 8);
+	buffer_add(&bytes, length, 8);
+	buffer_format(&bytes, "{\"__metadata__\":{%s},", metadata);
+	buffer_add_span(&bytes, span_slice(buffer_span(&checkpoint->bytes), 9, checkpoint->bytes.len));
+	ck_assert_int_eq(fixture_put(fixture.store, "b", key, buffer_span(&bytes), &err), 0);
+	buffer_release(&bytes);
+}
+
+/* They are safetensors files as well, and read once. */
+START_TEST(test_deltas_of_checkpoints_stay_plain)
+{
+	static const char *const marks[] = {"\"delta_encoding\":\"x\"", "\"format\":\"sparse_weight_patch\""};
+	for (unsigned i = 0; i < 4; i++)
+		put_marked(key_of(i), &steps[i], marks[i / 2]);
+	wait_until_settled();
+	ck_assert_int_eq(derived(), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_series"), 0);
+	for (unsigned i = 0; i < 3; i++)
+		put_marked(key_of(i), &steps[i], "\"format\":\"pt\"");
+	wait_until_settled();
+	ck_assert_int_eq(derived(), 2);
 }
 END_TEST
 
@@ -408,6 +441,7 @@ Suite *test_derive_worker_suite(void)
 	tcase_add_test(tests, test_versions_of_one_key);
 	tcase_add_test(tests, test_overwriting_without_versions_leaves_nothing);
 	tcase_add_test(tests, test_what_is_left_alone);
+	tcase_add_test(tests, test_deltas_of_checkpoints_stay_plain);
 	tcase_add_test(tests, test_weights_that_have_nothing_in_common_stay_plain);
 	tcase_add_test(tests, test_multipart_uploads);
 	tcase_add_test(tests, test_promised_packs);

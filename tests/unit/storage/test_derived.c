@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "storage/batch.h"
 #include "storage/committer.h"
+#include "storage/derive_proof.h"
+#include "storage/derived_recipe.h"
 #include "storage/step_pin.h"
 #include "storage/version.h"
 #include "tests/unit/storage/derived_fixture.h"
@@ -167,6 +169,12 @@ START_TEST(test_what_cannot_be_swapped)
 	ck_assert_int_eq(fixture_put(fixture.store, "b", "inline", span_text("short"), &err), 0);
 	ck_assert_int_eq(derived_fixture_swap(fixture.store, find("inline").sequence, recipe, &next.digest, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
+	struct object lie = base; /* a source of another size */
+	lie.size++;
+	struct derived_recipe *other = derived_fixture_recipe(&fixture, &steps[0], &lie, &steps[1], true);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, other, &next.digest, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	derived_recipe_free(other);
 	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
 	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), -1); /* derived already */
 	ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
@@ -404,6 +412,78 @@ START_TEST(test_a_wrong_base_is_an_error)
 }
 END_TEST
 
+/* One that takes the pieces of a derived version from behind: what was passed is made again. */
+START_TEST(test_pieces_in_any_order)
+{
+	struct error err = {0};
+	struct buffer turned;
+	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
+	struct object next = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
+	struct derived_recipe *recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
+	ck_assert_int_eq(derived_fixture_swap(fixture.store, next.sequence, recipe, &next.digest, &err), 0);
+	derived_recipe_free(recipe);
+	const struct span bytes = buffer_span(&steps[1].bytes);
+	const uint64_t slice = bytes.len / 40;
+	buffer_init(&turned, bytes.len + 100000);
+	recipe = derived_recipe_new();
+	const size_t source = derived_recipe_source(recipe, next.sequence, next.size);
+	for (uint64_t i = 40; i-- > 0;) {
+		derived_recipe_add_copy(recipe, source, i * slice, slice - 3);
+		buffer_add_span(&turned, span_slice(bytes, (size_t)(i * slice), (size_t)slice - 3));
+	}
+	const struct digest128 wanted = xxh3_128(buffer_span(&turned));
+	struct digest128 digest;
+	ck_assert_msg(derived_recipe_digest(fixture.store, recipe, &digest, &err) == 0, "%s", err.text);
+	ck_assert(digest128_equal(&digest, &wanted));
+	derived_recipe_free(recipe);
+	buffer_release(&turned);
+}
+END_TEST
+
+/* Its blocks make the piece and some bytes are left over. */
+START_TEST(test_a_piece_with_bytes_left_is_an_error)
+{
+	struct error err = {0};
+	struct digest128 digest;
+	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
+	struct derived_recipe *recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], false);
+	for (size_t i = 0; i + 1 < recipe->piece_count; i++)
+		if (recipe->pieces[i].kind == DERIVED_DELTA)
+			recipe->pieces[i].delta_length++;
+	ck_assert_int_eq(derived_recipe_digest(fixture.store, recipe, &digest, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+	derived_recipe_free(recipe);
+}
+END_TEST
+
+static int prove(const char *key, const struct derived_recipe *recipe, const struct digest128 *digest)
+{
+	struct error err = {0};
+	struct version version;
+	struct db *db = store_reader_take(fixture.store, &err);
+	ck_assert_int_eq(version_find_sequence(db, find(key).sequence, fixture.arena, &version, &err), 1);
+	store_reader_give(fixture.store, db);
+	return derive_proof(fixture.store, &version, recipe, digest, &err);
+}
+
+/* Neither another digest than the one that was claimed, nor other bytes under the right digest. */
+START_TEST(test_a_recipe_is_proven_by_the_very_bytes)
+{
+	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
+	const struct object next = derived_fixture_put(&fixture, "b", "k1", &steps[1]);
+	derived_fixture_put(&fixture, "b", "k2", &steps[2]);
+	struct derived_recipe *recipe = derived_fixture_recipe(&fixture, &steps[0], &base, &steps[1], true);
+	const struct digest128 right = xxh3_128(buffer_span(&steps[1].bytes));
+	const struct digest128 other = xxh3_128(buffer_span(&steps[2].bytes));
+	ck_assert_int_eq(prove("k1", recipe, &right), 1);
+	ck_assert_int_eq(prove("k1", recipe, &other), 0);
+	ck_assert_int_eq(prove("k2", recipe, &other), 0);
+	ck_assert_int_eq(prove("k2", recipe, &right), 0);
+	ck_assert_uint_eq(next.size, derived_recipe_size(recipe));
+	derived_recipe_free(recipe);
+}
+END_TEST
+
 /* Turns a byte over in each pack file in turn. */
 static void damage_packs(const struct object *const object, const struct span bytes)
 {
@@ -539,6 +619,9 @@ Suite *test_derived_suite(void)
 	tcase_add_test(tests, test_a_copy_of_the_plain_one_keeps_its_segments);
 	tcase_add_test(tests, test_a_made_version);
 	tcase_add_test(tests, test_a_wrong_base_is_an_error);
+	tcase_add_test(tests, test_pieces_in_any_order);
+	tcase_add_test(tests, test_a_piece_with_bytes_left_is_an_error);
+	tcase_add_test(tests, test_a_recipe_is_proven_by_the_very_bytes);
 	tcase_add_test(tests, test_damaged_records_are_errors);
 	tcase_add_test(tests, test_damaged_rows_are_errors);
 	tcase_add_test(tests, test_a_read_that_goes_on_while_its_version_is_swapped);

@@ -47,6 +47,37 @@ START_TEST(test_round_trip)
 }
 END_TEST
 
+/* Offsets and sizes beyond 32 bits, and the bytes in front and behind them. */
+START_TEST(test_objects_of_many_gigabytes)
+{
+	enum { GIB_BITS = 30 };
+	const uint64_t gib = (uint64_t)1 << GIB_BITS;
+	struct error err = {0};
+	struct buffer bytes;
+	buffer_init(&bytes, ENCODED_MAX);
+	struct derived_recipe *recipe = derived_recipe_new();
+	const size_t base = derived_recipe_source(recipe, ((int64_t)1 << 40) + 11, 9 * gib);
+	const size_t delta = derived_recipe_source(recipe, ((int64_t)1 << 40) + 12, 7 * gib);
+	derived_recipe_add_copy(recipe, base, 3 * gib + 5, 5 * gib + 2);
+	derived_recipe_add_delta(recipe, DTYPE_F32, base, 5 * gib + 4, gib * 4 - 4, delta, 6 * gib + 1, gib - 1);
+	ck_assert_int_eq(derived_recipe_encode(recipe, &bytes, &err), 0);
+	struct derived_recipe *read = derived_recipe_parse(buffer_span(&bytes), &err);
+	ck_assert_msg(read != NULL, "%s", err.text);
+	ck_assert_uint_eq(derived_recipe_size(read), 9 * gib - 2);
+	ck_assert_int_eq(read->sources[1].version, ((int64_t)1 << 40) + 12);
+	ck_assert(read->sources[0].size == 9 * gib && read->sources[1].size == 7 * gib);
+	ck_assert(read->pieces[0].offset == 3 * gib + 5 && read->pieces[0].end == 5 * gib + 2);
+	ck_assert(read->pieces[1].offset == 5 * gib + 4 && read->pieces[1].end == 9 * gib - 2);
+	ck_assert(read->pieces[1].delta_offset == 6 * gib + 1 && read->pieces[1].delta_length == gib - 1);
+	ck_assert(read->pieces[1].source == 0 && read->pieces[1].delta == 1);
+	ck_assert_uint_eq(derived_recipe_find(read, 5 * gib + 1), 0);
+	ck_assert_uint_eq(derived_recipe_find(read, 5 * gib + 2), 1);
+	derived_recipe_free(read);
+	derived_recipe_free(recipe);
+	buffer_release(&bytes);
+}
+END_TEST
+
 START_TEST(test_pieces_are_found)
 {
 	struct derived_recipe *const recipe = example();
@@ -87,6 +118,15 @@ START_TEST(test_pieces_outside_of_their_sources)
 	check_unsound(recipe);
 	recipe = example();
 	derived_recipe_settle(recipe, 1, 13, 299);
+	check_unsound(recipe);
+	recipe = example();
+	derived_recipe_add_copy(recipe, 0, 1, 1000);
+	derived_recipe_settle(recipe, 1, 13, 300); /* what is right does not mend what is not */
+	check_unsound(recipe);
+	recipe = derived_recipe_new();
+	derived_recipe_add_copy(recipe, derived_recipe_source(recipe, 0, DERIVED_SIZE_UNKNOWN), 0, 300);
+	derived_recipe_add_copy(recipe, 0, 0, 200);
+	derived_recipe_settle(recipe, 0, 13, 299); /* the first piece, not the last */
 	check_unsound(recipe);
 }
 END_TEST
@@ -141,6 +181,7 @@ Suite *test_derived_recipe_suite(void)
 	Suite *const suite = suite_create("derived_recipe");
 	TCase *const tests = tcase_create("derived_recipe");
 	tcase_add_test(tests, test_round_trip);
+	tcase_add_test(tests, test_objects_of_many_gigabytes);
 	tcase_add_test(tests, test_pieces_are_found);
 	tcase_add_test(tests, test_pieces_outside_of_their_sources);
 	tcase_add_test(tests, test_too_many_sources);
