@@ -89,6 +89,28 @@ START_TEST(a_wrong_delta_fails_with_all_that_is_built_on_it)
 }
 END_TEST
 
+/* Its delta cannot be tried, and is not needed. */
+START_TEST(an_anchor_is_enough_when_the_step_before_is_gone)
+{
+	struct error err = {0};
+	publish_to(0, 1);
+	step_fixture_publish(&fixture, 2, STEP_WITH_DELTA | STEP_WITH_ANCHOR);
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step = 1", &err), 0);
+	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
+	ck_assert_int_eq(step_fixture_verified(&fixture, 2), STEP_PROOF_OK);
+}
+END_TEST
+
+/* The step before is as it should be: a delta that leads elsewhere is a fault of its step. */
+START_TEST(an_anchor_does_not_make_up_for_a_wrong_delta)
+{
+	publish_to(0, 1);
+	step_fixture_publish(&fixture, 2, STEP_WRONG_DELTA | STEP_WITH_ANCHOR);
+	ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
+	ck_assert_int_eq(step_fixture_verified(&fixture, 2), STEP_PROOF_FAILED);
+}
+END_TEST
+
 START_TEST(what_nobody_proves_is_tried_once)
 {
 	struct error err = {0};
@@ -224,6 +246,8 @@ Suite *test_step_anchor_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_loop_test(tests, keys_are_read_and_written, 0, sizeof(keys) / sizeof(keys[0]));
 	tcase_add_test(tests, a_wrong_delta_fails_with_all_that_is_built_on_it);
+	tcase_add_test(tests, an_anchor_is_enough_when_the_step_before_is_gone);
+	tcase_add_test(tests, an_anchor_does_not_make_up_for_a_wrong_delta);
 	tcase_add_test(tests, what_nobody_proves_is_tried_once);
 	tcase_add_test(tests, no_anchor_is_more_than_two_derivations_deep);
 	tcase_add_test(tests, what_nothing_wants_is_dropped_and_what_alone_leads_to_a_step_stays);

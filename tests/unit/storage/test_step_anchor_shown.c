@@ -1,6 +1,9 @@
 /* Made anchors by key and by step: what their keys show, whose the keys are, and what a failed proof hides. */
 #include "tests/unit/unit.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "storage/pin.h"
 #include "storage/step_anchor.h"
 #include "storage/step_worker.h"
@@ -106,6 +109,46 @@ START_TEST(a_key_that_is_taken_stays_its_owners)
 }
 END_TEST
 
+/* It was put before the bucket had versions, and is to be found by who asks for the null version. */
+START_TEST(a_deleted_object_keeps_its_null_version)
+{
+	struct version_ref ref;
+	struct object object;
+	const struct bucket_edit edit = {.sets_versioning = true, .versioning = BUCKET_VERSIONED};
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET name = 'later'", &err), 0);
+	ck_assert_int_eq(put(KEY_2), 0);
+	ck_assert_int_eq(fixture_edit_bucket(fixture.store.store, "bucket", &edit, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket", KEY_2, NULL, &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE runs SET name = CAST('run' AS BLOB)", &err), 0);
+	publish_to(5);
+	ck_assert(step_fixture_is_whole(&fixture, 2));
+	pin(2);
+	ck_assert(version_ref_parse(span_text("null"), &ref));
+	ck_assert_int_eq(object_find_version(fixture.store.store, span_text("bucket"), span_text(KEY_2), &ref,
+		fixture.store.arena, &object, &err), 0);
+	ck_assert_uint_eq(object.size, strlen("mine"));
+	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2), fixture.store.arena, &object,
+		&err), -1);
+}
+END_TEST
+
+START_TEST(a_key_goes_with_its_step)
+{
+	struct object object;
+	publish_to(5);
+	ck_assert(step_fixture_is_whole(&fixture, 2));
+	pin(2);
+	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2), fixture.store.arena, &object,
+		&err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE steps SET state = 1 WHERE step = 2", &err), 0);
+	fixture_sweep(fixture.store.store);
+	ck_assert_int_eq(object_find(fixture.store.store, span_text("bucket"), span_text(KEY_2), fixture.store.arena, &object,
+		&err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_KEY);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_objects o JOIN steps s ON s.id = o.step WHERE s.step = 2"), 0);
+}
+END_TEST
+
 START_TEST(an_anchor_whose_proof_failed_is_not_given)
 {
 	struct object object;
@@ -193,6 +236,33 @@ START_TEST(an_anchor_of_several_files_is_stored)
 }
 END_TEST
 
+/* A folder in which nothing changed: the delta has no objects. */
+START_TEST(a_step_that_changed_nothing_is_the_one_before)
+{
+	struct model_fixture models = {.folder = NULL};
+	struct object object;
+	struct run_anchor anchor;
+	const struct step_form empty = {.kind = STEP_DELTA, .format = span_text("ulp-class")};
+	model_fixture_open(&models);
+	publish_folder(&models, 0);
+	const char *copy = arena_format(models.store.arena, "cp -r '%s/step0' '%s/step1'", models.folder, models.folder);
+	ck_assert_int_eq(system(copy), 0);
+	model_fixture_publish(&models, 1, NULL, &empty, 1);
+	ck_assert_uint_eq(model_fixture_settle(&models), 0);
+	ck_assert_int_eq(fixture_count(models.store.store, "SELECT COUNT(*) FROM steps WHERE verified = 1"), 2);
+	ck_assert_int_eq(fixture_count(models.store.store, "SELECT COUNT(*) FROM steps WHERE step = 1 AND made IS NOT NULL"), 1);
+	char *stored = arena_format(models.store.arena, "%s/stored", models.folder);
+	static const char *const names[] = {"config.json", "empty.txt", "model.safetensors"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
+			span_text(names[i]), models.store.arena, &object, &anchor, &err), 0);
+		model_fixture_fetch(&models, &object, stored, names[i]);
+	}
+	ck_assert(model_fixture_same(&models, stored, model_fixture_make(&models, 0, NULL)));
+	model_fixture_close(&models);
+}
+END_TEST
+
 Suite *test_step_anchor_shown_suite(void);
 Suite *test_step_anchor_shown_suite(void)
 {
@@ -208,6 +278,9 @@ Suite *test_step_anchor_shown_suite(void)
 	tcase_add_test(tests, a_proven_step_goes_on_wanting_its_anchor);
 	tcase_add_test(tests, a_pinned_step_keeps_its_anchor_when_others_follow);
 	tcase_add_test(tests, an_anchor_of_several_files_is_stored);
+	tcase_add_test(tests, a_deleted_object_keeps_its_null_version);
+	tcase_add_test(tests, a_key_goes_with_its_step);
+	tcase_add_test(tests, a_step_that_changed_nothing_is_the_one_before);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

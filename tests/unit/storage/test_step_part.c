@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/xxh3.h"
+#include "storage/committer.h"
 #include "storage/step_part.h"
+#include "storage/step_part_row.h"
+#include "storage/store_internal.h"
 #include "tests/unit/storage/run_fixture.h"
 
 static struct store_fixture fixture;
@@ -123,6 +126,66 @@ START_TEST(parts_die_with_their_epoch)
 }
 END_TEST
 
+/* They were of a step that somebody else published: nothing of them is in it. */
+START_TEST(parts_die_when_their_step_is_published_whole)
+{
+	struct error err = {0};
+	struct run_outcome outcome;
+	put_ok(0, 2, 1);
+	const struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
+	run_fixture_publish_ok(&fixture, &step);
+	ck_assert_int_eq(put_part(0, 2, 1, &outcome, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_HEAD_MOVED);
+	ck_assert_int_eq(put_part(1, 2, 1, &outcome, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_HEAD_MOVED);
+	fixture_sweep(fixture.store);
+	ck_assert_int_eq(count("step_parts"), 0);
+	ck_assert_int_eq(count("versions"), 1); /* the step's */
+}
+END_TEST
+
+/* Those that were put since the step was tried wait for the others. */
+static int drop_first(struct change *change, struct db *db, struct error *err)
+{
+	(void)change;
+	return step_part_row_settle(db, 1, 1, STEP_PART_DEAD, err);
+}
+
+START_TEST(parts_that_were_put_anew_outlive_those_that_did_not_fit)
+{
+	struct error err = {0};
+	struct run_outcome outcome;
+	struct change change = {.apply = drop_first};
+	put_ok(1, 3, 1);
+	put_ok(0, 3, 2);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT MIN(id) FROM step_parts WHERE run = 1"), 1);
+	ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+	ck_assert_int_eq(put_part(0, 3, 1, &outcome, &err), 0);
+	ck_assert(outcome.already);
+	ck_assert_uint_eq(outcome.part.received, 1);
+	put_ok(1, 3, 2);
+	put_ok(2, 3, 3);
+}
+END_TEST
+
+START_TEST(a_part_that_is_put_again_says_how_things_stand)
+{
+	struct error err = {0};
+	struct run_outcome outcome;
+	put_ok(0, 2, 1);
+	ck_assert_int_eq(put_part(0, 2, 1, &outcome, &err), 0);
+	ck_assert(outcome.already && !outcome.part.published);
+	ck_assert_uint_eq(outcome.part.received, 1);
+	put_ok(1, 2, 2);
+	for (unsigned part = 0; part < 2; part++) {
+		ck_assert_int_eq(put_part(part, 2, 1, &outcome, &err), 0);
+		ck_assert(outcome.already && outcome.part.published);
+		ck_assert_uint_eq(outcome.part.received, 2);
+	}
+	ck_assert_int_eq(count("steps"), 1);
+}
+END_TEST
+
 START_TEST(parts_go_with_their_run)
 {
 	struct error err = {0};
@@ -167,6 +230,9 @@ Suite *test_step_part_suite(void)
 	tcase_add_test(tc, parts_are_as_many_as_the_first_one_said);
 	tcase_add_test(tc, parts_wait_an_hour_with_their_objects);
 	tcase_add_test(tc, parts_die_with_their_epoch);
+	tcase_add_test(tc, parts_die_when_their_step_is_published_whole);
+	tcase_add_test(tc, parts_that_were_put_anew_outlive_those_that_did_not_fit);
+	tcase_add_test(tc, a_part_that_is_put_again_says_how_things_stand);
 	tcase_add_test(tc, parts_go_with_their_run);
 	tcase_add_test(tc, parts_survive_a_restart);
 	tcase_add_test(tc, a_damaged_part_is_not_published);

@@ -451,6 +451,26 @@ START_TEST(publishing_wakes_who_waits)
 }
 END_TEST
 
+/* Whoever waits for the next step is left to wait. */
+START_TEST(a_repeat_wakes_nobody_and_counts_for_nothing)
+{
+	struct error err = {0};
+	struct run_outcome outcome;
+	struct step_watch *watch = store_step_watch(fixture.store);
+	struct metrics *metrics = store_metrics(fixture.store);
+	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
+	run_fixture_publish_ok(&fixture, &step);
+	const uint64_t seen = step_watch_generation(watch, span_text("bucket"), span_text("run"));
+	const int64_t counted = metrics == NULL ? 0 : metrics_get(metrics, METRIC_STEPS_PUBLISHED);
+	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0);
+	ck_assert(outcome.already);
+	step.epoch = 9;
+	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), -1);
+	ck_assert_uint_eq(step_watch_generation(watch, span_text("bucket"), span_text("run")), seen);
+	ck_assert_int_eq(metrics == NULL ? 0 : metrics_get(metrics, METRIC_STEPS_PUBLISHED), counted);
+}
+END_TEST
+
 Suite *test_step_publish_suite(void);
 Suite *test_step_publish_suite(void)
 {
@@ -476,6 +496,7 @@ Suite *test_step_publish_suite(void)
 	tcase_add_test(
 		tests, a_step_on_its_way_to_a_run_that_was_ended_is_not_for_the_next_of_its_name);
 	tcase_add_test(tests, publishing_wakes_who_waits);
+	tcase_add_test(tests, a_repeat_wakes_nobody_and_counts_for_nothing);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
