@@ -7,6 +7,7 @@
 #include "storage/hot_load.h"
 #include "storage/step_worker.h"
 #include "tests/unit/storage/model_fixture.h"
+#include "tests/unit/storage/upload_fixture.h"
 
 static struct model_fixture fixture;
 static struct error err;
@@ -225,6 +226,83 @@ START_TEST(a_pointer_that_says_nothing_fails)
 }
 END_TEST
 
+/* With the line's end that an editor adds, and blanks: as long as one may be, and a byte longer. */
+START_TEST(a_pointer_has_at_most_4096_bytes)
+{
+	enum { MOST = 4096 };
+	char *pointer = arena_take(fixture.store.arena, MOST + 1);
+	set("{\"adopt\":\"stitch\",\"adopt_prefix\":\"\"}");
+	put_folder(0, 0, "updates/weight_v000000/");
+	memset(pointer, ' ', MOST + 1);
+	memcpy(pointer, "r/weight_v000000", strlen("r/weight_v000000"));
+	put_bytes("latest", span_of(pointer, MOST + 1));
+	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
+	expect_failure("too large");
+	put_bytes("latest", span_of(pointer, MOST));
+	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
+	expect_steps(1);
+	expect_step(0, "r/weight_v000000", 0);
+}
+END_TEST
+
+/* In a bucket with versions something stands under the keys still. */
+START_TEST(a_pointer_does_not_stand_for_what_was_deleted)
+{
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	set("{\"adopt\":\"stitch\",\"adopt_prefix\":\"\"}");
+	put_folder(0, 0, "updates/weight_v000000/");
+	put_folder(1, 1, "updates/weight_v000001/");
+	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket", "updates/weight_v000000/model.safetensors", NULL, &err), 0);
+	put_bytes("latest", span_text("r/weight_v000001"));
+	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM adoptions"), 1);
+	expect_steps(1);
+	expect_step(0, "r/weight_v000001", 1);
+}
+END_TEST
+
+START_TEST(what_was_deleted_meanwhile_is_no_step)
+{
+	ck_assert_int_eq(fixture_run(fixture.store.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	set("{\"adopt\":\"trl\"}");
+	put_anchor(1);
+	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket", "run/anchors/step_000001.safetensors", NULL, &err), 0);
+	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
+	expect_steps(0);
+	expect_failure("run/anchors/step_000001.safetensors");
+	put_anchor(1);
+	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
+	expect_steps(1);
+	expect_step(0, "step_000001", 1);
+}
+END_TEST
+
+/* An object that came in parts has no digest of its own. */
+START_TEST(an_anchor_that_was_uploaded_in_parts_becomes_a_step)
+{
+	struct upload_ref ref;
+	struct upload_fault fault;
+	struct upload_result result;
+	struct uploaded_part part;
+	struct buffer bytes;
+	struct upload_listed_part listed = {.number = 1};
+	struct upload_create_params create = {.bucket = span_text("bucket"), .key = span_text("run/anchors/step_000001.safetensors")};
+	set("{\"adopt\":\"trl\"}");
+	buffer_init(&bytes, 1000000);
+	const char *path = arena_format(fixture.store.arena, "%s/model.safetensors", model_fixture_make(&fixture, 1, NULL));
+	ck_assert_int_eq(file_read_all(path, &bytes, &err), 0);
+	ck_assert_int_eq(fixture_upload_create(fixture.store.store, &create, &ref, &err), 0);
+	ck_assert_int_eq(fixture_upload_put(fixture.store.store, &ref, 1, buffer_span(&bytes), NULL, &part, &err), 0);
+	memcpy(listed.etag, part.etag, sizeof(part.etag));
+	struct upload_complete_params complete = {.ref = ref, .parts = &listed, .part_count = 1};
+	ck_assert_msg(fixture_upload_complete(fixture.store.store, &complete, &result, &fault, &err) == 0, "%s", err.text);
+	buffer_release(&bytes);
+	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
+	expect_steps(1);
+	expect_step(0, "step_000001", 1);
+}
+END_TEST
+
 START_TEST(snapshots_become_steps_one_upon_the_other)
 {
 	set("{\"hot_load\":\"d\",\"hot_load_prefix\":\"s/\"}");
@@ -321,6 +399,10 @@ Suite *test_adopt_step_suite(void)
 	tcase_add_test(tests, versions_of_slime_become_steps);
 	tcase_add_test(tests, a_pointer_stands_for_the_versions_before_it);
 	tcase_add_test(tests, a_pointer_that_says_nothing_fails);
+	tcase_add_test(tests, a_pointer_has_at_most_4096_bytes);
+	tcase_add_test(tests, a_pointer_does_not_stand_for_what_was_deleted);
+	tcase_add_test(tests, what_was_deleted_meanwhile_is_no_step);
+	tcase_add_test(tests, an_anchor_that_was_uploaded_in_parts_becomes_a_step);
 	tcase_add_test(tests, snapshots_become_steps_one_upon_the_other);
 	tcase_add_test(tests, a_snapshot_upon_another_head_is_no_step);
 	tcase_add_test(tests, a_snapshot_is_what_it_was_announced_as);

@@ -11,7 +11,9 @@
 #include "chunker/chunk_stream.h"
 #include "storage/committer.h"
 #include "storage/file_hash.h"
+#include "storage/file_hash_find.h"
 #include "storage/file_hash_worker.h"
+#include "storage/gc.h"
 #include "storage/version.h"
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
@@ -150,14 +152,20 @@ static void forget(const int64_t version)
 	ck_assert_int_eq(committer_run(store_committer(fixture.store), &forgetting.change, &err), 0);
 }
 
-static void wait_for_none_lacking(void)
+/* Until it counts none. */
+static void wait_for(const char *sql)
 {
 	const struct clock_source *const clock = clock_system();
 	const int64_t until = clock->monotonic_ms(clock) + PATIENCE_MS;
-	while (fixture_count(fixture.store, "SELECT count(*) FROM versions WHERE state = 1 AND length(file_hash) = 0") > 0) {
+	while (fixture_count(fixture.store, sql) > 0) {
 		ck_assert_int_lt(clock->monotonic_ms(clock), until);
 		usleep(10000);
 	}
+}
+
+static void wait_for_none_lacking(void)
+{
+	wait_for("SELECT count(*) FROM versions WHERE state = 1 AND length(file_hash) = 0");
 }
 
 START_TEST(test_parts_are_chunked_apart)
@@ -198,6 +206,73 @@ START_TEST(test_the_worker_fills_what_is_old)
 	wait_for_none_lacking();
 	object = find("old");
 	ck_assert(chunk_id_equal(&object.file_hash, &before));
+}
+END_TEST
+
+static struct object put_number(unsigned number)
+{
+	struct error err = {0};
+	const char *key = arena_format(fixture.arena, "file-%u", number);
+	ck_assert_int_eq(fixture_put(fixture.store, "b", key, span_text(key), &err), 0);
+	return find(key);
+}
+
+/* More than the worker takes at once. */
+START_TEST(test_the_worker_fills_many)
+{
+	enum { MANY = 150 };
+	struct error err = {0};
+	struct chunk_id before[MANY];
+	for (unsigned i = 0; i < MANY; i++)
+		before[i] = put_number(i).file_hash;
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "b", "file-3", NULL, &err), 0);
+	for (int64_t i = 1; i <= MANY; i++)
+		forget(i);
+	store_fixture_reopen(&fixture);
+	wait_for("SELECT count(*) FROM versions WHERE state = 1 AND is_marker = 0 AND length(file_hash) = 0");
+	for (unsigned i = 0; i < MANY; i++) {
+		if (i == 3)
+			continue;
+		const struct object object = find(arena_format(fixture.arena, "file-%u", i));
+		ck_assert(object.has_file_hash && chunk_id_equal(&object.file_hash, &before[i]));
+	}
+}
+END_TEST
+
+START_TEST(test_those_without_one_are_listed_in_pages)
+{
+	struct error err = {0};
+	int64_t page[4];
+	size_t count;
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE buckets SET versioning = 1", &err), 0);
+	for (unsigned i = 0; i < 4; i++)
+		(void)put_number(i);
+	ck_assert_int_eq(fixture_delete(fixture.store, "b", "file-3", NULL, &err), 0); /* a marker, 5 */
+	file_hash_worker_quiesce(store_file_hash_worker(fixture.store));
+	for (int64_t i = 4; i > 1; i--)
+		forget(i);
+	ck_assert_int_eq(file_hash_lacking(fixture.store, 0, page, 1, &count, &err), 0);
+	ck_assert(count == 1 && page[0] == 2);
+	ck_assert_int_eq(file_hash_lacking(fixture.store, 2, page, 4, &count, &err), 0);
+	ck_assert(count == 1 && page[0] == 3); /* 4 is no current version */
+	ck_assert_int_eq(file_hash_lacking(fixture.store, 3, page, 4, &count, &err), 0);
+	ck_assert_uint_eq(count, 0);
+}
+END_TEST
+
+/* Or what was deleted would never give back its space. */
+START_TEST(test_packs_are_let_go_of)
+{
+	struct error err = {0};
+	struct gc_request request = {0};
+	ck_assert_int_eq(fixture_put(fixture.store, "b", "old", span_of(noise, LAST_BYTES), &err), 0);
+	forget(find("old").sequence);
+	(void)given("old");
+	ck_assert_int_eq(fixture_delete(fixture.store, "b", "old", NULL, &err), 0);
+	fixture_sweep(fixture.store);
+	ck_assert_msg(gc_run(store_gc(fixture.store), &request, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1"), 0);
 }
 END_TEST
 
@@ -253,6 +328,12 @@ START_TEST(test_derived_versions)
 	const struct chunk_id expected = hash_of_parts(parts, 2);
 	ck_assert(chunk_id_equal(&apart, &expected));
 	forget(object.sequence);
+	ck_assert_int_eq(fixture_put(fixture.store, "b", "behind", span_of(noise, LAST_BYTES), &err), 0);
+	forget(find("behind").sequence);
+	file_hash_worker_kick(store_file_hash_worker(fixture.store));
+	while (!find("behind").has_file_hash) /* in the same change */
+		usleep(1000);
+	ck_assert(!find("parts").has_file_hash); /* it is young, and may be deleted soon */
 	atomic_fetch_add(&fixture.clock.now_ms, MINUTE_MS);
 	file_hash_worker_kick(store_file_hash_worker(fixture.store));
 	wait_for_none_lacking();
@@ -349,6 +430,9 @@ Suite *test_file_hash_suite(void)
 	tcase_add_test(tcase, test_parts_are_chunked_apart);
 	tcase_add_test(tcase, test_the_worker_fills);
 	tcase_add_test(tcase, test_the_worker_fills_what_is_old);
+	tcase_add_test(tcase, test_the_worker_fills_many);
+	tcase_add_test(tcase, test_those_without_one_are_listed_in_pages);
+	tcase_add_test(tcase, test_packs_are_let_go_of);
 	tcase_add_test(tcase, test_copied_parts);
 	tcase_add_test(tcase, test_derived_versions);
 	tcase_add_test(tcase, test_one_that_fails_holds_up_no_other);

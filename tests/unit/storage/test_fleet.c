@@ -7,6 +7,7 @@
 #include "storage/path_hold.h"
 #include "storage/pin.h"
 #include "storage/replica.h"
+#include "storage/replica_table.h"
 #include "storage/run_internal.h"
 #include "storage/run_row.h"
 #include "storage/step_keep.h"
@@ -566,6 +567,25 @@ START_TEST(without_an_anchor_nothing_goes)
 }
 END_TEST
 
+/* What one said last was not saved when its run ended. */
+START_TEST(a_round_forgets_replicas_of_ended_runs)
+{
+	struct error err = {0};
+	struct replica_message answer;
+	publish(0, 1, 100);
+	hold("w1", 0);
+	const struct replica_message said = {.state = REPLICA_READY, .has_step = true, .step = 1};
+	ck_assert_int_eq(put_replica("w1", &said, &answer, &err), 0);
+	ck_assert_uint_eq(replica_table_count(store_replicas(fixture.store)), 1);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET name = NULL", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "DELETE FROM replicas", &err), 0);
+	fixture.clock.now_ms += 1;
+	round_of_worker();
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM replicas"), 0);
+	ck_assert_uint_eq(replica_table_count(store_replicas(fixture.store)), 0);
+}
+END_TEST
+
 START_TEST(an_ended_run_leaves_nothing)
 {
 	struct error err = {0};
@@ -615,6 +635,7 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, what_a_path_names_stays_a_while);
 	tcase_add_test(tc, retention_rests_after_a_start);
 	tcase_add_test(tc, without_an_anchor_nothing_goes);
+	tcase_add_test(tc, a_round_forgets_replicas_of_ended_runs);
 	tcase_add_test(tc, an_ended_run_leaves_nothing);
 	tcase_add_test(tc, a_replica_is_late_since_the_step_after_its_own);
 	tcase_add_test(tc, the_catalog_has_what_was_said_last);
