@@ -14,8 +14,8 @@ int view_find(struct db *const db, const int64_t bucket, const struct span key, 
 	int found = run_row_find(db, bucket, name, &run, err);
 	if (found == 1)
 		found = step_row_find(db, run.id, out->number, &step, err);
-	if (found != 1 || step.state != STEP_KEPT)
-		return found < 0 ? -1 : 0;
+	if (found != 1 || step.state != STEP_KEPT || step.verified == STEP_FAILED)
+		return found < 0 ? -1 : 0; /* nothing will be made of it */
 	out->run = run.id;
 	out->step = step.id;
 	found = view_row_find(db, step.id, out->kind, &state, err);

@@ -132,6 +132,24 @@ START_TEST(one_that_is_asked_for_comes_first)
 }
 END_TEST
 
+/* Its proof failed since it was asked for. */
+START_TEST(one_that_was_asked_for_may_not_be_wanted_any_more)
+{
+	struct object object;
+	struct run_anchor anchor;
+	set("{\"view_trl\":true}");
+	publish_to(2);
+	run_sql("UPDATE steps SET verified = 1");
+	ck_assert_int_eq(run_find_anchor_key(fixture.store.store, span_text("bucket"), span_text(DELTA_2),
+		fixture.store.arena, &object, &anchor, &err), -1);
+	run_sql("UPDATE steps SET verified = 2 WHERE step = 2");
+	ck_assert_int_eq(run_ask_anchor(fixture.store.store, &anchor, &err), 0);
+	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
+	ck_assert(is_there(DELTA_1) && !is_there(DELTA_2));
+	ck_assert_int_eq(views_in(VIEW_FAILED), 0);
+}
+END_TEST
+
 START_TEST(what_cannot_be_made_of_a_step_fails_until_the_view_is_switched_on_again)
 {
 	publish_to(2);
@@ -187,6 +205,7 @@ START_TEST(of_a_step_whose_proof_failed_there_is_no_view)
 	run_sql("UPDATE steps SET verified = CASE step WHEN 2 THEN 2 ELSE 1 END");
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(views_in(VIEW_MADE), 3);
+	ck_assert_int_eq(told("run/updates/weight_v000002/model.safetensors"), ERROR_NO_KEY);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE CAST(key AS TEXT) LIKE 'run/updates/weight_v000002/%'"), 0);
 	ck_assert(holds_model("run/updates/weight_v000003/model.safetensors", 3));
 }
@@ -242,6 +261,7 @@ Suite *test_view_suite(void)
 	tcase_set_timeout(tests, 30);
 	tcase_add_test(tests, each_step_has_its_views);
 	tcase_add_test(tests, one_that_is_asked_for_comes_first);
+	tcase_add_test(tests, one_that_was_asked_for_may_not_be_wanted_any_more);
 	tcase_add_test(tests, what_cannot_be_made_of_a_step_fails_until_the_view_is_switched_on_again);
 	tcase_add_test(tests, what_cannot_be_made_now_is_made_later);
 	tcase_add_test(tests, of_a_step_whose_proof_failed_there_is_no_view);
