@@ -269,7 +269,7 @@ START_TEST(what_was_deleted_meanwhile_is_no_step)
 	ck_assert_int_eq(fixture_delete(fixture.store.store, "bucket", "run/anchors/step_000001.safetensors", NULL, &err), 0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	expect_steps(0);
-	expect_failure("run/anchors/step_000001.safetensors");
+	expect_failure("'run/anchors/step_000001.safetensors' does not exist");
 	put_anchor(1);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	expect_steps(1);

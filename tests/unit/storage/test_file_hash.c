@@ -273,6 +273,7 @@ START_TEST(test_packs_are_let_go_of)
 	fixture_sweep(fixture.store);
 	ck_assert_msg(gc_run(store_gc(fixture.store), &request, &err) == 0, "%s", err.text);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM packs WHERE state = 1"), 0);
+	ck_assert_int_eq(fixture_pack_files(&fixture, "-name '*.pack'"), 0);
 }
 END_TEST
 

@@ -379,6 +379,26 @@ START_TEST(retention_goes_on_when_a_lease_ends_without_a_publish)
 }
 END_TEST
 
+/* The settings of the first run cannot be read. */
+START_TEST(a_run_that_fails_does_not_keep_others_waiting)
+{
+	struct error err = {0};
+	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "second", NULL, &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET name = CASE id WHEN 1 THEN x'61' ELSE x'72756e' END",
+		&err), 0);
+	set("{\"keep_steps\":2}");
+	publish(0, 1, 1);
+	hold("w1", 1);
+	publish(2, 9, 1);
+	fixture.clock.now_ms += 121 * 1000;
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE runs SET settings = x'ff', keep_steps = 1, steps = 9 WHERE id = 1",
+		&err), 0);
+	ck_assert_int_eq(fleet_worker_round(fixture.store, true, &err), -1);
+	expect_kept(1, 7, false);
+	expect_kept(8, 9, true);
+}
+END_TEST
+
 START_TEST(who_fetches_keeps_the_way_to_what_it_wants)
 {
 	struct error err = {0};
@@ -624,6 +644,7 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, a_lease_keeps_the_way_from_its_step);
 	tcase_add_test(tc, retention_that_is_lowered_takes_all_at_once);
 	tcase_add_test(tc, retention_goes_on_when_a_lease_ends_without_a_publish);
+	tcase_add_test(tc, a_run_that_fails_does_not_keep_others_waiting);
 	tcase_add_test(tc, who_fetches_keeps_the_way_to_what_it_wants);
 	tcase_add_test(tc, who_waits_for_what_is_not_published_keeps_nothing);
 	tcase_add_test(tc, when_many_steps_are_wanted_all_behind_them_stay);
