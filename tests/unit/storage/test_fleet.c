@@ -379,6 +379,30 @@ START_TEST(retention_goes_on_when_a_lease_ends_without_a_publish)
 }
 END_TEST
 
+START_TEST(as_many_steps_are_kept_as_the_settings_say)
+{
+	set("{\"keep_steps\":3}");
+	publish(0, 2, 1);
+	expect_kept(0, 2, true);
+	publish(3, 3, 1);
+	expect_kept(0, 0, false);
+	expect_kept(1, 3, true);
+}
+END_TEST
+
+/* Nobody begins with an anchor whose proof failed: what leads past it stays. */
+START_TEST(a_failed_anchor_is_no_beginning)
+{
+	static const char *const anchors[] = {"has_anchor = 1", "has_anchor = 0, anchor_bytes = NULL, made = 0, made_bytes = 1"};
+	struct error err = {0};
+	const char *sql = arena_format(fixture.arena, "UPDATE steps SET verified = 2, %s WHERE step = 4", anchors[_i]);
+	publish(0, 6, 4);
+	ck_assert_int_eq(fixture_run(fixture.store, sql, &err), 0);
+	set("{\"keep_steps\":2}");
+	expect_kept(0, 6, true);
+}
+END_TEST
+
 /* The settings of the first run cannot be read. */
 START_TEST(a_run_that_fails_does_not_keep_others_waiting)
 {
@@ -644,6 +668,8 @@ Suite *test_fleet_suite(void)
 	tcase_add_test(tc, a_lease_keeps_the_way_from_its_step);
 	tcase_add_test(tc, retention_that_is_lowered_takes_all_at_once);
 	tcase_add_test(tc, retention_goes_on_when_a_lease_ends_without_a_publish);
+	tcase_add_test(tc, as_many_steps_are_kept_as_the_settings_say);
+	tcase_add_loop_test(tc, a_failed_anchor_is_no_beginning, 0, 2);
 	tcase_add_test(tc, a_run_that_fails_does_not_keep_others_waiting);
 	tcase_add_test(tc, who_fetches_keeps_the_way_to_what_it_wants);
 	tcase_add_test(tc, who_waits_for_what_is_not_published_keeps_nothing);

@@ -96,6 +96,7 @@ START_TEST(ending_a_run_frees_its_name_and_then_its_objects)
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM steps"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_objects"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_views"), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_manifests"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM run_schemas"), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM runs"), 1);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 2); /* the current ones stay */

@@ -44,9 +44,12 @@ START_TEST(collecting_never_breaks_a_chain)
 	ck_assert_int_eq(err.kind, ERROR_CHAIN_IN_USE);
 	ck_assert_int_eq(collect(9, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
+	const uint64_t bytes = run_fixture_run(&fixture).bytes;
 	ck_assert_int_eq(collect(2, &err), 0);
 	ck_assert_int_eq(collect(2, &err), 0);
 	ck_assert_uint_eq(run_fixture_run(&fixture).steps, 4);
+	ck_assert_uint_eq(run_fixture_run(&fixture).bytes, bytes - 100);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM step_manifests"), 4);
 
 	struct step_message read;
 	uint64_t anchor = 0;
@@ -71,6 +74,27 @@ START_TEST(collecting_never_breaks_a_chain)
 	ck_assert_int_eq(run_list_steps(fixture.store, span_text("bucket"), span_text("run"), 0, 10, fixture.arena, &steps, &count, &err), 0);
 	ck_assert_uint_eq(count, 5);
 	ck_assert(steps[2].collected && !steps[1].collected);
+	const struct digest128 digest = run_fixture_checkpoint(2);
+	ck_assert(steps[2].step == 2 && digest128_equal(&steps[2].digest, &digest));
+}
+END_TEST
+
+/* One that is collected as well leads nowhere. */
+START_TEST(the_nearest_anchor_that_is_kept_is_told)
+{
+	struct error err = {0};
+	struct step_message read;
+	uint64_t anchor = 0;
+	for (unsigned i = 0; i <= 4; i++) {
+		const struct step_message step = run_fixture_prepare(&fixture, i, true, 0);
+		run_fixture_publish_ok(&fixture, &step);
+	}
+	ck_assert_int_eq(collect(1, &err), 0);
+	ck_assert_int_eq(collect(2, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 1, false,
+		fixture.arena, &read, &anchor, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
+	ck_assert_uint_eq(anchor, 3);
 }
 END_TEST
 
@@ -153,6 +177,7 @@ Suite *test_step_collect_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, collecting_never_breaks_a_chain);
+	tcase_add_test(tests, the_nearest_anchor_that_is_kept_is_told);
 	tcase_add_test(tests, what_nothing_is_built_on_any_more_goes_with_its_adoption);
 	tcase_add_test(tests, collected_objects_are_released_unless_current_or_pinned_elsewhere);
 	tcase_add_test(tests, retention_keeps_what_the_kept_steps_need);

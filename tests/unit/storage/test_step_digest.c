@@ -11,6 +11,7 @@
 #include "storage/part.h"
 #include "storage/version.h"
 #include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/upload_fixture.h"
 
 enum { VALUES = 1500000 };
 
@@ -116,6 +117,46 @@ START_TEST(an_object_without_a_digest_is_read_once_and_published)
 }
 END_TEST
 
+/* As an upload of one part: its digest is not known. */
+static struct step_object upload(const char *name, const char *key, struct span bytes)
+{
+	struct error err = {0};
+	struct upload_ref ref;
+	struct upload_fault fault;
+	struct upload_result result;
+	struct uploaded_part part;
+	struct upload_listed_part listed = {.number = 1};
+	struct upload_create_params create = {.bucket = span_text("bucket"), .key = span_text(key)};
+	struct upload_complete_params complete = {.parts = &listed, .part_count = 1};
+	ck_assert_int_eq(fixture_upload_create(fixture.store, &create, &ref, &err), 0);
+	ck_assert_int_eq(fixture_upload_put(fixture.store, &ref, 1, bytes, NULL, &part, &err), 0);
+	memcpy(listed.etag, part.etag, sizeof(part.etag));
+	complete.ref = ref;
+	ck_assert_int_eq(fixture_upload_complete(fixture.store, &complete, &result, &fault, &err), 0);
+	return (struct step_object){.name = span_text(name), .key = span_text(key), .size = bytes.len,
+		.digest = xxh3_128(bytes)};
+}
+
+START_TEST(each_object_of_each_form_gets_its_digest)
+{
+	struct error err = {0};
+	const struct span bytes = span_of(shard, shard_len);
+	struct step_object anchor[2] = {upload("model.safetensors", "anchor", bytes),
+		upload("config.json", "config", span_text("{}"))};
+	struct step_object delta = upload("delta.safetensors", "delta", span_text("some bytes"));
+	struct step_message step = make_step();
+	ck_assert_int_eq(publish(&step, &err), 0);
+	step.step = 1;
+	step.has_base = true;
+	step.base_digest = step.digest;
+	step.forms[0].objects = anchor;
+	step.forms[0].object_count = 2;
+	step.forms[1] = (struct step_form){.kind = STEP_DELTA, .format = span_text("ulp-class"), .objects = &delta, .object_count = 1};
+	step.form_count = 2;
+	ck_assert_msg(publish(&step, &err) == 0, "%s", err.text);
+}
+END_TEST
+
 START_TEST(bytes_that_cannot_be_read_are_the_stores_fault)
 {
 	struct error err = {0};
@@ -160,6 +201,7 @@ Suite *test_step_digest_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, an_object_without_a_digest_is_read_once_and_published);
+	tcase_add_test(tests, each_object_of_each_form_gets_its_digest);
 	tcase_add_test(tests, bytes_that_cannot_be_read_are_the_stores_fault);
 	tcase_add_test(tests, a_delete_marker_is_no_object_for_a_step);
 	suite_add_tcase(suite, tests);

@@ -274,6 +274,60 @@ static void expect_object(const uint64_t step, const char *const name, const str
 	buffer_release(&read);
 }
 
+/* Neither what it says nor its digests are given when they are not what was stored. */
+START_TEST(a_damaged_manifest_is_found)
+{
+	static const char *const faults[] = {"manifest = replace(manifest, 'label', 'babel')",
+		"tensor_digests = x'00112233445566778899aabbccddeeff'", "step = step + 1"};
+	struct error err = {0};
+	struct step_message read;
+	uint64_t anchor;
+	const struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
+	run_fixture_publish_ok(&fixture, &step);
+	const char *sql = arena_format(fixture.arena, "UPDATE step_manifests SET %s", faults[_i]);
+	ck_assert_int_eq(fixture_run(fixture.store, sql, &err), 0);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0, true,
+		fixture.arena, &read, &anchor, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+}
+END_TEST
+
+/* A request cannot say that its step is proven, and what is read without its tensors has none. */
+START_TEST(a_step_is_proven_by_the_server_alone)
+{
+	struct error err = {0};
+	struct step_message read;
+	uint64_t anchor;
+	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
+	step.verified = STEP_PROOF_OK;
+	run_fixture_publish_ok(&fixture, &step);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0, true,
+		fixture.arena, &read, &anchor, &err), 0);
+	ck_assert_int_eq(read.verified, STEP_PROOF_PENDING);
+	step.verified = STEP_PROOF_NONE;
+	struct run_outcome outcome;
+	ck_assert_int_eq(run_fixture_publish(&fixture, &step, &outcome, &err), 0); /* the same step */
+	ck_assert(outcome.already);
+}
+END_TEST
+
+/* Names of objects may hold what a URL may not. */
+START_TEST(urls_of_objects_are_encoded)
+{
+	struct error err = {0};
+	struct step_message read;
+	uint64_t anchor;
+	struct step_message step = run_fixture_step(&fixture, 0);
+	const struct span bytes = run_fixture_shard(&fixture, "ab", 1);
+	run_fixture_put(&fixture, "k", bytes);
+	run_fixture_add_form(&fixture, &step, STEP_ANCHOR, "sub/a b%.safetensors", "k", bytes);
+	run_fixture_publish_ok(&fixture, &step);
+	ck_assert_int_eq(run_find_step(fixture.store, span_text("bucket"), span_text("run"), 0, false,
+		fixture.arena, &read, &anchor, &err), 0);
+	ck_assert(span_equal_text(read.forms[0].objects[0].url, "steps/0/objects/anchor/sub/a%20b%25.safetensors"));
+}
+END_TEST
+
 /* Invariant 6. */
 START_TEST(a_published_step_keeps_its_objects_whatever_becomes_of_the_keys)
 {
@@ -489,6 +543,9 @@ Suite *test_step_publish_suite(void)
 	tcase_add_test(tests, anchors_must_have_the_runs_tensors);
 	tcase_add_test(tests, tensor_digests_must_give_the_checkpoint_digest);
 	tcase_add_test(tests, a_published_step_keeps_its_objects_whatever_becomes_of_the_keys);
+	tcase_add_loop_test(tests, a_damaged_manifest_is_found, 0, 3);
+	tcase_add_test(tests, a_step_is_proven_by_the_server_alone);
+	tcase_add_test(tests, urls_of_objects_are_encoded);
 	tcase_add_test(tests, an_anchor_is_due_behind_a_failed_proof_and_counted_where_one_was_made);
 	tcase_add_test(tests, anchors_are_due_when_deltas_pile_up);
 	tcase_add_test(tests, steps_0_and_1_on_their_way_together);

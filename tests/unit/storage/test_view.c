@@ -1,4 +1,4 @@
-/* Views of a run's steps: what is made of them, when one fails for good, and what is asked for again. */
+/* Views of a run's steps: what is made of them, when one fails for good, what is tried again. */
 #include "tests/unit/unit.h"
 
 #include "storage/step_anchor.h"
@@ -9,6 +9,9 @@ enum { MODEL_MAX = 1000000 };
 
 static const char DELTA_1[] = "run/deltas/step_000001.safetensors";
 static const char DELTA_2[] = "run/deltas/step_000002.safetensors";
+
+static const char SLIME_2[] = "SELECT COUNT(*) FROM versions WHERE state = 1"
+	" AND CAST(key AS TEXT) LIKE 'run/updates/weight_v000002/%'";
 
 static struct model_fixture fixture;
 static struct error err;
@@ -27,9 +30,9 @@ static void tear_down(void)
 static void set(const char *settings)
 {
 	struct settled *settled = settled_new();
-	ck_assert_msg(fixture_settle_run(run_settings_start(fixture.store.store, span_text("bucket"),
-		span_text("run"), span_text(settings), settled_done, settled), settled, NULL, &err) == 0,
-		"%s", err.text);
+	struct run_change *change = run_settings_start(fixture.store.store, span_text("bucket"),
+		span_text("run"), span_text(settings), settled_done, settled);
+	ck_assert_msg(fixture_settle_run(change, settled, NULL, &err) == 0, "%s", err.text);
 }
 
 static void publish(unsigned step, bool with_anchor)
@@ -40,9 +43,10 @@ static void publish(unsigned step, bool with_anchor)
 	char *prefix = arena_format(fixture.store.arena, "run/own/%u/", step);
 	if (with_anchor)
 		forms[count++] = model_fixture_put(&fixture, path, prefix, STEP_ANCHOR, "full");
-	if (step > 0)
-		forms[count++] = model_fixture_put(&fixture, model_fixture_diff(&fixture, step - 1, step, DELTA_ULP_CLASS),
-			prefix, STEP_DELTA, "ulp-class");
+	if (step > 0) {
+		path = model_fixture_diff(&fixture, step - 1, step, DELTA_ULP_CLASS);
+		forms[count++] = model_fixture_put(&fixture, path, prefix, STEP_DELTA, "ulp-class");
+	}
 	model_fixture_publish(&fixture, step, NULL, forms, count);
 }
 
@@ -56,7 +60,8 @@ static void publish_to(unsigned last)
 static bool holds_model(const char *key, unsigned step)
 {
 	struct buffer bytes;
-	const char *path = arena_format(fixture.store.arena, "%s/model.safetensors", model_fixture_make(&fixture, step, NULL));
+	const char *folder = model_fixture_make(&fixture, step, NULL);
+	const char *path = arena_format(fixture.store.arena, "%s/model.safetensors", folder);
 	buffer_init(&bytes, MODEL_MAX);
 	ck_assert_int_eq(file_read_all(path, &bytes, &err), 0);
 	const bool same = fixture_holds(&fixture.store, "bucket", key, buffer_span(&bytes));
@@ -76,24 +81,32 @@ static int64_t count(const char *sql)
 
 static int64_t views_in(enum view_state state)
 {
-	return count(arena_format(fixture.store.arena, "SELECT COUNT(*) FROM step_views WHERE state = %d",
-		(int)state));
+	return count(arena_format(fixture.store.arena,
+		"SELECT COUNT(*) FROM step_views WHERE state = %d", (int)state));
 }
 
 static bool is_there(const char *key)
 {
 	struct object object;
-	return object_find(fixture.store.store, span_text("bucket"), span_text(key), fixture.store.arena,
-		&object, &err) == 0;
+	return object_find(fixture.store.store, span_text("bucket"), span_text(key),
+		fixture.store.arena, &object, &err) == 0;
 }
 
-/* What somebody is told that reads a key where nothing is yet. */
-static enum error_kind told(const char *key)
+/* What is to be asked for, of a key where nothing is yet. */
+static struct run_anchor find_anchor(const char *key)
 {
 	struct object object;
-	struct run_anchor anchor;
-	ck_assert_int_eq(run_find_anchor_key(fixture.store.store, span_text("bucket"), span_text(key),
-		fixture.store.arena, &object, &anchor, &err), -1);
+	struct run_anchor anchor = {.id = 0};
+	const int result = run_find_anchor_key(fixture.store.store, span_text("bucket"),
+		span_text(key), fixture.store.arena, &object, &anchor, &err);
+	ck_assert_int_eq(result, -1);
+	return anchor;
+}
+
+/* What somebody is told that reads such a key. */
+static enum error_kind told(const char *key)
+{
+	(void)find_anchor(key);
 	return err.kind;
 }
 
@@ -119,12 +132,9 @@ END_TEST
 
 START_TEST(one_that_is_asked_for_comes_first)
 {
-	struct object object;
-	struct run_anchor anchor;
 	set("{\"view_trl\":true}");
 	publish_to(2);
-	ck_assert_int_eq(run_find_anchor_key(fixture.store.store, span_text("bucket"), span_text(DELTA_2),
-		fixture.store.arena, &object, &anchor, &err), -1);
+	const struct run_anchor anchor = find_anchor(DELTA_2);
 	ck_assert(anchor.is_view && anchor.step == 2 && anchor.view == VIEW_TRL);
 	ck_assert_int_eq(run_ask_anchor(fixture.store.store, &anchor, &err), 0);
 	model_fixture_settle(&fixture);
@@ -135,13 +145,10 @@ END_TEST
 /* Its proof failed since it was asked for. */
 START_TEST(one_that_was_asked_for_may_not_be_wanted_any_more)
 {
-	struct object object;
-	struct run_anchor anchor;
 	set("{\"view_trl\":true}");
 	publish_to(2);
 	run_sql("UPDATE steps SET verified = 1");
-	ck_assert_int_eq(run_find_anchor_key(fixture.store.store, span_text("bucket"), span_text(DELTA_2),
-		fixture.store.arena, &object, &anchor, &err), -1);
+	const struct run_anchor anchor = find_anchor(DELTA_2);
 	run_sql("UPDATE steps SET verified = 2 WHERE step = 2");
 	ck_assert_int_eq(run_ask_anchor(fixture.store.store, &anchor, &err), 0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
@@ -150,7 +157,7 @@ START_TEST(one_that_was_asked_for_may_not_be_wanted_any_more)
 }
 END_TEST
 
-START_TEST(what_cannot_be_made_of_a_step_fails_until_the_view_is_switched_on_again)
+START_TEST(what_cannot_be_made_fails_until_the_view_is_switched_on_again)
 {
 	publish_to(2);
 	run_sql("UPDATE steps SET verified = 1");
@@ -183,7 +190,8 @@ START_TEST(what_cannot_be_made_now_is_made_later)
 	publish_to(1);
 	run_sql("UPDATE steps SET verified = 1");
 	ck_assert_int_eq(file_remove_tree(file_system(), scratch, &err), 0);
-	ck_assert_int_eq(file_place(file_system(), scratch, span_text("in the way"), 0600, &err), 0);
+	const struct span obstacle = span_text("in the way");
+	ck_assert_int_eq(file_place(file_system(), scratch, obstacle, 0600, &err), 0);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 1);
 	ck_assert_int_eq(views_in(VIEW_FAILED), 0);
 	ck_assert_int_eq(views_in(VIEW_WANTED), 1);
@@ -206,7 +214,7 @@ START_TEST(of_a_step_whose_proof_failed_there_is_no_view)
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(views_in(VIEW_MADE), 3);
 	ck_assert_int_eq(told("run/updates/weight_v000002/model.safetensors"), ERROR_NO_KEY);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE CAST(key AS TEXT) LIKE 'run/updates/weight_v000002/%'"), 0);
+	ck_assert_int_eq(count(SLIME_2), 0);
 	ck_assert(holds_model("run/updates/weight_v000003/model.safetensors", 3));
 }
 END_TEST
@@ -215,13 +223,15 @@ START_TEST(a_view_that_is_switched_off_is_not_made_any_more)
 {
 	set("{\"view_trl\":true,\"view_slime\":true}");
 	publish_to(2);
-	run_sql("UPDATE step_views SET state = 1 WHERE step = (SELECT id FROM steps WHERE step = 0)");
+	run_sql("UPDATE step_views SET state = 1"
+		" WHERE step IN (SELECT id FROM steps WHERE step = 0)");
 	set("{\"view_trl\":false}");
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views WHERE kind = 0"), 1); /* the one that was made */
+	/* the one that was made */
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views WHERE kind = 0"), 1);
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views WHERE kind = 1"), 3);
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert(!is_there(DELTA_1));
-	ck_assert(count("SELECT COUNT(*) FROM versions WHERE state = 1 AND CAST(key AS TEXT) LIKE 'run/updates/weight_v000002/%'") > 0);
+	ck_assert_int_gt(count(SLIME_2), 0);
 }
 END_TEST
 
@@ -230,8 +240,10 @@ START_TEST(a_view_does_not_replace_what_somebody_put_there)
 {
 	publish_to(1);
 	run_sql("UPDATE steps SET verified = 1");
-	ck_assert_int_eq(fixture_put(fixture.store.store, "bucket", DELTA_1, span_text("mine"), &err), 0);
-	run_sql("INSERT INTO step_views (step, kind, state) SELECT id, 0, 0 FROM steps WHERE step = 1");
+	const struct span mine = span_text("mine");
+	ck_assert_int_eq(fixture_put(fixture.store.store, "bucket", DELTA_1, mine, &err), 0);
+	run_sql("INSERT INTO step_views (step, kind, state)"
+		" SELECT id, 0, 0 FROM steps WHERE step = 1");
 	ck_assert_uint_eq(model_fixture_settle(&fixture), 0);
 	ck_assert_int_eq(views_in(VIEW_MADE), 1);
 	ck_assert(fixture_holds(&fixture.store, "bucket", DELTA_1, span_text("mine")));
@@ -243,12 +255,15 @@ START_TEST(a_view_that_is_switched_on_is_of_the_newest_thousand_steps)
 {
 	publish_to(1);
 	run_sql("WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1004)"
-		" INSERT INTO steps (run, step, state, digest, content, has_anchor, created_ms, verified)"
+		" INSERT INTO steps (run, step, state, digest, content, has_anchor, created_ms,"
+		" verified)"
 		" SELECT 1, i, CASE i WHEN 1003 THEN 1 ELSE 0 END, x'00', x'00', 0, 0, 2 FROM n");
 	set("{\"view_slime\":true}");
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views"), 1000);
-	ck_assert_int_eq(count("SELECT MIN(steps.step) FROM step_views v JOIN steps ON steps.id = v.step"), 4);
-	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views v JOIN steps ON steps.id = v.step WHERE steps.state <> 0"), 0);
+	ck_assert_int_eq(count("SELECT MIN(s.step) FROM step_views v"
+		" JOIN steps s ON s.id = v.step"), 4);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM step_views v JOIN steps s ON s.id = v.step"
+		" WHERE s.state <> 0"), 0);
 }
 END_TEST
 
@@ -262,7 +277,7 @@ Suite *test_view_suite(void)
 	tcase_add_test(tests, each_step_has_its_views);
 	tcase_add_test(tests, one_that_is_asked_for_comes_first);
 	tcase_add_test(tests, one_that_was_asked_for_may_not_be_wanted_any_more);
-	tcase_add_test(tests, what_cannot_be_made_of_a_step_fails_until_the_view_is_switched_on_again);
+	tcase_add_test(tests, what_cannot_be_made_fails_until_the_view_is_switched_on_again);
 	tcase_add_test(tests, what_cannot_be_made_now_is_made_later);
 	tcase_add_test(tests, of_a_step_whose_proof_failed_there_is_no_view);
 	tcase_add_test(tests, a_view_that_is_switched_off_is_not_made_any_more);
