@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/little_endian.h"
+#include "storage/derive_worker.h"
 #include "storage/version.h"
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
@@ -218,6 +219,41 @@ START_TEST(test_deltas_of_checkpoints_stay_plain)
 		put_marked(key_of(i), &steps[i], "\"format\":\"pt\"");
 	wait_until_settled();
 	ck_assert_int_eq(derived(), 2);
+}
+END_TEST
+
+/* Nobody takes it up: the worker has stopped. */
+START_TEST(test_what_is_noted)
+{
+	enum { LEAST = 64 * 1024 };
+	struct error err = {0};
+	uint8_t *noise = fixture_noise(LEAST, 4);
+	derive_worker_quiesce(store_derive_worker(fixture.store));
+	ck_assert_int_eq(fixture_put(fixture.store, "b", "a.safetensors", span_of(noise, LEAST - 1), &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "b", "a.bin", span_of(noise, LEAST), &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_waiting"), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "b", "b.safetensors", span_of(noise, LEAST), &err), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_waiting"), 1);
+	free(noise);
+}
+END_TEST
+
+/* A start forgets those whose root is gone, and no other. */
+START_TEST(test_series_go_with_their_roots)
+{
+	struct error err = {0};
+	put_series(0, 2);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_series"), 1);
+	store_fixture_reopen(&fixture);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_series"), 1);
+	put_series(2, 4);
+	ck_assert_int_eq(derived(), 3);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_int_eq(fixture_delete(fixture.store, "b", key_of(i), NULL, &err), 0);
+	fixture_sweep(fixture.store);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 0);
+	store_fixture_reopen(&fixture);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_series"), 0);
 }
 END_TEST
 
@@ -442,6 +478,8 @@ Suite *test_derive_worker_suite(void)
 	tcase_add_test(tests, test_overwriting_without_versions_leaves_nothing);
 	tcase_add_test(tests, test_what_is_left_alone);
 	tcase_add_test(tests, test_deltas_of_checkpoints_stay_plain);
+	tcase_add_test(tests, test_what_is_noted);
+	tcase_add_test(tests, test_series_go_with_their_roots);
 	tcase_add_test(tests, test_weights_that_have_nothing_in_common_stay_plain);
 	tcase_add_test(tests, test_multipart_uploads);
 	tcase_add_test(tests, test_promised_packs);

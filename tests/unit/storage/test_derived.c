@@ -535,6 +535,23 @@ START_TEST(test_damaged_records_are_errors)
 }
 END_TEST
 
+/* Both are sound, and each is another object's. */
+START_TEST(test_exchanged_recipes_are_errors)
+{
+	struct error err = {0};
+	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
+	const struct object one = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	const struct object two = derived_fixture_put_swapped(&fixture, "b", "k2", &steps[0], &base, &steps[2]);
+	ck_assert(holds("k1", 1) && holds("k2", 2));
+	ck_assert_int_eq(fixture_run(fixture.store, "CREATE TEMP TABLE old AS SELECT version, recipe FROM derivations", &err), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, "UPDATE derivations SET recipe ="
+		" (SELECT old.recipe FROM old WHERE old.version <> derivations.version)", &err), 0);
+	store_fixture_reopen(&fixture);
+	ck_assert(fails_and_never_lies(&one, buffer_span(&steps[1].bytes)));
+	ck_assert(fails_and_never_lies(&two, buffer_span(&steps[2].bytes)));
+}
+END_TEST
+
 START_TEST(test_damaged_rows_are_errors)
 {
 	static const char *const scripts[] = {
@@ -623,6 +640,7 @@ Suite *test_derived_suite(void)
 	tcase_add_test(tests, test_a_piece_with_bytes_left_is_an_error);
 	tcase_add_test(tests, test_a_recipe_is_proven_by_the_very_bytes);
 	tcase_add_test(tests, test_damaged_records_are_errors);
+	tcase_add_test(tests, test_exchanged_recipes_are_errors);
 	tcase_add_test(tests, test_damaged_rows_are_errors);
 	tcase_add_test(tests, test_a_read_that_goes_on_while_its_version_is_swapped);
 	suite_add_tcase(suite, tests);

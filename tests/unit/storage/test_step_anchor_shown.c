@@ -236,6 +236,59 @@ START_TEST(an_anchor_of_several_files_is_stored)
 }
 END_TEST
 
+/* Step 1 of one file, or of none as far as its manifest says. */
+static void publish_by_hand(struct model_fixture *models, struct step_file *file)
+{
+	char *base = model_fixture_make(models, 0, NULL);
+	const struct step_form anchor = model_fixture_put(models, base, "run/own/0/", STEP_ANCHOR, "full");
+	model_fixture_publish(models, 0, NULL, &anchor, 1);
+	model_fixture_make(models, 1, NULL);
+	const struct step_message step = {.step = 1, .epoch = 1, .digest = model_fixture_digest(models, 1), .has_base = true,
+		.base_digest = model_fixture_digest(models, 0), .files = file, .file_count = file != NULL, .form_count = 1,
+		.forms = {model_fixture_put(models, model_fixture_diff(models, 0, 1, DELTA_ULP_CLASS), "run/own/1/", STEP_DELTA,
+			"ulp-class")}};
+	struct settled *settled = settled_new();
+	ck_assert_msg(fixture_settle_run(run_publish_start(models->store.store, span_text("bucket"), span_text("run"), &step,
+		settled_done, settled), settled, NULL, &err) == 0, "%s", err.text);
+}
+
+/* Nobody proved the step: what is made of it is held against what its manifest says. */
+START_TEST(an_anchor_is_what_the_manifest_says)
+{
+	struct model_fixture models = {.folder = NULL};
+	struct step_file file = {.path = span_text("model.safetensors"), .size = 945, .digest = xxh3_128(span_text("other"))};
+	model_fixture_open(&models);
+	publish_by_hand(&models, &file);
+	ck_assert_int_eq(fixture_run(models.store.store, "UPDATE steps SET verified = 3, wants_made = CASE step WHEN 1 THEN 1 END",
+		&err), 0);
+	ck_assert_uint_eq(model_fixture_settle(&models), 1);
+	ck_assert_int_eq(fixture_count(models.store.store, "SELECT COUNT(*) FROM steps WHERE made IS NOT NULL"), 0);
+	ck_assert_int_eq(fixture_count(models.store.store, "SELECT COUNT(*) FROM scratch_versions"), 0);
+	model_fixture_close(&models);
+}
+END_TEST
+
+START_TEST(what_is_promised_is_in_the_manifest)
+{
+	struct model_fixture models = {.folder = NULL};
+	struct object object;
+	struct run_anchor anchor;
+	model_fixture_open(&models);
+	publish_by_hand(&models, NULL);
+	ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
+		span_text("model.safetensors"), models.store.arena, &object, &anchor, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NOT_READY); /* whether it has such a file is seen when it is made */
+	ck_assert_int_eq(fixture_run(models.store.store, "UPDATE steps SET state = 1 WHERE step = 1", &err), 0);
+	ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 1,
+		span_text("model.safetensors"), models.store.arena, &object, &anchor, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_COLLECTED);
+	ck_assert_int_eq(run_find_anchor_file(models.store.store, span_text("bucket"), span_text("run"), 2,
+		span_text("model.safetensors"), models.store.arena, &object, &anchor, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_STEP);
+	model_fixture_close(&models);
+}
+END_TEST
+
 /* A folder in which nothing changed: the delta has no objects. */
 START_TEST(a_step_that_changed_nothing_is_the_one_before)
 {
@@ -281,6 +334,8 @@ Suite *test_step_anchor_shown_suite(void)
 	tcase_add_test(tests, a_deleted_object_keeps_its_null_version);
 	tcase_add_test(tests, a_key_goes_with_its_step);
 	tcase_add_test(tests, a_step_that_changed_nothing_is_the_one_before);
+	tcase_add_test(tests, an_anchor_is_what_the_manifest_says);
+	tcase_add_test(tests, what_is_promised_is_in_the_manifest);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
