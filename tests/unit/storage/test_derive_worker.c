@@ -9,6 +9,7 @@
 #include "base/little_endian.h"
 #include "storage/derive_worker.h"
 #include "storage/version.h"
+#include "tests/unit/storage/damage_fixture.h"
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
@@ -235,6 +236,23 @@ START_TEST(test_what_is_noted)
 	ck_assert_int_eq(fixture_put(fixture.store, "b", "b.safetensors", span_of(noise, LEAST), &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM derive_waiting"), 1);
 	free(noise);
+}
+END_TEST
+
+/* It stays as it is, and keeps no other waiting. */
+START_TEST(test_what_cannot_be_read_is_left_alone)
+{
+	struct error err = {0};
+	fixture.derives = false;
+	store_fixture_reopen(&fixture);
+	for (unsigned i = 0; i < 3; i++)
+		derived_fixture_put(&fixture, "b", key_of(i), &steps[i]);
+	ck_assert_int_eq(fixture_run(fixture.store, "INSERT INTO derive_waiting (version) SELECT sequence FROM versions", &err), 0);
+	fixture.derives = true;
+	damage_fixture_flip_object(&fixture, "b", key_of(0));
+	wait_until_settled();
+	ck_assert_int_eq(derived(), 1);
+	check_holds(1, 3);
 }
 END_TEST
 
@@ -479,6 +497,7 @@ Suite *test_derive_worker_suite(void)
 	tcase_add_test(tests, test_what_is_left_alone);
 	tcase_add_test(tests, test_deltas_of_checkpoints_stay_plain);
 	tcase_add_test(tests, test_what_is_noted);
+	tcase_add_test(tests, test_what_cannot_be_read_is_left_alone);
 	tcase_add_test(tests, test_series_go_with_their_roots);
 	tcase_add_test(tests, test_weights_that_have_nothing_in_common_stay_plain);
 	tcase_add_test(tests, test_multipart_uploads);
