@@ -6,6 +6,7 @@
 #include "storage/store_internal.h"
 #include "tests/unit/storage/run_fixture.h"
 #include "tests/unit/storage/step_fixture.h"
+#include "weights/schema.h"
 #include "tests/unit/unit.h"
 
 static struct step_fixture fixture;
@@ -93,12 +94,29 @@ START_TEST(a_fork_has_the_bytes_and_the_proof_of_the_step)
 }
 END_TEST
 
+/* The step tells of each tensor what it is. */
+static void add_tensor_digests(struct step_message *step)
+{
+	static const struct digest128 digests[2] = {{{1, 2, 3}}, {{4}}};
+	struct error err = {0};
+	const struct span shard = run_fixture_shard(&fixture.store, "ab", 0);
+	struct safetensors *header = safetensors_parse(span_slice(shard, 8, shard.len - 16), 8, "shard", &err);
+	struct schema *schema = schema_new();
+	ck_assert_int_eq(schema_add(schema, header, &err), 0);
+	schema_finish(schema);
+	step->tensor_digests = span_of(digests, sizeof(digests));
+	step->digest = schema_checkpoint_digest(schema, digests);
+	schema_free(schema);
+	safetensors_free(header);
+}
+
 START_TEST(a_fork_says_what_the_step_said)
 {
 	struct error err = {0};
 	struct step_message step = run_fixture_prepare(&fixture.store, 0, true, 0);
 	step.metadata = span_text("{\"loss\":\"2\"}");
 	step.forms[0].format = span_text("sharded");
+	add_tensor_digests(&step);
 	run_fixture_publish_ok(&fixture.store, &step);
 	const uint64_t seen = step_watch_generation(store_step_watch(fixture.store.store), span_text("bucket"), span_text("forked"));
 	ck_assert_msg(fork_as("forked", 0, &err) == 0, "%s", err.text);
@@ -107,6 +125,11 @@ START_TEST(a_fork_says_what_the_step_said)
 	ck_assert(span_equal_text(first.label, "label") && span_equal_text(first.metadata, "{\"loss\":\"2\"}"));
 	ck_assert(span_equal_text(first.forms[0].format, "sharded"));
 	ck_assert(first.file_count == 1 && first.forms[0].object_count == 1);
+	struct step_message read;
+	uint64_t anchor;
+	ck_assert_int_eq(run_find_step(fixture.store.store, span_text("bucket"), span_text("forked"), 0, true,
+		fixture.store.arena, &read, &anchor, &err), 0);
+	ck_assert(span_equal(read.tensor_digests, step.tensor_digests));
 }
 END_TEST
 
