@@ -196,6 +196,31 @@ START_TEST(a_named_version_is_taken_even_when_overwritten)
 }
 END_TEST
 
+/* Of the same size: the bytes alone tell. */
+START_TEST(a_named_version_must_be_what_the_step_says)
+{
+	struct error err = {0};
+	struct object object;
+	char id[33];
+	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
+	run_fixture_publish_ok(&fixture, &step);
+	step = run_fixture_prepare(&fixture, 1, false, 50);
+	struct step_object *const delta = &step.forms[0].objects[0];
+	uint8_t *const others = fixture_noise(50, 7);
+	run_fixture_put(&fixture, "run/steps/000001/delta.safetensors", span_of(others, 50));
+	ck_assert_int_eq(object_find(fixture.store, span_text("bucket"), delta->key, fixture.arena,
+		&object, &err), 0);
+	ck_assert_uint_eq(object.size, delta->size);
+	encode_hex(span_of(object.version, sizeof(object.version)), id);
+	delta->version = span_text(id);
+	run_fixture_publish_refused(&fixture, &step, ERROR_DIGEST_MISMATCH);
+	ck_assert_uint_eq(run_fixture_run(&fixture).head, 0);
+	delta->digest = xxh3_128(span_of(others, 50));
+	run_fixture_publish_ok(&fixture, &step);
+	free(others);
+}
+END_TEST
+
 START_TEST(anchors_must_have_the_runs_tensors)
 {
 	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
@@ -540,6 +565,7 @@ Suite *test_step_publish_suite(void)
 	tcase_add_test(tests, step_0_needs_an_anchor);
 	tcase_add_test(tests, objects_must_be_there_as_declared);
 	tcase_add_test(tests, a_named_version_is_taken_even_when_overwritten);
+	tcase_add_test(tests, a_named_version_must_be_what_the_step_says);
 	tcase_add_test(tests, anchors_must_have_the_runs_tensors);
 	tcase_add_test(tests, tensor_digests_must_give_the_checkpoint_digest);
 	tcase_add_test(tests, a_published_step_keeps_its_objects_whatever_becomes_of_the_keys);
