@@ -11,6 +11,8 @@
 #include "storage/gc.h"
 #include "storage/gc_pack.h"
 #include "storage/pack_store_internal.h"
+#include "storage/replica.h"
+#include "storage/replica_table.h"
 #include "storage/store_internal.h"
 #include "storage/xorb_promise.h"
 #include "tests/unit/storage/damage_fixture.h"
@@ -256,6 +258,71 @@ START_TEST(a_mending_in_doubt_leaves_both_files)
 }
 END_TEST
 
+/* What a replica of the run "bucket/run" says; *out_saved as replica_put tells it. */
+static void tell(const char *const id, bool *const out_saved)
+{
+	struct error err = {0};
+	struct replica_message answer;
+	const struct replica_message said = {.state = REPLICA_IDLE};
+	ck_assert_msg(replica_put(fixture.store, span_text("bucket"), span_text("run"), span_text(id),
+		&said, fixture.arena, &answer, out_saved, &err) == 0, "%s", err.text);
+}
+
+static int save_replica(const char *const id, struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	struct run_change *const change = replica_save_start(fixture.store, span_text("bucket"),
+		span_text("run"), span_text(id), settled_done, settled);
+	return fixture_settle_run(change, settled, NULL, err);
+}
+
+static int delete_run(struct error *const err)
+{
+	struct settled *const settled = settled_new();
+	struct run_change *const change = run_delete_start(fixture.store, span_text("bucket"),
+		span_text("run"), settled_done, settled);
+	return fixture_settle_run(change, settled, NULL, err);
+}
+
+START_TEST(a_lease_in_doubt_is_to_be_saved_again)
+{
+	struct error err = {0};
+	bool saved = true;
+	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
+	tell("w", &saved);
+	ck_assert(!saved);
+	log_syncs_fail(1, NULL);
+	ck_assert_int_eq(save_replica("w", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_IO);
+	saved = true;
+	tell("w", &saved);
+	ck_assert(!saved);
+	ck_assert_int_eq(save_replica("w", &err), 0);
+	tell("w", &saved);
+	ck_assert(saved);
+	start_next();
+	ck_assert_uint_eq(replica_table_count(store_replicas(next.store)), 1);
+	store_fixture_close(&next);
+}
+END_TEST
+
+/* It was not ended as far as anybody was told. */
+START_TEST(a_run_whose_end_is_in_doubt_keeps_its_leases)
+{
+	struct error err = {0};
+	bool saved;
+	ck_assert_int_eq(fixture_open_run(fixture.store, "bucket", "run", NULL, &err), 0);
+	tell("w", &saved);
+	ck_assert_int_eq(save_replica("w", &err), 0);
+	log_syncs_fail(1, NULL);
+	ck_assert_int_eq(delete_run(&err), -1);
+	ck_assert_int_eq(err.kind, ERROR_IO);
+	ck_assert_uint_eq(replica_table_count(store_replicas(fixture.store)), 1);
+	ck_assert_int_eq(delete_run(&err), 0);
+	ck_assert_uint_eq(replica_table_count(store_replicas(fixture.store)), 0);
+}
+END_TEST
+
 Suite *test_commit_doubt_suite(void);
 
 Suite *test_commit_doubt_suite(void)
@@ -269,6 +336,8 @@ Suite *test_commit_doubt_suite(void)
 	tcase_add_test(tests, a_compaction_in_doubt_leaves_both_files);
 	tcase_add_test(tests, a_promise_in_doubt_keeps_its_pack);
 	tcase_add_test(tests, a_mending_in_doubt_leaves_both_files);
+	tcase_add_test(tests, a_lease_in_doubt_is_to_be_saved_again);
+	tcase_add_test(tests, a_run_whose_end_is_in_doubt_keeps_its_leases);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
