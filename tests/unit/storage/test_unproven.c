@@ -7,9 +7,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/file.h"
 #include "storage/gc.h"
 #include "storage/lifecycle_document.h"
 #include "storage/lifecycle_worker.h"
+#include "storage/scratch.h"
 #include "storage/store_health.h"
 #include "tests/unit/storage/run_fixture.h"
 
@@ -96,7 +98,10 @@ START_TEST(gc_deletes_and_compacts_nothing)
 }
 END_TEST
 
-enum { ROUNDS_MS = 2500 }; /* two rounds of gc's own at least */
+enum {
+	ROUNDS_MS = 2500, /* two rounds of gc's own at least */
+	ROUND_MS = 1500   /* one of the sweeper's */
+};
 
 /* With rounds of gc's own, one a second; what is logged goes to `log`. */
 static void start_with_rounds(struct log *log)
@@ -159,6 +164,32 @@ START_TEST(the_sweeper_sweeps_nothing)
 	fixture_sweep(fixture.store);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), before - 1);
 	ck_assert(holds("a", 1));
+}
+END_TEST
+
+/* A version that nobody named yet, as a process that was killed leaves it. */
+static void leave_hidden_version(void)
+{
+	int64_t version = 0;
+	uint8_t *bytes = fixture_noise(SIZE, 3);
+	char *path = store_fixture_path(&fixture, "made");
+	ck_assert_int_eq(file_place(file_system(), path, span_of(bytes, SIZE), 0600, &err), 0);
+	ck_assert_msg(scratch_store(fixture.store, path, span_text("bucket"), span_text("k"), true,
+		&version, &err) == 0, "%s", err.text);
+	free(path);
+	free(bytes);
+}
+
+START_TEST(what_an_earlier_process_held_is_not_let_go)
+{
+	leave_hidden_version();
+	damage();
+	rest(ROUND_MS);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM scratch_versions"), 1);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 1);
+	mend(); /* a start waits until it is gone */
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM scratch_versions"), 0);
+	ck_assert_int_eq(fixture_count(fixture.store, "SELECT count(*) FROM versions"), 0);
 }
 END_TEST
 
@@ -227,6 +258,7 @@ Suite *test_unproven_suite(void)
 	tcase_add_test(tests, gc_deletes_and_compacts_nothing);
 	tcase_add_test(tests, gc_begins_no_round_of_its_own);
 	tcase_add_test(tests, the_sweeper_sweeps_nothing);
+	tcase_add_test(tests, what_an_earlier_process_held_is_not_let_go);
 	tcase_add_test(tests, lifecycle_expires_nothing);
 	tcase_add_test(tests, retention_removes_no_step);
 	tcase_add_test(tests, what_clients_ask_for_is_done);
