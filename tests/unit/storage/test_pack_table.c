@@ -119,6 +119,27 @@ START_TEST(a_table_is_read_back)
 }
 END_TEST
 
+/* As small objects leave it. */
+START_TEST(xorbs_of_one_chunk_each_are_read_back)
+{
+	const uint32_t ones[] = { 1, 7, 12 };
+	struct error err = {0};
+	struct buffer bytes;
+	struct pack_index *const from = full_index();
+	struct pack_index *const made = selected(from, ones, 3);
+	buffer_init(&bytes, 1 << 20);
+	pack_table_encode(made, &bytes);
+	struct pack_index *const read = pack_table_decode(buffer_span(&bytes), &pack, &file, &err);
+	ck_assert_msg(read != NULL, "%s", err.text);
+	ck_assert_uint_eq(read->count, 3);
+	ck_assert_uint_eq(read->xorb_count, 3);
+	pack_index_free(read);
+	pack_index_free(made);
+	pack_index_free(from);
+	buffer_release(&bytes);
+}
+END_TEST
+
 START_TEST(no_changed_byte_is_accepted)
 {
 	struct buffer bytes = encoded();
@@ -268,6 +289,7 @@ Suite *test_pack_table_suite(void)
 	tcase_add_test(one, living_chunks_keep_their_numbers);
 	tcase_add_test(one, a_compacted_pack_can_be_compacted_again);
 	tcase_add_test(one, a_table_is_read_back);
+	tcase_add_test(one, xorbs_of_one_chunk_each_are_read_back);
 	tcase_add_test(one, no_changed_byte_is_accepted);
 	tcase_add_loop_test(one, what_does_not_add_up_is_refused, 0, sizeof wrong / sizeof *wrong);
 	tcase_add_test(one, a_pack_tells_what_it_holds_and_its_copy_helps_out);
