@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -158,6 +159,30 @@ START_TEST(an_abandoned_batch_keeps_what_was_committed_before)
 	small_close(&kept);
 	small_close(&lost);
 	small_close(&later);
+	pack_fixture_close(&fixture);
+}
+END_TEST
+
+/* Whoever waits until it is written would wait for good: its index is made anew from the pack. */
+START_TEST(an_index_that_could_not_be_written_is_waited_for_by_nobody)
+{
+	struct pack_fixture fixture;
+	struct error err = {0};
+	struct small first, second;
+	pack_fixture_open(&fixture, PACK_FIXTURE_FOLDER, SMALL + 1000);
+	small_open(&first, &fixture, 1);
+	small_open(&second, &fixture, 2);
+	ck_assert_int_eq(pack_fixture_commit(&fixture, first.ingest, &err), 0);
+	char *const index = pack_fixture_path(&fixture, small_pack(&first), "index");
+	ck_assert_int_eq(mkdir(index, 0700), 0); /* in its way */
+	ck_assert_int_eq(pack_fixture_commit(&fixture, second.ingest, &err), 0);
+	pack_fixture_settle(&fixture);
+	ck_assert_int_eq(rmdir(index), 0);
+	ck_assert_int_eq(pack_cache_mode(fixture.store->cache, small_pack(&first)), PACK_CACHE_SAVED);
+	ck_assert_msg(small_read(&fixture, &first, &err) == 0, "%s", err.text);
+	free(index);
+	small_close(&first);
+	small_close(&second);
 	pack_fixture_close(&fixture);
 }
 END_TEST
@@ -486,6 +511,7 @@ Suite *test_pack_store_suite(void)
 	tcase_add_loop_test(tcase, small_uploads_share_a_pack, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, a_full_shared_pack_is_sealed_and_the_next_begins, 0, PACK_FIXTURE_KINDS);
 	tcase_add_loop_test(tcase, an_abandoned_batch_keeps_what_was_committed_before, 0, PACK_FIXTURE_KINDS);
+	tcase_add_test(tcase, an_index_that_could_not_be_written_is_waited_for_by_nobody);
 	tcase_add_test(tcase, what_comes_while_a_batch_commits_is_of_the_next_one);
 	tcase_add_test(tcase, an_abandoned_first_batch_leaves_nothing);
 	tcase_add_loop_test(tcase, a_batch_in_doubt_may_come_back_with_the_next_start, 0, 2);
