@@ -191,6 +191,31 @@ START_TEST(totals_tell_when_they_changed_last)
 }
 END_TEST
 
+static int64_t bytes_of(const char *const owner)
+{
+	struct error err = {0};
+	int64_t bytes = -1;
+	ck_assert_msg(bucket_bytes_of(fixture.store, span_text(owner), &bytes, &err) == 0, "%s",
+		err.text);
+	return bytes;
+}
+
+START_TEST(an_owner_has_what_all_the_buckets_hold)
+{
+	struct error err = {0};
+	ck_assert_int_eq(bytes_of("main"), 0);
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "three", "other", &err), 0);
+	ck_assert_int_eq(fixture_put(fixture.store, "one", "a", span_of(noise, 5000), &err), 0);
+	ck_assert_int_eq(bytes_of("main"), 5000);
+	ck_assert_int_eq(fixture_put(fixture.store, "two", "a", span_of(noise, 5000), &err), 0);
+	ck_assert_int_eq(bytes_of("main"), 10000); /* as much again */
+	ck_assert_int_eq(fixture_put(fixture.store, "three", "a", span_of(noise, 300), &err), 0);
+	ck_assert_int_eq(bytes_of("main"), 10000);
+	ck_assert_int_eq(bytes_of("other"), 300);
+	ck_assert_int_eq(bytes_of("nobody"), 0);
+}
+END_TEST
+
 Suite *test_bucket_totals_suite(void);
 Suite *test_bucket_totals_suite(void)
 {
@@ -200,6 +225,7 @@ Suite *test_bucket_totals_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, totals_are_what_a_count_finds_after_anything, 0, 3);
 	tcase_add_test(tests, totals_say_what_is_shown);
+	tcase_add_test(tests, an_owner_has_what_all_the_buckets_hold);
 	tcase_add_test(tests, totals_tell_when_they_changed_last);
 	suite_add_tcase(suite, tests);
 	return suite;
