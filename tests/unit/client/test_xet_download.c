@@ -2,11 +2,14 @@
 #include "tests/unit/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "chunker/chunk_hash.h"
 #include "chunker/codec.h"
+#include "chunker/shard.h"
 #include "chunker/xorb_record.h"
 #include "client/folder_files.h"
 #include "client/xet_download.h"
@@ -30,6 +33,8 @@ static const struct file_ops *files;
 static char *folder;
 static char *path;
 static char *part;
+static char *seed;             /* may be used for the download; NULL: there is none */
+static bool seed_changes;      /* when the server is asked about its chunk */
 
 static void answer_record(struct web_reply *const reply)
 {
@@ -44,12 +49,44 @@ static void answer_record(struct web_reply *const reply)
 		reply->body.data[sizeof bytes] ^= 1;
 }
 
+static struct chunk_entry only_chunk(void)
+{
+	return (struct chunk_entry){.id = chunk_hash(span_of(content, BYTES)), .size = BYTES};
+}
+
+/* In place: whoever has opened it reads the new bytes. */
+static void change_seed(void)
+{
+	static const char other[] = "other bytes";
+	const int fd = open(seed, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pwrite(fd, other, sizeof other, 0), sizeof other);
+	close(fd);
+}
+
+/* That the one chunk is in the xorb. */
+static void answer_chunk(struct web_reply *const reply)
+{
+	const struct shard_answer facts = {.created_s = 1, .expires_s = 2};
+	const struct chunk_entry entry = only_chunk();
+	struct chunk_id xorb;
+	ck_assert(chunk_id_parse(span_text(XORB), &xorb));
+	reply->status = 200;
+	shard_write_answer(&reply->body, &facts, &xorb, &entry, 1);
+	if (seed_changes)
+		change_seed();
+}
+
 static void answer(void *const owner, const struct web_request *const request,
 	struct web_reply *const reply)
 {
 	(void)owner;
 	if (strcmp(request->target, "/records") == 0) {
 		answer_record(reply);
+		return;
+	}
+	if (strncmp(request->target, "/v1/chunks/", 11) == 0) {
+		answer_chunk(reply);
 		return;
 	}
 	const bool is_plan = strncmp(request->target, "/v2/reconstructions/", 20) == 0;
@@ -63,6 +100,8 @@ static void set_up(void)
 		content[i] = (uint8_t)(i * 2654435761u >> 13);
 	wrong = 0;
 	answers = 0;
+	seed = NULL;
+	seed_changes = false;
 	web = web_start(answer, NULL);
 	files = file_system();
 	folder = unit_scratch_make();
@@ -73,6 +112,7 @@ static void set_up(void)
 static void tear_down(void)
 {
 	web_stop(web);
+	free(seed);
 	free(part);
 	free(path);
 	unit_scratch_remove(folder);
@@ -80,9 +120,10 @@ static void tear_down(void)
 
 static int download(struct error *const err)
 {
-	const struct chunk_entry entry = {.id = chunk_hash(span_of(content, BYTES)), .size = BYTES};
+	const struct chunk_entry entry = only_chunk();
+	const char *const seeds[] = {seed};
 	const struct xet_download_file file = {.hash = chunk_hash_file(&entry, 1), .size = BYTES,
-		.path = path, .part_path = part};
+		.path = path, .part_path = part, .seeds = seeds, .seed_count = seed != NULL};
 	const struct remote_options options = {.endpoint = web_endpoint(web)};
 	struct remote *const own = remote_new(&options, err);
 	struct xet_access *const access = xet_access_open(own, span_text("b"), false, err);
@@ -146,6 +187,19 @@ START_TEST(a_file_for_which_there_is_no_room_gets_no_name)
 }
 END_TEST
 
+/* Its bytes were looked at before, and may be others when they are copied. */
+START_TEST(a_seed_that_changes_meanwhile_gives_nothing)
+{
+	struct error err = {0};
+	seed = folder_files_join(folder, "seed");
+	ck_assert_int_eq(file_place(files, seed, span_of(content, BYTES), 0644, &err), 0);
+	seed_changes = _i == 1;
+	ck_assert_msg(download(&err) == 0, "%s", err.text);
+	expect_content();
+	ck_assert_uint_eq(answers, seed_changes ? 1 : 0);
+}
+END_TEST
+
 Suite *test_xet_download_suite(void);
 Suite *test_xet_download_suite(void)
 {
@@ -155,6 +209,7 @@ Suite *test_xet_download_suite(void)
 	tcase_add_loop_test(tests, a_file_that_came_wrong_is_fetched_once_more, 0, 2);
 	tcase_add_test(tests, a_file_that_comes_wrong_twice_gets_no_name);
 	tcase_add_loop_test(tests, a_file_for_which_there_is_no_room_gets_no_name, 0, 5);
+	tcase_add_loop_test(tests, a_seed_that_changes_meanwhile_gives_nothing, 0, 2);
 	suite_add_tcase(suite, tests);
 	return suite;
 }
