@@ -74,6 +74,19 @@ START_TEST(gaps_close_and_the_whole_is_proven)
 }
 END_TEST
 
+/* Thousands of files are opened and closed in one call. */
+START_TEST(a_closed_map_holds_no_descriptor)
+{
+	struct file_map map;
+	open_map(&map);
+	const int journal_fd = map.journal_fd;
+	ck_assert_int_ne(fcntl(journal_fd, F_GETFD), -1);
+	file_map_close(&map);
+	ck_assert_int_eq(fcntl(journal_fd, F_GETFD), -1);
+	ck_assert(file_exists(journal));
+}
+END_TEST
+
 START_TEST(the_journal_brings_back_what_is_in_place_and_nothing_else)
 {
 	struct file_map map;
@@ -176,6 +189,7 @@ Suite *test_file_map_suite(void)
 	TCase *const tests = tcase_create("file_map");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, gaps_close_and_the_whole_is_proven);
+	tcase_add_test(tests, a_closed_map_holds_no_descriptor);
 	tcase_add_test(tests, the_journal_brings_back_what_is_in_place_and_nothing_else);
 	tcase_add_test(tests, a_journal_of_another_file_is_emptied);
 	tcase_add_test(tests, two_chunks_over_one_byte_spoil_the_map_until_it_is_restarted);
