@@ -134,6 +134,23 @@ START_TEST(what_changes_is_told_at_once)
 }
 END_TEST
 
+START_TEST(a_worker_that_is_well_again_tells_of_no_failure)
+{
+	const struct lease_facts broken = {.state = REPLICA_ERROR, .error = "no space"};
+	const struct lease_facts ready = {.state = REPLICA_READY, .has_step = true, .step = 7};
+	struct lease *const lease = begin(LONG_LEASE_S);
+	await(1);
+	lease_say(lease, &broken);
+	await(2);
+	ck_assert_ptr_ne(strstr(reports.last, "no space"), NULL);
+	lease_say(lease, &ready);
+	lease_stop(lease);
+	ck_assert_uint_eq(count(), 3);
+	ck_assert_ptr_ne(strstr(reports.last, "\"state\":\"ready\",\"step\":7"), NULL);
+	ck_assert_ptr_eq(strstr(reports.last, "no space"), NULL);
+}
+END_TEST
+
 START_TEST(a_report_says_what_is_held_and_wanted)
 {
 	struct lease_facts facts = {.state = REPLICA_FETCHING, .has_step = true, .step = 7, .has_wanted = true, .wanted = 9};
@@ -178,6 +195,7 @@ Suite *test_lease_suite(void)
 	tcase_add_test(tests, a_lease_is_renewed_well_before_it_ends);
 	tcase_add_test(tests, a_report_that_failed_comes_again_before_long);
 	tcase_add_test(tests, what_changes_is_told_at_once);
+	tcase_add_test(tests, a_worker_that_is_well_again_tells_of_no_failure);
 	tcase_add_test(tests, a_report_says_what_is_held_and_wanted);
 	tcase_add_test(tests, a_folder_has_an_id);
 	suite_add_tcase(suite, tests);
