@@ -1,6 +1,7 @@
 /* Which tensors belong to a glob or to a rank: all readers and versions have to agree on it. */
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,6 +64,61 @@ START_TEST(a_subset_has_its_tensors)
 }
 END_TEST
 
+/* Of models with three tensors each. */
+static const unsigned SIZES[][3] = {
+	{10, 20, 0}, {30, 0, 0}, {0, 10, 20}, {10, 0, 20}, {0, 0, 0},
+};
+
+static struct schema *schema_of(const unsigned sizes[3])
+{
+	static const char *const NAMES[] = {"a", "b", "c"};
+	struct error err = {0};
+	struct buffer text;
+	buffer_init(&text, 1000);
+	for (size_t i = 0; i < 3; i++) {
+		buffer_add(&text, NAMES[i], sizeof "a");
+		buffer_add(&text, "U8", sizeof "U8");
+		buffer_format(&text, "%u", sizes[i]);
+		buffer_add(&text, "", 1);
+	}
+	struct schema *const made = schema_parse(buffer_span(&text), &err);
+	ck_assert_msg(made != NULL, "%s", err.text);
+	buffer_release(&text);
+	return made;
+}
+
+static void count_owners(const struct schema *const model, const char *const rank,
+	unsigned owners[3])
+{
+	struct error err = {0};
+	struct subset subset;
+	ck_assert_int_eq(subset_init(&subset, NULL, rank, &err), 0);
+	bool *const chosen = subset_select(&subset, model, &err);
+	for (size_t i = 0; i < 3 && chosen != NULL; i++)
+		owners[i] += chosen[i] ? 1 : 0;
+	free(chosen);
+	subset_release(&subset);
+}
+
+/* Tensors without bytes too, wherever they stand: together the ranks have the whole model. */
+START_TEST(each_tensor_belongs_to_one_rank)
+{
+	struct schema *const model = schema_of(SIZES[_i]);
+	for (unsigned ranks = 1; ranks <= 4; ranks++) {
+		unsigned owners[3] = {0};
+		for (unsigned i = 0; i < ranks; i++) {
+			char rank[16];
+			snprintf(rank, sizeof rank, "%u/%u", i, ranks);
+			count_owners(model, rank, owners);
+		}
+		for (size_t i = 0; i < 3; i++)
+			ck_assert_msg(owners[i] == 1, "tensor %zu of %u ranks: %u", i, ranks,
+				owners[i]);
+	}
+	schema_free(model);
+}
+END_TEST
+
 static const struct {
 	const char *text;
 	bool is_good;
@@ -89,6 +145,8 @@ Suite *test_subset_suite(void)
 	TCase *const tests = tcase_create("subset");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, a_subset_has_its_tensors, 0, sizeof CASES / sizeof CASES[0]);
+	tcase_add_loop_test(tests, each_tensor_belongs_to_one_rank, 0,
+		sizeof SIZES / sizeof SIZES[0]);
 	tcase_add_loop_test(tests, a_rank_is_one_of_so_many, 0, sizeof RANKS / sizeof RANKS[0]);
 	suite_add_tcase(suite, tests);
 	return suite;
