@@ -240,6 +240,29 @@ START_TEST(test_the_worker_fills_many)
 }
 END_TEST
 
+/* A page of a listing may name more than one change writes. */
+START_TEST(test_many_are_given_at_once)
+{
+	enum { MANY = FILE_HASHES_MAX + 44 };
+	struct error err = {0};
+	struct chunk_id before[MANY];
+	int64_t versions[MANY];
+	for (unsigned i = 0; i < MANY; i++) {
+		const struct object object = put_number(i);
+		before[i] = object.file_hash;
+		versions[i] = object.sequence;
+	}
+	file_hash_worker_quiesce(store_file_hash_worker(fixture.store));
+	for (unsigned i = 0; i < MANY; i++)
+		forget(versions[i]);
+	ck_assert_msg(give(versions, MANY, &err) == 0, "%s", err.text);
+	for (unsigned i = 0; i < MANY; i++) {
+		const struct object object = find(arena_format(fixture.arena, "file-%u", i));
+		ck_assert(object.has_file_hash && chunk_id_equal(&object.file_hash, &before[i]));
+	}
+}
+END_TEST
+
 START_TEST(test_those_without_one_are_listed_in_pages)
 {
 	struct error err = {0};
@@ -432,6 +455,7 @@ Suite *test_file_hash_suite(void)
 	tcase_add_test(tcase, test_the_worker_fills);
 	tcase_add_test(tcase, test_the_worker_fills_what_is_old);
 	tcase_add_test(tcase, test_the_worker_fills_many);
+	tcase_add_test(tcase, test_many_are_given_at_once);
 	tcase_add_test(tcase, test_those_without_one_are_listed_in_pages);
 	tcase_add_test(tcase, test_packs_are_let_go_of);
 	tcase_add_test(tcase, test_copied_parts);
