@@ -68,7 +68,7 @@ static int64_t review_aside(struct step_worker *const worker)
 
 static void put_aside(struct step_worker *const worker, const struct step_job *const job, const struct error *const err)
 {
-	const int64_t until = worker->clock->monotonic_ms(worker->clock) + ASIDE_MS;
+	const int64_t until = worker->clock->monotonic_ms(worker->clock) + worker->options.aside_ms;
 	lock_enter(&worker->thread.lock);
 	if (find_aside(worker, job) == NULL && worker->aside_count < ASIDE_MAX)
 		worker->aside[worker->aside_count++] = (struct aside){*job, until, *err};
@@ -229,6 +229,8 @@ struct step_worker *step_worker_start(struct store *const store, const struct st
 		.round = one_round, .last = end_settling};
 	struct step_worker *const worker = memory_new(sizeof(*worker));
 	worker->options = *options;
+	if (worker->options.aside_ms == 0)
+		worker->options.aside_ms = ASIDE_MS;
 	worker->work = (struct step_work){.store = store, .threads = options->threads == 0 ? 1 : options->threads, .spend = spend};
 	worker->clock = clock_system();
 	lock_condition_init(&worker->settled);

@@ -46,6 +46,7 @@ struct store_options {
 		bool enabled;                /* false: it does only what it is asked for */
 		uint64_t bytes_per_second;   /* of weights decoded; 0: as fast as it goes */
 		unsigned threads;            /* that decode; 0: 1 */
+		int64_t aside_ms;            /* until what failed is tried again; 0: a minute */
 	} steps;
 	struct webhook_options {             /* storage/webhook.h */
 		const char *const *hosts;    /* patterns of webhook_url.h; borrowed */

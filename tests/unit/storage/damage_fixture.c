@@ -80,13 +80,45 @@ void damage_fixture_flip(const char *path, off_t offset)
 	ck_assert(byte != EOF && fseek(file, at, SEEK_SET) == 0 && fputc(byte ^ 0x10, file) != EOF && fclose(file) == 0);
 }
 
+static struct chunk_id chunk_id_of(struct store_fixture *fixture, const char *bucket,
+	const char *key)
+{
+	struct error err = {0};
+	struct object object;
+	struct chunk_place place;
+	struct pack_id file;
+	struct pack_entry entry;
+	struct pack_cache *cache = store_packs(fixture->store)->cache;
+	ck_assert_int_eq(object_find(fixture->store, span_text(bucket), span_text(key),
+		fixture->arena, &object, &err), 0);
+	find_chunk(fixture, &object, 0, &place, &file);
+	struct pack *pinned = pack_cache_pin(cache, &place.pack, false, &err);
+	ck_assert_msg(pinned != NULL, "%s", err.text);
+	ck_assert_uint_eq(pack_cache_copy_entries(cache, pinned, place.chunk, &entry, 1), 1);
+	pack_cache_unpin(cache, pinned);
+	return entry.id;
+}
+
+/* What a start finds in packs that were open enters the index of chunks behind the first
+ * requests. */
+static void await_found(struct store_fixture *fixture, const struct chunk_id *id)
+{
+	struct chunk_place place;
+	struct chunk_index *index = store_chunk_index(fixture->store);
+	for (int i = 0; i < 4000 && !chunk_index_find(index, id, &place); i++)
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	ck_assert(chunk_index_find(index, id, &place));
+}
+
 void damage_fixture_flip_object(struct store_fixture *fixture, const char *bucket, const char *key)
 {
 	off_t offset;
 	char *path = damage_fixture_find(fixture, bucket, key, 0, &offset);
+	const struct chunk_id id = chunk_id_of(fixture, bucket, key);
 	store_fixture_stop(fixture);
 	damage_fixture_flip(path, offset);
 	store_fixture_start(fixture);
+	await_found(fixture, &id);
 	free(path);
 }
 

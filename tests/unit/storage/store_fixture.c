@@ -64,6 +64,7 @@ static void open_store(struct store_fixture *const fixture)
 			.made_max_bytes = fixture->made_max_bytes != 0 ? fixture->made_max_bytes : 1024 * 1024 * 1024,
 		},
 		.derive = {.enabled = fixture->derives, .min_bytes = 64 * 1024, .interval_ms = 10},
+		.steps = {.enabled = fixture->aside_ms != 0, .aside_ms = fixture->aside_ms},
 	};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);

@@ -15,6 +15,7 @@ struct store_fixture {
 	struct arena *arena;
 	const struct file_ops *files; /* NULL: the real ones */
 	bool derives;                 /* the derive worker runs */
+	int64_t aside_ms;             /* not 0: the step worker runs, and tries again after it */
 	int64_t promise_ms;           /* of uploaded xorbs and of answers about chunks */
 	uint64_t made_max_bytes;      /* of derived objects kept as records; 0: 1 GiB */
 	struct metrics *metrics;      /* borrowed, may be NULL */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "storage/batch.h"
 #include "storage/damage_row.h"
@@ -130,6 +131,45 @@ START_TEST(several_damaged_chunks_of_several_packs_are_mended)
 	ck_assert(put("first", first) == 0 && put("second", second) == 0);
 	damage_fixture_await(&fixture, 0);
 	ck_assert(holds("first", first) && holds("second", second) && holds("both", both));
+}
+END_TEST
+
+static int64_t mended(void)
+{
+	return metrics_get(metrics, METRIC_CHUNKS_MENDED);
+}
+
+static bool some_pack_is_referred(void)
+{
+	struct pack_cache *cache = store_packs(fixture.store)->cache;
+	struct pack_id *packs;
+	bool some = false;
+	size_t count = pack_cache_list(cache, &packs);
+	for (size_t i = 0; i < count; i++)
+		some |= pack_cache_is_referred(cache, &packs[i]);
+	free(packs);
+	return some;
+}
+
+/* gc may have them all, those too that the sound chunks came from. */
+START_TEST(a_mend_lets_go_of_all_packs)
+{
+	struct error err = {0};
+	struct gc_request round = {0};
+	const struct span bytes = span_of(noise, LARGE);
+	ck_assert_int_eq(put("old", bytes), 0);
+	damage_fixture_flip_object(&fixture, "box", "old");
+	ck_assert_int_eq(put("new", bytes), 0);
+	for (int i = 0; i < 2000 && (mended() == 0 || some_pack_is_referred()); i++)
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+	ck_assert_int_eq(mended(), 1);
+	ck_assert(!some_pack_is_referred());
+	ck_assert_int_eq(fixture_delete(fixture.store, "box", "old", NULL, &err), 0);
+	ck_assert_int_eq(fixture_delete(fixture.store, "box", "new", NULL, &err), 0);
+	fixture_sweep(fixture.store);
+	ck_assert_msg(gc_run(store_gc(fixture.store), &round, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(round.report.packs_waiting, 0);
+	ck_assert_uint_gt(round.report.packs_deleted, 0);
 }
 END_TEST
 
@@ -349,6 +389,7 @@ Suite *test_damage_book_suite(void)
 		sizeof sizes / sizeof *sizes);
 	tcase_add_test(tests, damage_in_the_open_pack_is_mended_too);
 	tcase_add_test(tests, several_damaged_chunks_of_several_packs_are_mended);
+	tcase_add_test(tests, a_mend_lets_go_of_all_packs);
 	tcase_add_test(tests, what_was_found_right_costs_nothing_more);
 	tcase_add_test(tests, what_the_disk_cannot_read_is_stored_anew);
 	tcase_add_test(tests, known_damage_outlives_a_restart_and_is_not_copied);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/little_endian.h"
 #include "storage/derive_worker.h"
 #include "storage/version.h"
@@ -82,6 +83,24 @@ START_TEST(test_a_series)
 	check_holds(0, STEPS);
 	store_fixture_reopen(&fixture);
 	check_holds(0, STEPS);
+}
+END_TEST
+
+/* Not even until the next start. */
+START_TEST(test_local_files_go_with_the_work)
+{
+	struct error err = {0};
+	char **names;
+	size_t count;
+	put_series(0, 3);
+	ck_assert_int_eq(derived(), 2);
+	store_fixture_stop(&fixture);
+	char *const scratch = store_fixture_path(&fixture, "scratch");
+	ck_assert_msg(file_list(scratch, &names, &count, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(count, 0);
+	file_names_free(names, count);
+	free(scratch);
+	store_fixture_start(&fixture);
 }
 END_TEST
 
@@ -489,6 +508,7 @@ Suite *test_derive_worker_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 120);
 	tcase_add_test(tests, test_a_series);
+	tcase_add_test(tests, test_local_files_go_with_the_work);
 	tcase_add_test(tests, test_it_goes_on_after_a_restart);
 	tcase_add_test(tests, test_what_waits_survives_a_restart);
 	tcase_add_test(tests, test_deleting_in_any_order);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "storage/pin.h"
 #include "storage/step_anchor.h"
@@ -188,6 +189,31 @@ START_TEST(a_proven_step_goes_on_wanting_its_anchor)
 }
 END_TEST
 
+static void change(const char *const sql)
+{
+	ck_assert_msg(fixture_run(fixture.store.store, sql, &err) == 0, "%s", err.text);
+}
+
+/* Nobody wakes the worker meanwhile. */
+START_TEST(what_failed_is_tried_again_by_itself)
+{
+	static const char SQL_MADE[] =
+		"SELECT COUNT(*) FROM steps WHERE step = 1 AND made IS NOT NULL";
+	publish_to(2);
+	change("UPDATE steps SET made = NULL, wants_made = CASE step WHEN 1 THEN 1 END");
+	change("DELETE FROM step_objects WHERE form = 2");
+	change("UPDATE step_objects SET version = version + 9000 WHERE form = 0");
+	fixture.store.aside_ms = 30;
+	store_fixture_reopen(&fixture.store);
+	(void)step_fixture_settle(&fixture); /* it has failed by now */
+	ck_assert_int_eq(count(SQL_MADE), 0);
+	change("UPDATE step_objects SET version = version - 9000 WHERE form = 0");
+	for (int i = 0; i < 2000 && count(SQL_MADE) == 0; i++)
+		usleep(5000);
+	ck_assert_int_eq(count(SQL_MADE), 1);
+}
+END_TEST
+
 START_TEST(a_pinned_step_keeps_its_anchor_when_others_follow)
 {
 	publish_to(3);
@@ -329,6 +355,7 @@ Suite *test_step_anchor_shown_suite(void)
 	tcase_add_test(tests, an_anchor_whose_proof_failed_is_not_given);
 	tcase_add_test(tests, none_is_made_of_a_pinned_step_whose_proof_failed);
 	tcase_add_test(tests, a_proven_step_goes_on_wanting_its_anchor);
+	tcase_add_test(tests, what_failed_is_tried_again_by_itself);
 	tcase_add_test(tests, a_pinned_step_keeps_its_anchor_when_others_follow);
 	tcase_add_test(tests, an_anchor_of_several_files_is_stored);
 	tcase_add_test(tests, a_deleted_object_keeps_its_null_version);

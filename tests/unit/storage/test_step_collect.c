@@ -65,6 +65,8 @@ START_TEST(collecting_never_breaks_a_chain)
 	struct path_message way = path(&(struct run_path_params){.has_have = true, .have = 2, .has_digest = true, .digest = run_fixture_checkpoint(2),
 		.want = 3});
 	ck_assert_uint_eq(way.link_count, 1);
+	ck_assert(!way.from_nothing && way.from_step == 2); /* collected, and held: no anchor is needed */
+	ck_assert_uint_eq(way.bytes, 100);
 	way = path(&(struct run_path_params){.has_have = true, .have = 1, .has_digest = true, .digest = run_fixture_checkpoint(1), .want = 4});
 	ck_assert(way.from_nothing);
 	ck_assert_uint_eq(way.links[0].step, 3);
