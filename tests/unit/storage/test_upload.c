@@ -55,12 +55,6 @@ static struct span piece(const size_t index)
 	return span_of(noise + index * PART_BYTES, index == PARTS - 1 ? LAST_BYTES : PART_BYTES);
 }
 
-static void list_part(struct upload_listed_part *const listed, const struct uploaded_part *const part)
-{
-	*listed = (struct upload_listed_part){.number = part->number};
-	memcpy(listed->etag, part->etag, sizeof(listed->etag));
-}
-
 static int complete(const struct upload_ref *const ref, const struct upload_listed_part *const parts, const size_t count,
 	struct upload_result *const out, struct error *const err)
 {
@@ -75,11 +69,11 @@ static struct upload_ref upload_three(const char *const key, const enum checksum
 {
 	const struct upload_ref ref = begin(key, algorithm, type);
 	struct uploaded_part part = put(&ref, 2, piece(1));
-	list_part(&listed[1], &part);
+	listed[1] = fixture_upload_listed(&part);
 	part = put(&ref, 1, piece(0));
-	list_part(&listed[0], &part);
+	listed[0] = fixture_upload_listed(&part);
 	part = put(&ref, 5, piece(2));
-	list_part(&listed[2], &part);
+	listed[2] = fixture_upload_listed(&part);
 	return ref;
 }
 
@@ -292,7 +286,7 @@ START_TEST(lists_are_judged)
 	put(&ref, 3, span_text("small, and not the last"));
 	const struct uploaded_part small = put(&ref, 3, span_text("small and in the middle"));
 	struct upload_listed_part four[] = {listed[0], listed[1], {0}, listed[2]};
-	list_part(&four[2], &small);
+	four[2] = fixture_upload_listed(&small);
 	params.parts = four;
 	params.part_count = 4;
 	ck_assert_int_eq(fixture_upload_complete(fixture.store, &params, &result, &fault, &err), -1);
@@ -333,10 +327,10 @@ START_TEST(a_part_uploaded_again_replaces_the_first)
 	const struct upload_ref ref = begin("model", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT);
 	const struct uploaded_part first = put(&ref, 1, piece(1));
 	const struct uploaded_part again = put(&ref, 1, piece(0));
-	list_part(&listed[0], &first);
+	listed[0] = fixture_upload_listed(&first);
 	ck_assert_int_eq(complete(&ref, listed, 1, &result, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
-	list_part(&listed[0], &again);
+	listed[0] = fixture_upload_listed(&again);
 	ck_assert_msg(complete(&ref, listed, 1, &result, &err) == 0, "%s", err.text);
 	ck_assert(fixture_holds(&fixture, "weights", "model", piece(0)));
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT row_count - (SELECT COUNT(*) FROM segments) - 1 FROM part_sets"), 0);
@@ -502,7 +496,7 @@ START_TEST(a_part_that_came_while_it_completes_is_not_passed_off_as_the_listed_o
 	ck_assert_int_eq(end_completing(completing, ends[1], &result, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_INVALID_PART);
 	ck_assert(!exists("model"));
-	list_part(&listed[2], &part);
+	listed[2] = fixture_upload_listed(&part);
 	ck_assert_msg(complete(&ref, listed, PARTS, &result, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(result.size, 2 * PART_BYTES + strlen("another last part"));
 }
@@ -576,7 +570,7 @@ START_TEST(one_part_of_any_size_is_enough)
 	struct upload_result result;
 	const struct upload_ref ref = begin("tiny", CHECKSUM_NONE, CHECKSUM_FULL_OBJECT);
 	const struct uploaded_part part = put(&ref, 7, span_of(noise, single_sizes[_i]));
-	list_part(&listed, &part);
+	listed = fixture_upload_listed(&part);
 	ck_assert_msg(complete(&ref, &listed, 1, &result, &err) == 0, "%s", err.text);
 	ck_assert(fixture_holds(&fixture, "weights", "tiny", span_of(noise, single_sizes[_i])));
 	ck_assert(span_ends_text(span_text(result.etag), "-1"));
@@ -620,7 +614,7 @@ START_TEST(what_was_said_at_the_beginning_is_the_objects)
 	params.facts = (struct object_facts){.headers = headers, .header_count = 2, .storage_class = STORAGE_STANDARD_IA, .is_public = true};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	const struct uploaded_part part = put(&ref, 1, piece(2));
-	list_part(&listed, &part);
+	listed = fixture_upload_listed(&part);
 	ck_assert_int_eq(complete(&ref, &listed, 1, &result, &err), 0);
 	const struct object object = find("model");
 	ck_assert_uint_eq(object.header_count, 2);
@@ -729,7 +723,7 @@ START_TEST(parts_are_copied_out_of_objects)
 		ck_assert_msg(strcmp(part.etag, etag) == 0, "copy %zu: %s, not %s", i, part.etag, etag);
 		checksum_of(_i < 2 ? CHECKSUM_CRC64NVME : CHECKSUM_CRC32, wanted, &checksum);
 		ck_assert(checksum_equal(&part.checksum, &checksum));
-		list_part(&listed, &part);
+		listed = fixture_upload_listed(&part);
 		ck_assert_msg(complete(&ref, &listed, 1, &result, &err) == 0, "%s", err.text);
 		ck_assert_msg(fixture_holds(&fixture, "weights", "copy", wanted), "copy %zu", i);
 	}

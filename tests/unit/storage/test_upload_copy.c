@@ -29,25 +29,10 @@ static void tear_down(void)
 	store_fixture_close(&fixture);
 }
 
-static struct upload_listed_part listed_of(const struct uploaded_part *const part)
-{
-	struct upload_listed_part listed = {.number = part->number};
-	memcpy(listed.etag, part->etag, sizeof listed.etag);
-	return listed;
-}
-
-static int complete(const struct upload_ref *const ref, const struct upload_listed_part *const listed, const size_t count)
-{
-	struct upload_complete_params params = {.ref = *ref, .parts = listed, .part_count = count};
-	struct upload_result result;
-	struct upload_fault fault;
-	return fixture_upload_complete(fixture.store, &params, &result, &fault, &err);
-}
-
 static int complete_one(const struct upload_ref *const ref, const struct uploaded_part *const part)
 {
-	const struct upload_listed_part listed = listed_of(part);
-	return complete(ref, &listed, 1);
+	const struct upload_listed_part listed = fixture_upload_listed(part);
+	return fixture_upload_complete_parts(fixture.store, ref, &listed, 1, &err);
 }
 
 static struct uploaded_part put_noise(const struct upload_ref *const ref, const uint32_t number, const size_t size)
@@ -203,7 +188,7 @@ START_TEST(a_copy_that_came_while_it_completes_is_not_passed_off_as_the_listed_p
 	const struct source source = make_source();
 	const struct upload_ref ref = begin("model");
 	const struct uploaded_part first = put_noise(&ref, 1, 100);
-	const struct upload_listed_part listed = listed_of(&first);
+	const struct upload_listed_part listed = fixture_upload_listed(&first);
 	struct settled *const ends[] = {settled_new(), settled_new()};
 	const struct upload_copy_params params = {.ref = ref, .number = 1, .source = &source.object, .length = SOURCE_BYTES, .done = settled_done,
 		.owner = ends[0]};

@@ -54,25 +54,10 @@ static struct uploaded_part put(const struct upload_ref *const ref, const uint32
 	return part;
 }
 
-static struct upload_listed_part listed_of(const struct uploaded_part *const part)
-{
-	struct upload_listed_part listed = {.number = part->number};
-	memcpy(listed.etag, part->etag, sizeof listed.etag);
-	return listed;
-}
-
-static int complete(const struct upload_ref *const ref, const struct upload_listed_part *const listed, const size_t count)
-{
-	struct upload_complete_params params = {.ref = *ref, .parts = listed, .part_count = count};
-	struct upload_result result;
-	struct upload_fault fault;
-	return fixture_upload_complete(fixture.store, &params, &result, &fault, &err);
-}
-
 static int complete_one(const struct upload_ref *const ref, const struct uploaded_part *const part)
 {
-	const struct upload_listed_part listed = listed_of(part);
-	return complete(ref, &listed, 1);
+	const struct upload_listed_part listed = fixture_upload_listed(part);
+	return fixture_upload_complete_parts(fixture.store, ref, &listed, 1, &err);
 }
 
 START_TEST(what_was_said_of_an_upload_is_shown)
@@ -232,16 +217,16 @@ START_TEST(only_the_same_list_completes_again)
 {
 	const struct upload_ref ref = begin("model");
 	const struct uploaded_part part = put(&ref, 3, "bytes");
-	const struct upload_listed_part listed = listed_of(&part);
+	const struct upload_listed_part listed = fixture_upload_listed(&part);
 	struct upload_listed_part other = listed;
-	ck_assert_int_eq(complete(&ref, &listed, 1), 0);
-	ck_assert_int_eq(complete(&ref, &listed, 1), 0);
+	ck_assert_int_eq(fixture_upload_complete_parts(fixture.store, &ref, &listed, 1, &err), 0);
+	ck_assert_int_eq(fixture_upload_complete_parts(fixture.store, &ref, &listed, 1, &err), 0);
 	other.number = 4;
-	ck_assert_int_eq(complete(&ref, &other, 1), -1);
+	ck_assert_int_eq(fixture_upload_complete_parts(fixture.store, &ref, &other, 1, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
 	other = listed;
 	other.etag[0] = other.etag[0] == '0' ? '1' : '0';
-	ck_assert_int_eq(complete(&ref, &other, 1), -1);
+	ck_assert_int_eq(fixture_upload_complete_parts(fixture.store, &ref, &other, 1, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_UPLOAD);
 }
 END_TEST
@@ -250,7 +235,7 @@ START_TEST(a_part_that_is_not_there_is_named)
 {
 	const struct upload_ref ref = begin("model");
 	const struct uploaded_part part = put(&ref, 3, "bytes");
-	struct upload_listed_part listed = listed_of(&part);
+	struct upload_listed_part listed = fixture_upload_listed(&part);
 	struct upload_result result;
 	struct upload_fault fault;
 	for (uint32_t number = 1; number <= 5; number++) {
@@ -284,18 +269,18 @@ START_TEST(all_parts_but_the_last_have_the_least_size)
 	const struct uploaded_part last = put(&ref, 9, "last");
 	const struct uploaded_part whole = put_noise(&ref, 1, UPLOAD_PART_MIN_BYTES);
 	const struct uploaded_part small = put_noise(&ref, 2, UPLOAD_PART_MIN_BYTES - 1);
-	listed[1] = listed_of(&last);
-	listed[0] = listed_of(&small);
-	ck_assert_int_eq(complete(&ref, listed, 2), -1);
+	listed[1] = fixture_upload_listed(&last);
+	listed[0] = fixture_upload_listed(&small);
+	ck_assert_int_eq(fixture_upload_complete_parts(fixture.store, &ref, listed, 2, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_PART_TOO_SMALL);
-	listed[0] = listed_of(&whole);
-	ck_assert_msg(complete(&ref, listed, 2) == 0, "%s", err.text);
+	listed[0] = fixture_upload_listed(&whole);
+	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, listed, 2, &err) == 0, "%s", err.text);
 }
 END_TEST
 
 static int complete_with(struct upload_complete_params params, const struct upload_ref *const ref, const struct uploaded_part *const part)
 {
-	struct upload_listed_part listed = listed_of(part);
+	struct upload_listed_part listed = fixture_upload_listed(part);
 	struct upload_result result;
 	struct upload_fault fault;
 	listed.checksum = part->checksum;
@@ -356,8 +341,8 @@ START_TEST(the_etag_of_a_fast_upload_is_made_of_digests)
 	ck_assert(strlen(parts[0].etag) > (size_t)2 * MD5_BYTES && strlen(parts[1].etag) == (size_t)2 * MD5_BYTES);
 	for (size_t i = 0; i < 2; i++)
 		ck_assert(decode_hex(span_of((const uint8_t *)parts[i].etag, (size_t)2 * MD5_BYTES), bytes + i * MD5_BYTES, MD5_BYTES));
-	const struct upload_listed_part listed[] = {listed_of(&parts[0]), listed_of(&parts[1])};
-	ck_assert_msg(complete(&ref, listed, 2) == 0, "%s", err.text);
+	const struct upload_listed_part listed[] = {fixture_upload_listed(&parts[0]), fixture_upload_listed(&parts[1])};
+	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, listed, 2, &err) == 0, "%s", err.text);
 	const struct digest128 digest = xxh3_128(span_of(bytes, sizeof bytes));
 	encode_hex(span_of(digest.bytes, sizeof digest.bytes), etag);
 	memcpy(etag + (size_t)2 * MD5_BYTES, "-2", sizeof "-2");

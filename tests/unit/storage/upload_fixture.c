@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/unit/storage/store_fixture.h"
 
@@ -124,6 +125,22 @@ int fixture_upload_complete(struct store *const store, struct upload_complete_pa
 	const int result = upload_complete_outcome(complete, out, out_fault, err);
 	upload_complete_free(complete);
 	return result;
+}
+
+struct upload_listed_part fixture_upload_listed(const struct uploaded_part *const part)
+{
+	struct upload_listed_part listed = {.number = part->number};
+	memcpy(listed.etag, part->etag, sizeof listed.etag);
+	return listed;
+}
+
+int fixture_upload_complete_parts(struct store *const store, const struct upload_ref *const ref,
+	const struct upload_listed_part *const parts, const size_t count, struct error *const err)
+{
+	struct upload_complete_params params = {.ref = *ref, .parts = parts, .part_count = count};
+	struct upload_result result;
+	struct upload_fault fault;
+	return fixture_upload_complete(store, &params, &result, &fault, err);
 }
 
 int fixture_upload_abort(struct store *const store, const struct upload_ref *const ref, struct error *const err)

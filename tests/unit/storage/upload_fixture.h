@@ -13,6 +13,11 @@ int fixture_upload_copy(struct store *store, const struct upload_ref *ref, uint3
 	uint64_t length, struct uploaded_part *out, struct error *err);
 int fixture_upload_complete(struct store *store, struct upload_complete_params *params, struct upload_result *out, struct upload_fault *out_fault,
 	struct error *err);
+/* The part as a completion names it. */
+struct upload_listed_part fixture_upload_listed(const struct uploaded_part *part);
+/* Completes with these parts alone, and without conditions. */
+int fixture_upload_complete_parts(struct store *store, const struct upload_ref *ref,
+	const struct upload_listed_part *parts, size_t count, struct error *err);
 int fixture_upload_abort(struct store *store, const struct upload_ref *ref, struct error *err);
 
 #endif
