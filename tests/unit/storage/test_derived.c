@@ -269,7 +269,6 @@ static int may_read_all(void *const owner, const struct span bucket, const struc
 	return true;
 }
 
-/* Lines of a batch share a recipe as copies do, whatever version of the bytes they find. */
 /* Its bytes have no chunks to refer to. */
 START_TEST(test_a_part_copied_out_of_a_derived_version)
 {
@@ -277,22 +276,21 @@ START_TEST(test_a_part_copied_out_of_a_derived_version)
 	struct upload_create_params params = {.bucket = span_text("b"), .key = span_text("copy"), .initiator = span_text("main")};
 	struct upload_ref ref;
 	struct uploaded_part part;
-	struct upload_result result;
-	struct upload_fault fault;
 	const struct object base = derived_fixture_put(&fixture, "b", "k0", &steps[0]);
-	const struct object source = derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	struct object source;
 	const uint64_t skip = _i == 0 ? 0 : 777;
+	(void)derived_fixture_put_swapped(&fixture, "b", "k1", &steps[0], &base, &steps[1]);
+	ck_assert_int_eq(object_find(fixture.store, span_text("b"), span_text("k1"), fixture.arena, &source, &err), 0);
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	ck_assert_msg(fixture_upload_copy(fixture.store, &ref, 1, &source, skip, source.size - skip, &part, &err) == 0, "%s", err.text);
-	struct upload_listed_part listed = {.number = 1};
-	memcpy(listed.etag, part.etag, sizeof listed.etag);
-	struct upload_complete_params list = {.ref = ref, .parts = &listed, .part_count = 1};
-	ck_assert_msg(fixture_upload_complete(fixture.store, &list, &result, &fault, &err) == 0, "%s", err.text);
+	const struct upload_listed_part listed = fixture_upload_listed(&part);
+	ck_assert_msg(fixture_upload_complete_parts(fixture.store, &ref, &listed, 1, &err) == 0, "%s", err.text);
 	store_fixture_reopen(&fixture);
 	ck_assert(fixture_holds(&fixture, "b", "copy", span_slice(buffer_span(&steps[1].bytes), (size_t)skip, steps[1].bytes.len)));
 }
 END_TEST
 
+/* Lines of a batch share a recipe as copies do, whatever version of the bytes they find. */
 START_TEST(test_lines_of_a_batch)
 {
 	struct error err = {0};
@@ -385,7 +383,8 @@ static bool fails_and_never_lies(const struct object *const object, const struct
 		struct buffer read;
 		buffer_init(&read, bytes.len + 100000);
 		const int result = fixture_read(fixture.store, object, offset, object->size - offset, &read, &err);
-		ck_assert_mem_eq(read.data, bytes.data + offset, read.len);
+		if (read.len > 0)
+			ck_assert_mem_eq(read.data, bytes.data + offset, read.len);
 		ck_assert(result != 0 || read.len == object->size - offset);
 		ck_assert(result == 0 || err.kind == ERROR_CORRUPT);
 		failed |= result != 0;
