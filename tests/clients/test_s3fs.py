@@ -1,7 +1,8 @@
 """s3fs-fuse, Debian's: a bucket mounted as a folder. It needs /dev/fuse and the right to mount.
 
 Exceptions: use_path_request_style with the 127.0.0.1 endpoint, since there a bucket cannot be part of the host's name (the class with the
-localhost endpoint does without); passwd_file is how it gets the keys, url the endpoint, CURL_CA_BUNDLE the CA.
+localhost endpoint does without); passwd_file is how it gets the keys, url the endpoint, CURL_CA_BUNDLE the CA; -s takes one call after another, since
+s3fs (1.90) never sends a chmod that meets the release of the file, which comes some time after its close.
 """
 import contextlib
 import os
@@ -49,7 +50,7 @@ class S3fs(ClientCase):
         """The bucket as a folder; unmounted at the end, so that everything was written."""
         folder = self.path(name)
         os.makedirs(folder)
-        command = [S3FS, 's3fs', folder, '-f', '-o', f'url={self.url()}', '-o', f'passwd_file={self.path("passwd")}', *self.path_style]
+        command = [S3FS, 's3fs', folder, '-f', '-s', '-o', f'url={self.url()}', '-o', f'passwd_file={self.path("passwd")}', *self.path_style]
         log = open(self.path(name + '.log'), 'wb')
         process = subprocess.Popen(command, env=self.environment(), stdout=log, stderr=log)
         try:
