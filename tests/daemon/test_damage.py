@@ -416,6 +416,9 @@ class KeysAndGrants(unittest.TestCase):
         self.assertEqual(self.status(None), 200)
 
 
+INDEXED_SECONDS = 2
+
+
 class StoredBytes(unittest.TestCase):
     """A byte of a pack is flipped between two starts: nobody has read it since."""
 
@@ -433,18 +436,33 @@ class StoredBytes(unittest.TestCase):
         self.daemon.stop()
         for key in keys:
             self.flip(self.bodies[key][20_000:20_032])
+        before = self.indexed()
         self.daemon.start()
+        limit = time.monotonic() + INDEXED_SECONDS
+        while self.indexed() == before and time.monotonic() < limit:
+            time.sleep(0.01)
+
+    def packs(self):
+        """(path, bytes) of each."""
+        for at, _, names in os.walk(os.path.join(self.daemon.folder, 'packs')):
+            for path in (os.path.join(at, name) for name in names if name.endswith('.pack')):
+                with open(path, 'rb') as file:
+                    yield path, file.read()
+
+    def indexed(self):
+        """How many chunks an upload may find. Those of a pack that was open come behind a start."""
+        path = os.path.join(self.daemon.folder, 'chunks.db')
+        with contextlib.closing(sqlite3.connect(f'file:{path}?mode=ro', uri=True)) as index:
+            return index.execute('SELECT COUNT(*) FROM chunk').fetchone()[0]
 
     def flip(self, content):
         """Noise is stored as it is."""
-        for at, _, names in os.walk(os.path.join(self.daemon.folder, 'packs')):
-            for path in (os.path.join(at, name) for name in names if name.endswith('.pack')):
+        for path, data in self.packs():
+            if content in data:
                 with open(path, 'r+b') as file:
-                    data = file.read()
-                    if content in data:
-                        file.seek(data.index(content))
-                        file.write(bytes([content[0] ^ 8]))
-                        return
+                    file.seek(data.index(content))
+                    file.write(bytes([content[0] ^ 8]))
+                return
         self.fail('no pack holds the bytes')
 
     def holds(self, key, body):
