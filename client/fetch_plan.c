@@ -6,6 +6,7 @@
 #include "base/json_node.h"
 #include "base/memory.h"
 #include "chunker/xorb_record.h"
+#include "client/remote_json.h"
 
 enum { URL_MAX_BYTES = 8192 };
 
@@ -128,12 +129,10 @@ static bool read_all(struct fetch_plan *const out, const struct json_node *const
 
 int fetch_plan_parse(const struct span answer, struct fetch_plan *const out, struct error *const err)
 {
-	struct json_node *const root = json_node_parse(answer, "the server's reconstruction", err);
+	struct json_node *const root = remote_json_parse(answer, "the server's reconstruction", err);
 	*out = (struct fetch_plan){0};
-	if (root == NULL) {
-		err->kind = ERROR_UPSTREAM;
+	if (root == NULL)
 		return -1;
-	}
 	const bool good = read_all(out, root);
 	json_node_free(root);
 	if (good)

@@ -7,6 +7,7 @@
 #include "base/json_node.h"
 #include "base/memory.h"
 #include "client/fetch_plan.h"
+#include "client/remote_json.h"
 
 enum { TARGET_MAX_BYTES = 16 * 1024, KEY_MAX_BYTES = 1024, BODY_MAX_BYTES = 16 * 1024 * 1024, COMMIT_WAIT_MS = 120 * 1000 };
 
@@ -81,11 +82,9 @@ static bool mark_failed(struct hub_change *const changes, const size_t count, co
 static int read_failures(struct hub_change *const changes, const size_t count, const struct span body, struct error *const failure,
 	struct error *const err)
 {
-	struct json_node *const root = json_node_parse(body, "the server's answer to a batch", err);
-	if (root == NULL) {
-		err->kind = ERROR_UPSTREAM;
+	struct json_node *const root = remote_json_parse(body, "the server's answer to a batch", err);
+	if (root == NULL)
 		return -1;
-	}
 	const struct json_node *const failed = json_node_member(root, "failed");
 	int result = json_node_is_array(failed) ? 0 : error_set(err, ERROR_UPSTREAM, "the server's answer to a batch does not say what failed");
 	size_t at = 0;
@@ -145,11 +144,9 @@ static bool read_file(const struct json_node *const node, struct hub_file *const
 
 static int read_page(const struct span body, hub_file_fn *const take, void *const owner, struct error *const err)
 {
-	struct json_node *const root = json_node_parse(body, "the server's listing", err);
-	if (root == NULL) {
-		err->kind = ERROR_UPSTREAM;
+	struct json_node *const root = remote_json_parse(body, "the server's listing", err);
+	if (root == NULL)
 		return -1;
-	}
 	int result = json_node_is_array(root) ? 0 : error_set(err, ERROR_UPSTREAM, "the server's listing is malformed");
 	for (size_t i = 0; i < json_node_count(root) && result == 0; i++) {
 		const struct json_node *const node = json_node_at(root, i);

@@ -20,14 +20,20 @@ int remote_json_send(struct remote *const remote, const struct remote_json_reque
 	if (out != NULL)
 		*out = NULL;
 	if (result == 0 && out != NULL && buffer_span(&response.body).len > 0) {
-		*out = json_node_parse(buffer_span(&response.body), "the server's answer", err);
-		if (*out == NULL) {
-			err->kind = ERROR_UPSTREAM;
-			result = -1;
-		}
+		*out = remote_json_parse(buffer_span(&response.body), "the server's answer", err);
+		result = *out != NULL ? 0 : -1;
 	}
 	http_response_release(&response);
 	return result;
+}
+
+struct json_node *remote_json_parse(const struct span answer, const char *const what,
+	struct error *const err)
+{
+	struct json_node *const root = json_node_parse(answer, what, err);
+	if (root == NULL)
+		err->kind = ERROR_UPSTREAM;
+	return root;
 }
 
 char *remote_json_target(const struct run_name *const run, const char *const below, const char *const name)

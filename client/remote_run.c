@@ -5,6 +5,7 @@
 
 #include "base/encode.h"
 #include "base/json_node.h"
+#include "client/remote_json.h"
 
 enum {
 	TARGET_MAX_BYTES = 4096,
@@ -247,11 +248,9 @@ static int get_page(struct target *const target, struct remote *const remote, co
 	void *items = NULL;
 	if (target_send(target, remote, &request, &response, err) != 0)
 		goto out;
-	root = json_node_parse(buffer_span(&response.body), "the server's page", err);
-	if (root == NULL) {
-		err->kind = ERROR_UPSTREAM;
+	root = remote_json_parse(buffer_span(&response.body), "the server's page", err);
+	if (root == NULL)
 		goto out;
-	}
 	const struct json_node *const list = json_node_member(root, kind->member);
 	if (!json_node_is_array(list))
 		error_set(err, ERROR_UPSTREAM, "the server's page holds no list \"%s\"", kind->member);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "client/fetch_plan.h"
 #include "client/remote_hub.h"
+#include "client/remote_json.h"
 
 enum { RENEW_S = 60, BASE_MAX_BYTES = 512, TARGET_MAX_BYTES = 4096, MS_PER_SECOND = 1000 };
 
@@ -65,11 +66,9 @@ static bool copy_base(const struct json_node *const node, char *const out)
 
 static int read_token(struct xet_access *const access, const struct span body, struct error *const err)
 {
-	struct json_node *const root = json_node_parse(body, "the server's token", err);
-	if (root == NULL) {
-		err->kind = ERROR_UPSTREAM;
+	struct json_node *const root = remote_json_parse(body, "the server's token", err);
+	if (root == NULL)
 		return -1;
-	}
 	const bool good = copy_token(json_node_member(root, "accessToken"), access->token, sizeof access->token) &&
 		copy_base(json_node_member(root, "casUrl"), access->base) && json_node_i64(json_node_member(root, "exp"), &access->expires_s);
 	json_node_free(root);
