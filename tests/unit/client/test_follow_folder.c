@@ -241,7 +241,7 @@ START_TEST(a_step_can_be_made_again)
 }
 END_TEST
 
-/* Of a kill between making it and giving it its name. */
+/* A kill after the link was made, and before it got its name, leaves this. */
 START_TEST(a_link_that_was_left_is_no_hindrance)
 {
 	struct follow_folder folder;

@@ -149,7 +149,7 @@ START_TEST(a_switch_turns_on_itself_and_nothing_else)
 }
 END_TEST
 
-/* One more than there is room for is no silent loss. */
+/* A value that there is no room for is refused, not dropped. */
 START_TEST(lists_and_arguments_are_bounded)
 {
 	static const char *const pairs[] = {"--metadata=a=1", "--seed=a", "a"};

@@ -196,7 +196,7 @@ START_TEST(a_chunk_that_repeats_comes_once)
 }
 END_TEST
 
-/* Behind a record that was good: what comes again begins anew. */
+/* The damage follows a good record: the next fetch starts again from the beginning. */
 START_TEST(damaged_records_come_again_a_few_times)
 {
 	for (int i = 0; i < _i; i++)

@@ -365,7 +365,7 @@ START_TEST(a_snapshot_without_objects_fails)
 }
 END_TEST
 
-/* The store's fault is no verdict: the publish goes on waiting. */
+/* A fault of the store is not a verdict: the publish goes on waiting. */
 START_TEST(what_cannot_be_read_now_becomes_a_step_later)
 {
 	const char *const scratch = arena_format(fixture.store.arena, "%s/scratch", fixture.store.folder);

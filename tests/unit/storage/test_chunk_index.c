@@ -349,7 +349,7 @@ START_TEST(an_index_is_given_up_once)
 }
 END_TEST
 
-/* What every start reads is read when it is opened, so that it is made anew right away. */
+/* Opening the index reads what every start needs, so a damaged one is rebuilt at once. */
 START_TEST(a_list_of_packs_that_cannot_be_read_is_noticed_at_once)
 {
 	char *scratch = unit_scratch_make();

@@ -278,7 +278,7 @@ START_TEST(test_those_without_one_are_listed_in_pages)
 	ck_assert_int_eq(file_hash_lacking(fixture.store, 0, page, 1, &count, &err), 0);
 	ck_assert(count == 1 && page[0] == 2);
 	ck_assert_int_eq(file_hash_lacking(fixture.store, 2, page, 4, &count, &err), 0);
-	ck_assert(count == 1 && page[0] == 3); /* 4 is no current version */
+	ck_assert(count == 1 && page[0] == 3); /* 4 is not a current version */
 	ck_assert_int_eq(file_hash_lacking(fixture.store, 3, page, 4, &count, &err), 0);
 	ck_assert_uint_eq(count, 0);
 }
