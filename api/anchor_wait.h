@@ -3,16 +3,13 @@
 #ifndef API_ANCHOR_WAIT_H
 #define API_ANCHOR_WAIT_H
 
-#include "api/exchange.h"
+#include "api/long_wait.h"
 #include "storage/run.h"
-#include "storage/step_watch.h"
 
 struct anchor_wait { /* in the exchange's state */
-	struct step_waiter waiter; /* first: the exchange is found by it */
-	struct exchange *exchange;
+	struct long_wait wait;
 	struct run_anchor anchor;  /* set by whoever looked for the file */
 	uint64_t seen;
-	int64_t deadline_ms;       /* on the monotonic clock */
 };
 void anchor_wait_init(struct anchor_wait *wait, struct exchange *exchange);
 /* Before each look at the catalog, so that what is made meanwhile is not missed. */

@@ -14,6 +14,7 @@ static const struct access_rule {
 	bool shared;
 } access_rules[] = {
 	[ACCESS_BUCKET_KNOWN] = {0, KEY_ANY, true},
+	[ACCESS_BUCKET_CHANGES] = {PERMISSION_WRITE | PERMISSION_DELETE, KEY_ANY, true},
 	[ACCESS_BUCKET_LIST] = {PERMISSION_LIST, KEY_PREFIX_QUERY, true},
 	[ACCESS_BUCKET_RUNS] = {PERMISSION_LIST, KEY_NONE, true},
 	[ACCESS_BUCKET_SETTINGS] = {PERMISSION_LIST, KEY_NONE, false},
@@ -33,7 +34,7 @@ struct question {
 	struct span bucket;
 	struct span key;
 	unsigned permission;
-	bool anywhere;    /* any permission on any key will do */
+	bool anywhere;    /* any of the permissions on any key will do; 0: whatever permission */
 	bool shared;
 	bool object_acl;  /* the object's own ACL may give it too */
 };
@@ -51,11 +52,13 @@ static struct span rule_key(struct exchange *exchange, enum key_rule rule)
 	return key;
 }
 
-static bool has_any_grant(const struct principal *principal, struct span bucket)
+static bool has_any_grant(const struct principal *principal, struct span bucket, unsigned permissions)
 {
-	for (size_t i = 0; i < principal->grant_count; i++)
-		if (span_equal(principal->grants[i].bucket, bucket))
+	for (size_t i = 0; i < principal->grant_count; i++) {
+		const struct grant *const grant = &principal->grants[i];
+		if (span_equal(grant->bucket, bucket) && (permissions == 0 || (grant->permissions & permissions) != 0))
 			return true;
+	}
 	return false;
 }
 
@@ -66,7 +69,7 @@ static bool key_allows(const struct principal *principal, const struct question 
 	if ((needed & PERMISSION_DELETE) != 0)
 		needed = (needed & ~(unsigned)PERMISSION_DELETE) | PERMISSION_WRITE;
 	if (question->anywhere && principal != NULL && principal->grant_count > 0)
-		return has_any_grant(principal, question->bucket);
+		return has_any_grant(principal, question->bucket, needed);
 	return principal_allows(principal, question->bucket, owner, question->key, needed);
 }
 
@@ -108,10 +111,10 @@ static int bucket_allows(struct exchange *exchange, const struct question *quest
 /* What was lacking, in the words of grants. */
 static const char *verb_of(const unsigned permission)
 {
-	static const struct { unsigned permission; const char *verb; } verbs[] = {{PERMISSION_ADMIN, "administer"}, {PERMISSION_DELETE, "delete"},
-		{PERMISSION_WRITE, "write"}, {PERMISSION_READ, "read"}, {PERMISSION_LIST, "list"}};
+	static const struct { unsigned permission; const char *verb; } verbs[] = {{PERMISSION_ADMIN, "administer"},
+		{PERMISSION_WRITE | PERMISSION_DELETE, "change"}, {PERMISSION_DELETE, "delete"}, {PERMISSION_WRITE, "write"}, {PERMISSION_READ, "read"}, {PERMISSION_LIST, "list"}};
 	size_t at = 0;
-	while (at < sizeof verbs / sizeof verbs[0] && (permission & verbs[at].permission) == 0)
+	while (at < sizeof verbs / sizeof verbs[0] && (permission & verbs[at].permission) != verbs[at].permission)
 		at++;
 	return at < sizeof verbs / sizeof verbs[0] ? verbs[at].verb : "use";
 }
@@ -122,10 +125,11 @@ static int refuse_known(const struct principal *principal, const struct question
 	const struct span key = question->key;
 	if (principal == NULL)
 		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
-	const char *const verb = verb_of(question->anywhere ? 0 : question->permission);
+	const char *const verb = verb_of(question->permission);
 	if (key.len == 0)
-		return error_set(err, ERROR_DENIED, "the key %.*s may not %s all of bucket %.*s", (int)principal->key_id.len,
-			(const char *)principal->key_id.data, verb, (int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
+		return error_set(err, ERROR_DENIED, "the key %.*s may not %s %s bucket %.*s", (int)principal->key_id.len,
+			(const char *)principal->key_id.data, verb, question->anywhere ? "anything in" : "all of",
+			(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
 	return error_set(err, ERROR_DENIED, "the key %.*s may not %s %.*s in bucket %.*s", (int)principal->key_id.len,
 		(const char *)principal->key_id.data, verb, (int)(key.len < 200 ? key.len : 200), (const char *)key.data,
 		(int)(bucket.len < 63 ? bucket.len : 63), (const char *)bucket.data);
@@ -138,7 +142,7 @@ static bool may_know(struct exchange *exchange, const struct question *question)
 	const struct question known = {.bucket = question->bucket, .anywhere = true, .shared = true};
 	struct error ignored = {0};
 	int64_t id;
-	return !question->anywhere && judge(exchange, &known, &id, &ignored) == 0;
+	return (!question->anywhere || question->permission != 0) && judge(exchange, &known, &id, &ignored) == 0;
 }
 
 /* A face that hides tells people with a key of no bucket that they may not see, in the words of one that is not there, and people without of none
@@ -226,7 +230,7 @@ static int judge_route(struct exchange *exchange, const struct access_rule *rule
 	const struct question question = {
 		.bucket = exchange->parameters[0],
 		.key = rule_key(exchange, rule->key),
-		.permission = rule->permission | (names_versions(exchange) ? (unsigned)PERMISSION_VERSIONS : 0U),
+		.permission = rule->permission | (rule->key != KEY_ANY && names_versions(exchange) ? (unsigned)PERMISSION_VERSIONS : 0U),
 		.anywhere = rule->key == KEY_ANY,
 		.shared = rule->shared,
 		.object_acl = rule->key == KEY_PARAMETER && rule->permission == PERMISSION_READ,

@@ -5,9 +5,19 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/share.h"
 #include "storage/store.h"
 
 struct keyring;
+struct body_work;
+
+/* What all callers take from, each their part (base/share.h). NULL: without a bound. */
+struct api_shares {
+	struct share_pool *waits;   /* long polls and whatever else waits long for its reply: one each */
+	struct share_pool *streams; /* streams of events: one each */
+	struct share_pool *replies; /* bytes of large replies in memory, until they are read */
+	struct share_pool *bodies;  /* bytes of bodies that are parsed whole, from their arrival to the reply */
+};
 
 struct api_context {
 	struct store *store;
@@ -24,6 +34,8 @@ struct api_context {
 	uint64_t put_max_bytes;        /* 5 GiB */
 	bool sigv2;                    /* accept SigV2 signatures in queries and forms */
 	const _Atomic bool *stopping;  /* true: answer long polls at once */
+	struct api_shares shares;
+	struct body_work *body_work;   /* where large bodies are parsed (body_work.h); NULL: where they are read */
 	int64_t shard_line_ms;         /* who waits for a large shard hears of it that often; 0: 10 seconds */
 };
 

@@ -2,9 +2,13 @@
  * exchange->reply after each step; nothing here speaks HTTP. */
 #include "api/exchange.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "api/body_filter.h"
+#include "api/body_work.h"
+#include "api/caller.h"
+#include "api/long_wait.h"
 #include "api/payload.h"
 #include "base/encode.h"
 #include "base/memory.h"
@@ -110,6 +114,13 @@ void exchange_each_header(struct exchange *exchange, void (*take)(void *taker, s
 	}
 }
 
+static void drop_small_body(struct exchange *exchange)
+{
+	buffer_release(&exchange->small_body);
+	if (exchange->context->shares.bodies != NULL)
+		share_give(exchange->context->shares.bodies, &exchange->body_hold);
+}
+
 /* The content's own length: framing is not counted. Requests that did not pass identify (tests of handlers) have Content-Length alone. */
 static bool declared_length(const struct exchange *exchange, uint64_t *out)
 {
@@ -132,34 +143,44 @@ enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
 	return NEXT_BODY;
 }
 
-/* A small body: grows outside the arena, so that a peer's slow dribble does not leave a trail of copies there. */
+/* A small body: lies outside the arena, so that a peer's slow dribble does not leave a trail of copies there. */
 struct small_sink {
 	struct body_sink sink;
 	struct exchange *exchange;
-	struct buffer bytes;
 };
+
+static int take_share(struct exchange *exchange, size_t bytes, struct error *err)
+{
+	struct share_pool *const pool = exchange->context->shares.bodies;
+	if (pool == NULL || share_take(pool, &exchange->body_hold, caller_of(exchange), bytes))
+		return 0;
+	return error_set(err, ERROR_BUSY, "The server holds as many request bodies as it may, and this caller has its part. Try again.");
+}
+
+static void displace_body(struct share_hold *hold)
+{
+	struct exchange *const exchange = (struct exchange *)((char *)hold - offsetof(struct exchange, body_hold));
+	exchange->ops->cut(exchange);
+}
 
 static enum sink_result small_write(struct body_sink *sink, struct span bytes, struct error *err)
 {
-	struct small_sink *const small = (struct small_sink *)sink;
-	buffer_add_span(&small->bytes, bytes);
-	return buffer_check(&small->bytes, "the request body", err) == 0 ? SINK_TAKEN : SINK_FAILED;
+	struct exchange *const exchange = ((struct small_sink *)sink)->exchange;
+	if (take_share(exchange, bytes.len, err) != 0)
+		return SINK_FAILED;
+	buffer_add_span(&exchange->small_body, bytes);
+	return buffer_check(&exchange->small_body, "the request body", err) == 0 ? SINK_TAKEN : SINK_FAILED;
 }
 
 static int small_finish(struct body_sink *sink, struct error *err)
 {
-	struct small_sink *const small = (struct small_sink *)sink;
-	const struct span whole = buffer_span(&small->bytes);
-	small->exchange->small_body = arena_copy(small->exchange->arena, whole);
-	if (small->exchange->small_body.len != whole.len)
-		return error_set(err, ERROR_TOO_LARGE, "the request body of %zu bytes does not fit the memory of a request", whole.len);
-	buffer_release(&small->bytes);
+	(void)sink, (void)err;
 	return 0;
 }
 
 static void small_abort(struct body_sink *sink)
 {
-	buffer_release(&((struct small_sink *)sink)->bytes);
+	drop_small_body(((struct small_sink *)sink)->exchange);
 }
 
 enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes)
@@ -177,13 +198,14 @@ enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes)
 	}
 	small->sink = (struct body_sink){small_write, small_finish, small_abort};
 	small->exchange = exchange;
-	buffer_init(&small->bytes, cap_bytes);
+	buffer_init(&exchange->small_body, cap_bytes);
+	exchange->body_hold.displace = displace_body;
 	return exchange_accept(exchange, &small->sink);
 }
 
 struct span exchange_body(const struct exchange *exchange)
 {
-	return exchange->small_body;
+	return buffer_span(&exchange->small_body);
 }
 
 static bool grow_headers(struct exchange *exchange)
@@ -275,6 +297,19 @@ enum next exchange_reply_stream(struct exchange *exchange, int status, const cha
 	return NEXT_REPLY;
 }
 
+unsigned exchange_pause_seconds(const struct exchange *exchange)
+{
+	return 2 + (unsigned char)exchange->request_id[0] % 4;
+}
+
+static bool has_reply_header(const struct exchange *exchange, const char *name)
+{
+	for (size_t i = 0; i < exchange->reply.header_count; i++)
+		if (strcmp(exchange->reply.headers[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 /* A server that stops is no matter of pace: whoever comes again then meets another one, or none. */
 static int failure_status(const struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
@@ -286,6 +321,12 @@ static int failure_status(const struct exchange *exchange, const struct error *e
 	return row->json_status;
 }
 
+/* To be busy is no fault of the server's, and what others do must not fill its log. */
+static enum log_level failure_level(const struct error *err)
+{
+	return err->kind == ERROR_BUSY ? LOG_INFO : LOG_ERROR;
+}
+
 enum next exchange_fail(struct exchange *exchange, const struct error *err)
 {
 	const struct error_row *const row = error_map_find(err->kind);
@@ -295,8 +336,10 @@ enum next exchange_fail(struct exchange *exchange, const struct error *err)
 	if (status == 401)
 		exchange_add_header(exchange, "WWW-Authenticate", "Bearer");
 	if (row->json_status >= 500 && exchange->context->log != NULL)
-		log_failure(exchange->context->log, LOG_ERROR, exchange->request_id, "request_failed", err);
+		log_failure(exchange->context->log, failure_level(err), exchange->request_id, "request_failed", err);
 	exchange->face->write_error(exchange, err, row);
+	if (err->kind == ERROR_BUSY && !has_reply_header(exchange, "Retry-After"))
+		exchange_add_header(exchange, "Retry-After", arena_format(exchange->arena, "%u", exchange_pause_seconds(exchange)));
 	exchange->reply.status = status;
 	return NEXT_REPLY;
 }
@@ -336,11 +379,22 @@ void exchange_release(struct exchange *exchange)
 		exchange->shared.release(exchange);
 	if (exchange->release != NULL)
 		exchange->release(exchange);
+	long_wait_leave(exchange->wait);
+	drop_small_body(exchange);
 }
 
+/* What another thread works at is not looked into. */
+void exchange_hang_up(struct exchange *exchange)
+{
+	if (exchange->hang_up != NULL && (exchange->body_job == NULL || body_job_is_over(exchange->body_job)))
+		exchange->hang_up(exchange);
+}
+
+/* While `finish` runs on another thread, its own wakes wait for its end (body_work.h). */
 void exchange_wake(struct exchange *exchange)
 {
-	exchange->ops->wake(exchange);
+	if (exchange->body_job == NULL || !body_job_keeps_wake(exchange->body_job))
+		exchange->ops->wake(exchange);
 }
 
 void exchange_wake_owner(void *exchange)

@@ -28,8 +28,10 @@ enum next {
 	NEXT_WAIT   /* somebody will call exchange_wake once, then `resume` comes */
 };
 
+struct body_job;
 struct chunk_signature;
 struct xet_token;
+struct long_wait;
 struct exchange;
 struct exchange_ops { /* the transport */
 	/* Value of a request header, repeats joined by ", "; {NULL,0} when absent. Name in lower case. */
@@ -37,6 +39,8 @@ struct exchange_ops { /* the transport */
 	/* Calls take for every header (name as sent). */
 	void (*each_header)(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker);
 	void (*wake)(struct exchange *exchange);
+	/* Ends the connection without a reply. From any thread, while the exchange is there. */
+	void (*cut)(struct exchange *exchange);
 };
 
 enum {
@@ -86,6 +90,7 @@ struct exchange {
 	bool secure;                       /* over TLS */
 	bool hoists_headers;               /* set by identify: a URL presigned with V4, whose x-amz-* parameters are headers that its maker hoisted */
 	bool control;                      /* came over DIR/control.sock from the server's own user: is root */
+	uint64_t peer;                     /* a hash of the address that it came from */
 	const struct face *face;           /* error shape of the matched route (never NULL) */
 	const struct route *route;         /* NULL before routing */
 	struct span parameters[4];         /* of the route's pattern, decoded */
@@ -103,7 +108,10 @@ struct exchange {
 	struct chunk_signature *chunk_seed; /* where the chain of chunk signatures begins; NULL unless the rule is a signed one */
 	struct checksum trailer;           /* from `finish` on: what the trailer brought; CHECKSUM_NONE: nothing */
 	struct body_sink *sink;            /* set by exchange_accept */
-	struct span small_body;            /* what exchange_accept_small collected */
+	struct buffer small_body;          /* what exchange_accept_small collected */
+	struct share_hold body_hold;       /* its bytes */
+	struct long_wait *wait;            /* long_wait.h; NULL: none */
+	struct body_job *body_job;         /* body_work.h: `finish` runs elsewhere, or ran there; NULL: it does not */
 	struct error_field error_fields[EXCHANGE_ERROR_FIELDS_MAX]; /* exchange_error_field */
 	size_t error_field_count;
 	struct reply reply;
@@ -111,6 +119,9 @@ struct exchange {
 	/* Frees what `state` holds outside the arena; called once at the end, replied or not. Every wait has been woken by then, but
 	 * `resume` need not have run: the client may be gone. */
 	void (*release)(struct exchange *exchange);
+	/* The client has hung up while the exchange waits (exchange_hang_up): sees to it that the wait ends soon, by its wake.
+	 * From any thread; set by what waits long, NULL: the wait ends by itself. */
+	void (*hang_up)(struct exchange *exchange);
 	/* The same three of what handlers share and what waits as well (object_reply.c). While `resume` is set here, it is called in place of the
 	 * route's. */
 	struct {
@@ -131,7 +142,8 @@ void exchange_each_header(struct exchange *exchange, void (*take)(void *taker, s
 /* `sink` gets the body behind a body filter (body_filter.h): handlers add none. A declared length over put_max_bytes is refused here:
  * the sink is aborted and NEXT_REPLY comes back. The sink is finished or aborted exactly once. */
 enum next exchange_accept(struct exchange *exchange, struct body_sink *sink);
-/* Collects a small body (cap in bytes, over it too_large) in the arena; `finish` finds it with exchange_body. */
+/* Collects a small body (cap in bytes, over it too_large), which counts as the caller's share of context->shares.bodies
+ * (busy when there is no room); `finish` finds it with exchange_body. */
 enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes);
 struct span exchange_body(const struct exchange *exchange);
 
@@ -147,8 +159,12 @@ enum next exchange_reply_source(struct exchange *exchange, int status, const cha
 /* A body whose length nobody knows: sent as it comes. The source may give SOURCE_WAIT; then exchange_wake is due, as after NEXT_WAIT, and it is read
  * again on the exchange's thread. Closed at any time but while it waits. Never for HEAD. */
 enum next exchange_reply_stream(struct exchange *exchange, int status, const char *content_type, struct body_source *source);
-/* The face's own error shape for `err`; 5xx are logged here, once, with the request id. Headers added before stay. */
+/* The face's own error shape for `err`; 5xx are logged here, once, with the request id. Headers added before stay. Busy
+ * gets a Retry-After when there is none. */
 enum next exchange_fail(struct exchange *exchange, const struct error *err);
+/* When a caller that finds the server busy shall come again: two to five seconds, so that those who were sent away
+ * together do not come back together. */
+unsigned exchange_pause_seconds(const struct exchange *exchange);
 /* For transports, when a sink failed: the same, but a handler that has set the reply itself has left the error untouched; that reply stays. */
 enum next exchange_fail_body(struct exchange *exchange, const struct error *err);
 /* Whoever fails may say more than a sentence, before exchange_fail. The value is copied; one over 16 KiB is left out. Never a secret, nor a
@@ -157,8 +173,10 @@ void exchange_error_field(struct exchange *exchange, const char *name, struct sp
 void exchange_error_bytes(struct exchange *exchange, const char *name, struct span value); /* in hex, separated by spaces */
 void exchange_error_number(struct exchange *exchange, const char *name, uint64_t value);
 
-/* For transports, at the end: calls both releases. */
+/* For transports, at the end: calls both releases, and gives back what the exchange holds. */
 void exchange_release(struct exchange *exchange);
+/* For transports: the client of a waiting exchange has hung up. From any thread, while it waits; again at its next wait. */
+void exchange_hang_up(struct exchange *exchange);
 
 /* From any thread, exactly once per NEXT_WAIT or SOURCE_WAIT (before or after the step returned it). */
 void exchange_wake(struct exchange *exchange);

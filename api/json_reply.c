@@ -36,15 +36,9 @@ const char *json_reply_header_text(struct exchange *const exchange, const char *
 	return copy;
 }
 
-/* Between two and five seconds, so that those who were sent away together do not come back together. */
-static unsigned pause_seconds(const struct exchange *const exchange)
-{
-	return 2 + (unsigned char)exchange->request_id[0] % 4;
-}
-
 void json_reply_pace(struct exchange *const exchange)
 {
-	const unsigned seconds = pause_seconds(exchange);
+	const unsigned seconds = exchange_pause_seconds(exchange);
 	if (exchange->reply.status != JSON_REPLY_BUSY)
 		return;
 	exchange_add_header(exchange, "RateLimit", arena_format(exchange->arena, "\"api\";r=0;t=%u", seconds));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/authorise.h"
+#include "api/body_work.h"
 #include "api/hub_name.h"
 #include "api/identify.h"
 #include "api/keyring.h"
@@ -265,19 +266,38 @@ enum next router_begin(struct exchange *exchange)
 	return exchange->route->begin(exchange);
 }
 
+static int judge_again(struct exchange *exchange, struct error *err)
+{
+	return identify_again(exchange, err) != 0 || authorise(exchange, err) != 0 ? -1 : 0;
+}
+
 /* A small body is acted upon only now, and may have taken its time: by now the key may be revoked, or the bucket gone and its name another's. What
  * a large body is for was opened when the request began. */
-enum next router_finish(struct exchange *exchange)
+static enum next finish_small(struct exchange *exchange)
 {
 	struct error err = {0};
-	ASSERT(exchange->route != NULL && exchange->route->finish != NULL);
-	if (exchange->route->body == BODY_SMALL && (identify_again(exchange, &err) != 0 || authorise(exchange, &err) != 0))
+	if (judge_again(exchange, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return exchange->route->finish(exchange);
 }
 
+enum next router_finish(struct exchange *exchange)
+{
+	ASSERT(exchange->route != NULL && exchange->route->finish != NULL);
+	if (exchange->route->body != BODY_SMALL)
+		return exchange->route->finish(exchange);
+	return body_work_is_for(exchange) ? body_work_run(exchange, finish_small) : finish_small(exchange);
+}
+
+/* A long wait may have taken a minute: what its caller gets is what he may have by now. */
 enum next router_resume(struct exchange *exchange)
 {
+	struct error err = {0};
+	enum next next;
+	if (body_work_resume(exchange, &next))
+		return next;
+	if (exchange->wait != NULL && judge_again(exchange, &err) != 0)
+		return exchange_fail(exchange, &err);
 	if (exchange->shared.resume != NULL)
 		return exchange->shared.resume(exchange);
 	ASSERT(exchange->route != NULL && exchange->route->resume != NULL);

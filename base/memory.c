@@ -1,9 +1,12 @@
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { UNUSED_BYTES = 16 * 1024 * 1024 /* so much more of it is worth the walk */ };
 
 static void *require(void *const memory, const size_t bytes)
 {
@@ -50,4 +53,13 @@ void *memory_copy(const void *const data, const size_t bytes)
 	if (bytes > 0)
 		memcpy(copy, data, bytes);
 	return copy;
+}
+
+void memory_give_back(size_t *const unused)
+{
+	const size_t now = mallinfo2().fordblks;
+	if (now > *unused + UNUSED_BYTES)
+		malloc_trim(0);
+	if (now > *unused + UNUSED_BYTES || now < *unused)
+		*unused = now; /* what was given back counts as unused still */
 }

@@ -11,4 +11,8 @@ void *memory_grow(void *old, size_t count, size_t bytes); /* realloc, overflow c
 char *memory_copy_text(const char *text);             /* NULL gives NULL */
 void *memory_copy(const void *data, size_t bytes);
 
+/* Gives memory that was freed back to the system, which free alone does at the end of each heap only. To be called now and
+ * then; does something when much more lies unused than the last time. *unused: what lay unused then, 0 at first. */
+void memory_give_back(size_t *unused);
+
 #endif

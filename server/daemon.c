@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/body_work.h"
 #include "api/context.h"
 #include "api/keyring.h"
 #include "base/digest.h"
@@ -25,7 +26,7 @@
 #include "storage/step_worker.h"
 #include "storage/xet_make.h"
 
-enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1024, WATCH_SECONDS = 1, SWEEP_ROUNDS = 10 };
+enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1024, WATCH_SECONDS = 1, GIVE_BACK_SECONDS = 15, SWEEP_ROUNDS = 10, STREAMS_MAX = 1024, REPLIES_MAX_BYTES = 256 * 1024 * 1024, BODY_THREADS = 2 };
 
 struct daemon {
 	const struct configuration *configuration;
@@ -38,6 +39,7 @@ struct daemon {
 	struct store *store;
 	struct keyring *keyring;
 	struct listener *listener;
+	unsigned connections;     /* the limit */
 	_Atomic bool stopping;
 	struct api_context context;
 };
@@ -72,19 +74,53 @@ static int open_log(struct daemon *daemon, struct error *err)
 	return error_set(err, ERROR_INVALID, "log_level must be error, warning, info or debug");
 }
 
-/* Connections, packs and databases all need descriptors. */
-static void raise_file_limit(const struct daemon *daemon)
+/* Connections, packs and databases all need descriptors. Where there are too few, connections have to do with fewer: a
+ * server that cannot open a pack serves nobody. */
+static void share_file_limit(struct daemon *daemon)
 {
 	struct rlimit limit;
 	const rlim_t wanted = (rlim_t)daemon->configuration->connections + FILES_BESIDE_CONNECTIONS;
+	daemon->connections = (unsigned)daemon->configuration->connections;
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < wanted) {
-		const struct log_field fields[] = {log_number("limit", (int64_t)limit.rlim_max), log_number("wanted", (int64_t)wanted)};
-		log_event(daemon->log, LOG_WARNING, NULL, "few_file_descriptors", fields, 2);
-	}
+	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= wanted)
+		return;
+	const rlim_t half = limit.rlim_max / 2;
+	const rlim_t beside = half < FILES_BESIDE_CONNECTIONS ? half : FILES_BESIDE_CONNECTIONS;
+	daemon->connections = (unsigned)(limit.rlim_max - beside);
+	const struct log_field fields[] = {log_number("limit", (int64_t)limit.rlim_max), log_number("wanted", (int64_t)wanted),
+		log_number("connections", daemon->connections)};
+	log_event(daemon->log, LOG_WARNING, NULL, "few_file_descriptors", fields, 3);
+}
+
+static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric refused, enum metric displaced)
+{
+	const struct share_options options = {.limit = limit, .reserve = limit / 16 + 1, .strangers = limit / 2,
+		.metrics = daemon->metrics, .refused = refused, .displaced = displaced};
+	return share_pool_new(&options);
+}
+
+/* A quarter of the connections is left to those that do not wait. */
+static void open_shares(struct daemon *daemon)
+{
+	daemon->context.shares = (struct api_shares){
+		.waits = new_pool(daemon, daemon->connections - daemon->connections / 4, METRIC_WAITS_REFUSED, METRIC_WAITS_DISPLACED),
+		.streams = new_pool(daemon, STREAMS_MAX, METRIC_STREAMS_REFUSED, METRIC_STREAMS_DISPLACED),
+		.replies = new_pool(daemon, REPLIES_MAX_BYTES, METRIC_REPLIES_REFUSED, METRIC_REPLIES_DISPLACED),
+		.bodies = new_pool(daemon, daemon->configuration->body_memory << 20, METRIC_BODIES_REFUSED, METRIC_BODIES_DISPLACED),
+	};
+	daemon->context.body_work = body_work_start(BODY_THREADS);
+}
+
+static void close_shares(struct daemon *daemon)
+{
+	body_work_stop(daemon->context.body_work);
+	share_pool_free(daemon->context.shares.waits);
+	share_pool_free(daemon->context.shares.streams);
+	share_pool_free(daemon->context.shares.replies);
+	share_pool_free(daemon->context.shares.bodies);
 }
 
 static int open_certificate(struct daemon *daemon, struct error *err)
@@ -206,13 +242,14 @@ static int open_listener(struct daemon *daemon, struct error *err)
 		.put_max_bytes = configuration->put_max, .sigv2 = configuration->sigv2, .stopping = &daemon->stopping,
 		.public_url = configuration->public_url, .hub_buckets_public = strcmp(configuration->hub_default_visibility, "public") == 0,
 	};
+	open_shares(daemon);
 	derive_key(daemon, "deltabucket xet tokens", daemon->context.token_key);
 	control_place_init(&daemon->control, daemon->folder.path);
 	const struct listener_options options = {
 		.context = &daemon->context, .addresses = configuration->listen.items, .address_count = configuration->listen.count,
 		.control_path = daemon->control.path, .secure = !configuration->http, .tls_priorities = configuration->tls_priorities,
 		.reactors = configuration->reactors > 0 ? (unsigned)configuration->reactors : processors > 0 ? (unsigned)processors : 1,
-		.connections = (unsigned)configuration->connections,
+		.connections = daemon->connections,
 		.connection_memory_bytes = (size_t)configuration->connection_memory * 1024,
 		.idle_timeout_s = (unsigned)configuration->idle_timeout,
 	};
@@ -225,7 +262,7 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 	const struct configuration *const configuration = daemon->configuration;
 	if (open_log(daemon, err) != 0)
 		return -1;
-	raise_file_limit(daemon);
+	share_file_limit(daemon);
 	daemon->metrics = metrics_new();
 	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
 		configuration->master_key, true, err) != 0)
@@ -276,10 +313,13 @@ static int wait_for_signal(int seconds, long nanoseconds)
 
 static void serve(struct daemon *daemon)
 {
+	size_t unused = 0;
 	log_hold(daemon->log);
-	for (;;) {
+	for (unsigned seconds = 1;; seconds++) {
 		const int got = wait_for_signal(WATCH_SECONDS, 0);
 		log_flush(daemon->log);
+		if (seconds % GIVE_BACK_SECONDS == 0)
+			memory_give_back(&unused);
 		if (got == SIGTERM || got == SIGINT)
 			return;
 		if (got == SIGHUP || (daemon->certificate != NULL && certificate_is_due(daemon->certificate)))
@@ -316,6 +356,7 @@ static void drain(struct daemon *daemon)
 static void stop(struct daemon *daemon)
 {
 	listener_stop(daemon->listener);
+	close_shares(daemon);
 	keyring_close(daemon->keyring);
 	if (daemon->store != NULL)
 		store_close(daemon->store);

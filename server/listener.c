@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -23,7 +24,12 @@
 #include "server/certificate.h"
 #include "server/control_socket.h"
 
-enum { CONTROL_CONNECTIONS = 64, SPARE_CONNECTIONS = 4096, SOCKETS_MAX = 66, SWEEP_MS = 5000 };
+/* Every connection is a stranger's until its first request has shown a key, so strangers keep a part that is large enough
+ * for those that are just coming. */
+enum { STRANGERS_PART = 8 };
+/* Connections that a reactor was given and has not looked at: from when on it is behind, and when it gets no more. */
+enum { BEHIND = 2, BEHIND_MOST = 32, PAUSE_NS = 500 * 1000, ACCEPTS_AT_ONCE = 256 };
+enum { CONTROL_CONNECTIONS = 64, SPARE_CONNECTIONS = 4096, SOCKETS_MAX = 66, HANG_UPS_MS = 10 };
 
 static void *take_uri(void *owner, const char *uri, struct MHD_Connection *connection)
 {
@@ -120,6 +126,15 @@ static int start_reactor(struct reactor *reactor, struct error *err)
 	return 0;
 }
 
+/* Connections are counted by `deal`; the pool knows whose they are, and who makes room. */
+static struct share_pool *new_pool(const struct listener *listener)
+{
+	const struct share_options options = {.limit = listener->options.connections,
+		.strangers = listener->options.connections / STRANGERS_PART, .metrics = listener->context->metrics,
+		.refused = METRIC_CONNECTIONS_REFUSED, .displaced = METRIC_CONNECTIONS_DISPLACED};
+	return share_pool_new(&options);
+}
+
 static int start_group(struct listener *listener, enum listener_group which, struct error *err)
 {
 	struct reactor_group *const group = &listener->groups[which];
@@ -127,6 +142,7 @@ static int start_group(struct listener *listener, enum listener_group which, str
 	const bool control = which == GROUP_CONTROL;
 	const unsigned count = control ? 1 : options->reactors;
 	group->most = control ? CONTROL_CONNECTIONS : options->connections;
+	group->pool = control ? NULL : new_pool(listener);
 	group->reactors = memory_new_array(count, sizeof *group->reactors);
 	for (unsigned i = 0; i < count; i++) {
 		struct reactor *const reactor = &group->reactors[i];
@@ -139,60 +155,117 @@ static int start_group(struct listener *listener, enum listener_group which, str
 	return 0;
 }
 
+/* The next that is not behind with the connections it was given, or just the next. */
+static struct reactor *choose_reactor(struct reactor_group *group)
+{
+	struct reactor *const first = &group->reactors[group->next++ % group->count];
+	struct reactor *chosen = first;
+	for (unsigned i = 1; i < group->count && atomic_load(&chosen->given) >= BEHIND; i++)
+		chosen = &group->reactors[group->next++ % group->count];
+	return atomic_load(&chosen->given) < BEHIND ? chosen : first;
+}
+
 static void deal(struct listener *listener, enum listener_group which, int fd, const struct sockaddr *address, socklen_t len)
 {
 	struct reactor_group *const group = &listener->groups[which];
 	const int on = 1;
-	if (atomic_load(&group->dealt) >= group->most) {
+	if (!connection_make_room(group)) {
+		metrics_add(listener->context->metrics, METRIC_CONNECTIONS_REFUSED, 1);
 		close(fd);
 		return;
 	}
 	if (which == GROUP_MAIN)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a small reply never waits for an acknowledgement */
-	struct reactor *const reactor = &group->reactors[group->next++ % group->count];
+	struct reactor *const reactor = choose_reactor(group);
 	atomic_fetch_add(&group->dealt, 1);
-	if (MHD_add_connection(reactor->daemon, fd, address, len) != MHD_YES) /* it has closed the socket then */
-		atomic_fetch_sub(&group->dealt, 1);
+	atomic_fetch_add(&reactor->given, 1);
+	if (MHD_add_connection(reactor->daemon, fd, address, len) == MHD_YES)
+		return;
+	atomic_fetch_sub(&group->dealt, 1); /* it has closed the socket */
+	atomic_fetch_sub(&reactor->given, 1);
 }
 
-/* Accepts what is there, a bounded number before the other sockets have their turn. */
-static void accept_from(struct listener *listener, const struct listener_socket *from)
+/* Whether each of them was given so many that it has not looked at: it looks at all of them in each of its rounds. */
+static bool are_behind(const struct reactor_group *group, int given)
 {
-	for (int i = 0; i < 64; i++) {
+	for (unsigned i = 0; i < group->count; i++)
+		if (atomic_load(&group->reactors[i].given) < given)
+			return false;
+	return true;
+}
+
+static bool has_hung_up(int fd)
+{
+	struct pollfd polled = {.fd = fd, .events = POLLRDHUP};
+	return poll(&polled, 1, 0) == 1;
+}
+
+/* Reactors that are behind get no clients that are gone already: there may be any number of those. */
+static void take_connection_in(struct listener *listener, const struct listener_socket *from, int fd,
+	const struct sockaddr *address, socklen_t len)
+{
+	const bool is_foreign = from->group == GROUP_CONTROL && !control_socket_is_ours(fd);
+	if (is_foreign || (are_behind(&listener->groups[from->group], BEHIND) && has_hung_up(fd)))
+		close(fd);
+	else
+		deal(listener, from->group, fd, address, len);
+}
+
+/* Accepts what is there, a bounded number before the other sockets have their turn. False: the reactors are behind, and
+ * what comes is left in the socket's queue for a moment, so that those who are connected have their turn. */
+static bool accept_from(struct listener *listener, const struct listener_socket *from)
+{
+	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
 		struct sockaddr_storage address;
 		socklen_t len = sizeof address;
+		if (are_behind(&listener->groups[from->group], BEHIND_MOST))
+			return false;
 		const int fd = accept4(from->fd, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 				nanosleep(&(struct timespec){.tv_nsec = 50 * 1000 * 1000}, NULL); /* the connection stays queued; do not spin on it */
-			return;
+			return true;
 		}
-		if (from->group == GROUP_CONTROL && !control_socket_is_ours(fd))
-			close(fd);
-		else
-			deal(listener, from->group, fd, (const struct sockaddr *)&address, len);
+		take_connection_in(listener, from, fd, (const struct sockaddr *)&address, len);
 	}
+	return true;
+}
+
+/* Hang-ups are looked at together, at most a hundred times a second: most are of clients whose connections libmicrohttpd closes by
+ * itself. Until when to wait for the next look; -1: until there is one. */
+static int look_for_hang_ups(struct listener *listener, bool is_due, int64_t *looked_ms)
+{
+	const int64_t now_ms = clock_system()->monotonic_ms(clock_system());
+	const int64_t wait_ms = *looked_ms + HANG_UPS_MS - now_ms;
+	if (!is_due)
+		return -1;
+	if (wait_ms > 0)
+		return (int)wait_ms;
+	*looked_ms = now_ms;
+	return connection_take_hang_ups(listener) ? HANG_UPS_MS : -1;
 }
 
 static void *accept_run(void *owner)
 {
 	struct listener *const listener = owner;
-	struct pollfd polled[SOCKETS_MAX + 1] = {{.fd = listener->stop_fd, .events = POLLIN}};
+	struct pollfd polled[SOCKETS_MAX + 2] = {{.fd = listener->stop_fd, .events = POLLIN}, {.events = POLLIN}};
+	int64_t looked_ms = 0;
+	int wait_ms = -1;
+	bool keeps_up = true;
 	for (size_t i = 0; i < listener->socket_count; i++)
-		polled[i + 1] = (struct pollfd){.fd = listener->sockets[i].fd, .events = POLLIN};
-	int64_t swept_ms = clock_system()->monotonic_ms(clock_system());
-	while (poll(polled, listener->socket_count + 1, SWEEP_MS) >= 0 || errno == EINTR) {
-		if ((polled[0].revents & POLLIN) != 0)
+		polled[i + 2] = (struct pollfd){.fd = listener->sockets[i].fd, .events = POLLIN};
+	do {
+		polled[1].fd = wait_ms < 0 ? listener->hang_up_fd : -1;
+		if (!keeps_up)
+			nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+		if (poll(polled, listener->socket_count + 2, wait_ms) < 0 && errno != EINTR)
 			break;
-		const int64_t now_ms = clock_system()->monotonic_ms(clock_system());
-		if (now_ms - swept_ms >= SWEEP_MS) {
-			swept_ms = now_ms;
-			connection_sweep(listener);
-		}
+		wait_ms = look_for_hang_ups(listener, wait_ms >= 0 || (polled[1].revents & POLLIN) != 0, &looked_ms);
+		keeps_up = true;
 		for (size_t i = 0; i < listener->socket_count; i++)
-			if ((polled[i + 1].revents & POLLIN) != 0)
-				accept_from(listener, &listener->sockets[i]);
-	}
+			if ((polled[i + 2].revents & POLLIN) != 0)
+				keeps_up = accept_from(listener, &listener->sockets[i]) && keeps_up;
+	} while ((polled[0].revents & POLLIN) == 0);
 	return NULL;
 }
 
@@ -219,6 +292,9 @@ static int open_sockets(struct listener *listener, struct error *err)
 
 static int start(struct listener *listener, struct error *err)
 {
+	listener->hang_up_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (listener->hang_up_fd < 0)
+		return error_set_errno(err, "cannot make an epoll descriptor");
 	if (open_sockets(listener, err) != 0)
 		return -1;
 	for (size_t i = 0; i < listener->socket_count; i++) {
@@ -240,6 +316,7 @@ struct listener *listener_start(const struct listener_options *options, struct e
 	listener->context = options->context;
 	listener->options = *options;
 	listener->stop_fd = -1;
+	listener->hang_up_fd = -1;
 	lock_init(&listener->lock, LOCK_CONNECTIONS);
 	if (start(listener, err) == 0)
 		return listener;
@@ -275,7 +352,8 @@ void listener_quiesce(struct listener *listener)
 
 void listener_sweep(struct listener *listener)
 {
-	connection_sweep(listener);
+	while (connection_take_hang_ups(listener))
+		;
 }
 
 int64_t listener_active(const struct listener *listener)
@@ -296,10 +374,12 @@ void listener_stop(struct listener *listener)
 		for (unsigned i = 0; i < group->count; i++)
 			MHD_stop_daemon(group->reactors[i].daemon);
 		free(group->reactors);
+		share_pool_free(group->pool);
 	}
 	if (listener->stop_fd >= 0)
 		close(listener->stop_fd);
-	ASSERT(listener->connections == NULL);
+	if (listener->hang_up_fd >= 0)
+		close(listener->hang_up_fd);
 	lock_release(&listener->lock);
 	free(listener->sockets);
 	free(listener);

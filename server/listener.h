@@ -29,8 +29,7 @@ struct listener *listener_start(const struct listener_options *options, struct e
 void listener_print_endpoints(const struct listener *listener, struct buffer *out);
 /* No further connections; replies close theirs. */
 void listener_quiesce(struct listener *listener);
-/* Lets go of connections whose clients are gone and were not noticed. The listener does so itself every few seconds until it is
- * quiesced. */
+/* Ends the waits of clients that have hung up. The listener does so itself until it is quiesced. */
 void listener_sweep(struct listener *listener);
 /* Requests under way. */
 int64_t listener_active(const struct listener *listener);

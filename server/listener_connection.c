@@ -1,9 +1,47 @@
+/* Connections, from the accept thread's hand to libmicrohttpd's close: whose they are, and whether their clients are
+ * still there. */
 #include "server/listener_internal.h"
 
+#include <netinet/in.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "api/caller.h"
 #include "base/memory.h"
+#include "base/xxh3.h"
+
+enum {
+	HANG_UPS_AT_ONCE = 128, /* so many ends of waits a reactor has done with soon */
+	IPV6_NETWORK_BYTES = 8, /* whoever has one address of a network has them all */
+	LEAVING_MAX = 1024      /* connections that were cut and are not closed yet; libmicrohttpd has room for more (SPARE_CONNECTIONS) */
+};
+
+/* Callers at Unix sockets have no address: together they are one. */
+static uint64_t hash_address(const struct sockaddr *const address)
+{
+	const struct sockaddr_in *const v4 = (const struct sockaddr_in *)address;
+	const struct sockaddr_in6 *const v6 = (const struct sockaddr_in6 *)address;
+	if (address != NULL && address->sa_family == AF_INET)
+		return xxh3_64(span_of(&v4->sin_addr, sizeof v4->sin_addr));
+	if (address != NULL && address->sa_family == AF_INET6)
+		return xxh3_64(span_of(&v6->sin6_addr, IPV6_NETWORK_BYTES));
+	return 0;
+}
+
+static void displace(struct share_hold *hold)
+{
+	connection_cut((struct connection *)((char *)hold - offsetof(struct connection, hold)));
+}
+
+/* EPOLL_CTL_ADD at first, _MOD to be told again. */
+static void watch(struct connection *connection, int operation)
+{
+	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = connection};
+	if (connection->fd >= 0)
+		epoll_ctl(connection->reactor->listener->hang_up_fd, operation, connection->fd, &event);
+}
 
 struct connection *connection_find(struct MHD_Connection *handle)
 {
@@ -14,53 +52,112 @@ struct connection *connection_find(struct MHD_Connection *handle)
 
 void connection_open(struct reactor *reactor, struct MHD_Connection *handle, void **slot)
 {
-	struct listener *const listener = reactor->listener;
 	struct connection *const connection = memory_new(sizeof *connection);
-	const union MHD_ConnectionInfo *const info = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *const fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *const address = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	connection->reactor = reactor;
-	connection->fd = info != NULL ? info->connect_fd : -1;
-	lock_enter(&listener->lock);
-	connection->next = listener->connections;
-	if (connection->next != NULL)
-		connection->next->previous = connection;
-	listener->connections = connection;
-	lock_leave(&listener->lock);
-	metrics_add(listener->context->metrics, METRIC_CONNECTIONS, 1);
+	connection->fd = fd != NULL ? fd->connect_fd : -1;
+	connection->peer = hash_address(address != NULL ? address->client_addr : NULL);
+	connection->caller = (struct share_caller){connection->peer, SHARE_STRANGER};
+	connection->hold.displace = displace;
+	if (reactor->group->pool != NULL)
+		share_count(reactor->group->pool, &connection->hold, connection->caller, 1);
+	atomic_fetch_sub(&reactor->given, 1);
+	watch(connection, EPOLL_CTL_ADD);
+	metrics_add(reactor->listener->context->metrics, METRIC_CONNECTIONS, 1);
 	*slot = connection;
 }
 
-/* Before libmicrohttpd closes the socket: a sweep never meets a descriptor that means something else already. */
+/* Before libmicrohttpd closes the socket: nobody here meets a descriptor that means something else already. */
 void connection_close(void **slot)
 {
 	struct connection *const connection = *slot;
 	if (connection == NULL)
 		return;
-	struct reactor *const reactor = connection->reactor;
-	struct listener *const listener = reactor->listener;
+	struct reactor_group *const group = connection->reactor->group;
+	struct listener *const listener = connection->reactor->listener;
 	lock_enter(&listener->lock);
-	if (connection->previous != NULL)
-		connection->previous->next = connection->next;
-	else
-		listener->connections = connection->next;
-	if (connection->next != NULL)
-		connection->next->previous = connection->previous;
+	epoll_ctl(listener->hang_up_fd, EPOLL_CTL_DEL, connection->fd, NULL);
 	lock_leave(&listener->lock);
+	if (group->pool != NULL)
+		share_give(group->pool, &connection->hold);
 	if (connection->unstarted != NULL)
 		request_end(connection->unstarted, false);
 	free(connection);
-	atomic_fetch_sub(&reactor->group->dealt, 1);
+	atomic_fetch_sub(&group->dealt, 1);
 	metrics_add(listener->context->metrics, METRIC_CONNECTIONS, -1);
 	*slot = NULL;
 }
 
-void connection_sweep(struct listener *listener)
+void connection_belongs(struct connection *connection, struct share_caller caller, bool is_busy)
+{
+	struct share_pool *const pool = connection->reactor->group->pool;
+	connection->caller = caller;
+	if (pool != NULL)
+		share_move(pool, &connection->hold, caller, is_busy);
+}
+
+bool connection_make_room(struct reactor_group *group)
+{
+	if (group->pool == NULL)
+		return atomic_load(&group->dealt) < group->most;
+	for (;;) {
+		const int64_t leaving = (int64_t)share_displaced(group->pool);
+		if (atomic_load(&group->dealt) - leaving < group->most)
+			return true;
+		if (leaving >= LEAVING_MAX || !share_make_room(group->pool))
+			return false;
+	}
+}
+
+void connection_waits(struct connection *connection, struct request *request)
+{
+	struct listener *const listener = connection->reactor->listener;
+	lock_enter(&listener->lock);
+	connection->waiting = request;
+	lock_leave(&listener->lock);
+	if (atomic_load(&connection->hung_up))
+		exchange_hang_up(&request->exchange);
+}
+
+void connection_goes_on(struct connection *connection)
+{
+	struct listener *const listener = connection->reactor->listener;
+	lock_enter(&listener->lock);
+	connection->waiting = NULL;
+	lock_leave(&listener->lock);
+}
+
+void connection_cut(struct connection *connection)
+{
+	shutdown(connection->fd, SHUT_RDWR);
+}
+
+static bool has_unread(const struct connection *connection)
 {
 	char byte;
+	return recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+/* libmicrohttpd may read what is left after it was made to look, so it is made to look again then. */
+static void take_hang_up(struct connection *connection)
+{
+	const bool again = has_unread(connection);
+	atomic_store(&connection->hung_up, true);
+	shutdown(connection->fd, SHUT_RD);
+	if (again)
+		watch(connection, EPOLL_CTL_MOD);
+	if (connection->waiting != NULL)
+		exchange_hang_up(&connection->waiting->exchange);
+}
+
+bool connection_take_hang_ups(struct listener *listener)
+{
+	struct epoll_event events[HANG_UPS_AT_ONCE];
 	lock_enter(&listener->lock);
-	for (struct connection *each = listener->connections; each != NULL; each = each->next)
-		if (!each->hung_up && recv(each->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
-			each->hung_up = true;
-			shutdown(each->fd, SHUT_RD);
-		}
+	const int count = epoll_wait(listener->hang_up_fd, events, HANG_UPS_AT_ONCE, 0);
+	for (int i = 0; i < count; i++)
+		take_hang_up(events[i].data.ptr);
 	lock_leave(&listener->lock);
+	return count == HANG_UPS_AT_ONCE;
 }

@@ -21,6 +21,7 @@ struct reactor {
 	struct MHD_Daemon *daemon;
 	bool secure;
 	bool control;
+	_Atomic int given;             /* connections that it has not looked at yet */
 };
 
 struct reactor_group {
@@ -29,18 +30,21 @@ struct reactor_group {
 	unsigned next;                 /* the accept thread's */
 	int64_t most;                  /* connections */
 	_Atomic int64_t dealt;         /* connections given to reactors and not closed yet */
+	struct share_pool *pool;       /* whose they are; NULL: nobody makes room */
 };
 
 struct request;
 
-/* One client connection; a link of the listener's list. */
+/* One client connection. */
 struct connection {
-	struct connection *next;
-	struct connection *previous;
 	struct reactor *reactor;
 	int fd;
-	_Atomic bool hung_up;      /* its client is gone; its reading side was shut here */
-	struct request *unstarted; /* the first line is here, the headers are not: nobody else would free it */
+	uint64_t peer;               /* a hash of the address at its other end */
+	struct share_hold hold;
+	struct share_caller caller;  /* whose it is: of its last request's key, before that its address's */
+	_Atomic bool hung_up;        /* its client is gone; its reading side was shut here */
+	struct request *waiting;     /* guarded by the listener's lock: what to end when the client hangs up */
+	struct request *unstarted;   /* the first line is here, the headers are not: nobody else would free it */
 };
 
 struct listener {
@@ -55,8 +59,8 @@ struct listener {
 	_Atomic bool quiesced;       /* replies close their connections */
 	_Atomic bool dropping;       /* no step runs any more */
 	_Atomic int64_t open;        /* requests between their first line and their end */
-	struct lock lock;            /* guards the list of connections */
-	struct connection *connections;
+	struct lock lock;            /* guards what the watch for hang-ups finds: connections, until they are closed */
+	int hang_up_fd;              /* an epoll of all connections, for the ends of their clients alone; -1: not made */
 	_Atomic int64_t inside;      /* calls of handlers under way, and suspended requests */
 };
 
@@ -76,6 +80,7 @@ struct request {
 	struct exchange exchange; /* first: ops cast back */
 	struct reactor *reactor;
 	struct MHD_Connection *connection;
+	struct connection *link;  /* the same, as the listener knows it */
 	enum phase phase;
 	bool started;
 	bool suspended;           /* the reactor's own view */
@@ -93,9 +98,20 @@ struct request {
 void connection_open(struct reactor *reactor, struct MHD_Connection *handle, void **slot);
 void connection_close(void **slot);
 struct connection *connection_find(struct MHD_Connection *handle);
-/* libmicrohttpd misses the end of a stream that arrives together with its last bytes (its epoll is edge-triggered, and a short read ends
- * its interest), and would keep such a connection until the idle timeout. Shutting the reading side here makes it look again. */
-void connection_sweep(struct listener *listener);
+/* The connection is at a request of this caller, or rests behind one: what it counts as when others need its place. */
+void connection_belongs(struct connection *connection, struct share_caller caller, bool is_busy);
+/* Room for one more connection, of whoever; false: none can be made. The accept thread's. */
+bool connection_make_room(struct reactor_group *group);
+/* The request waits, until connection_goes_on: the client's end ends its wait. */
+void connection_waits(struct connection *connection, struct request *request);
+void connection_goes_on(struct connection *connection);
+/* Ends the connection, without a reply. Any thread, while it is open. */
+void connection_cut(struct connection *connection);
+/* Looks which clients have hung up, and ends the waits of their requests. libmicrohttpd does not look at a connection whose
+ * request is suspended, and misses the end of a stream that arrives together with its last bytes (its epoll is
+ * edge-triggered, and a short read ends its interest); it would keep such a connection until the idle timeout. Shutting
+ * the reading side here makes it look again. A bounded number of them; true: there may be more. */
+bool connection_take_hang_ups(struct listener *listener);
 
 /* listener_request.c */
 struct request *request_new(struct reactor *reactor, struct MHD_Connection *connection, const char *uri);

@@ -81,7 +81,7 @@ static void add_headers(struct request *request, struct MHD_Response *response)
 			const struct log_field field = log_text("header", reply->headers[i].name);
 			log_event(exchange->context->log, LOG_WARNING, exchange->request_id, "header_dropped", &field, 1);
 		}
-	if (atomic_load(&request->reactor->listener->quiesced))
+	if (atomic_load(&request->reactor->listener->quiesced) || atomic_load(&request->link->hung_up))
 		add(response, "Connection", "close");
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/caller.h"
 #include "api/keyring.h"
 #include "api/router.h"
 #include "base/encode.h"
@@ -82,7 +83,12 @@ static void wake(struct exchange *exchange)
 		MHD_resume_connection(connection);
 }
 
-static const struct exchange_ops request_ops = {find_header, walk_headers, wake};
+static void cut(struct exchange *exchange)
+{
+	connection_cut(((struct request *)exchange)->link);
+}
+
+static const struct exchange_ops request_ops = {find_header, walk_headers, wake, cut};
 
 struct request *request_new(struct reactor *reactor, struct MHD_Connection *connection, const char *uri)
 {
@@ -94,12 +100,14 @@ struct request *request_new(struct reactor *reactor, struct MHD_Connection *conn
 	encode_hex(span_of(id, sizeof id), exchange->request_id);
 	request->reactor = reactor;
 	request->connection = connection;
+	request->link = connection_find(connection);
 	request->started_ms = context->clock->monotonic_ms(context->clock);
 	request->target = memory_copy_text(uri);
 	exchange->ops = &request_ops;
 	exchange->context = context;
 	exchange->arena = arena_new(EXCHANGE_ARENA_BYTES);
 	exchange->secure = reactor->secure;
+	exchange->peer = request->link->peer;
 	exchange->control = reactor->control;
 	exchange->face = &face_s3;
 	exchange->target = span_text(request->target);
@@ -176,6 +184,8 @@ static bool suspend(struct request *request)
 	request->suspended = true;
 	atomic_fetch_add(&request->reactor->listener->inside, 1);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, 1);
+	if (request->exchange.hang_up != NULL)
+		connection_waits(request->link, request);
 	if (atomic_load(&request->wait_state) == WAIT_RUNNING) {
 		MHD_suspend_connection(request->connection);
 		if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_SUSPENDED))
@@ -192,6 +202,8 @@ static bool take_wake(struct request *request)
 	if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_RUNNING))
 		return false;
 	request->suspended = false;
+	if (request->exchange.hang_up != NULL)
+		connection_goes_on(request->link);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, -1);
 	atomic_fetch_sub(&request->reactor->listener->inside, 1);
 	return true;
@@ -242,10 +254,20 @@ static enum MHD_Result refuse_at_once(struct request *request)
 	return request_send(request);
 }
 
+/* From here on it is known whose request it is. */
+static enum next begin(struct request *request)
+{
+	const enum next next = router_begin(&request->exchange);
+	const struct share_caller caller = caller_of(&request->exchange);
+	if (caller.id != request->link->caller.id || caller.rank != request->link->caller.rank)
+		connection_belongs(request->link, caller, true);
+	return next;
+}
+
 static enum MHD_Result begin_upload(struct request *request)
 {
 	struct exchange *const exchange = &request->exchange;
-	const enum next next = router_begin(exchange);
+	const enum next next = begin(request);
 	ASSERT(next != NEXT_WAIT); /* routes with a body do not wait in begin */
 	request->phase = next == NEXT_BODY ? PHASE_BODY : PHASE_REPLY;
 	if (next == NEXT_REPLY && (request->expects_continue || exchange->length > DRAIN_MAX_BYTES))
@@ -258,6 +280,7 @@ static enum MHD_Result first_call(struct request *request, const char *method)
 	struct exchange *const exchange = &request->exchange;
 	struct header_survey survey = {0};
 	struct error err = {0};
+	connection_belongs(request->link, request->link->caller, true);
 	read_headers(request, method);
 	walk_headers(exchange, survey_header, &survey);
 	router_match(exchange);
@@ -314,7 +337,7 @@ static enum MHD_Result last_call(struct request *request)
 {
 	switch (request->phase) {
 	case PHASE_BEGIN:
-		return settle(request, router_begin(&request->exchange));
+		return settle(request, begin(request));
 	case PHASE_BODY:
 		return settle(request, finish_body(request));
 	case PHASE_WAIT:
@@ -353,7 +376,7 @@ ssize_t request_stream(struct request *request, char *into, size_t capacity)
 	struct error err = {0};
 	ptrdiff_t got = -1;
 	atomic_fetch_add(&listener->inside, 1);
-	const bool dropping = atomic_load(&listener->dropping) || atomic_load(&connection_find(request->connection)->hung_up);
+	const bool dropping = atomic_load(&listener->dropping) || atomic_load(&request->link->hung_up);
 	if (request->suspended && !take_wake(request))
 		got = SOURCE_WAIT;
 	else if (!dropping)
@@ -412,6 +435,7 @@ void request_end(struct request *request, bool whole)
 	if (exchange->reply.source != NULL)
 		exchange->reply.source->close(exchange->reply.source);
 	exchange_release(exchange);
+	connection_belongs(request->link, request->link->caller, false);
 	count_request(request);
 	log_request(request, whole);
 	buffer_release(&exchange->reply.bytes);

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 
-enum { BACKLOG = 1024, ADDRESS_MAX_BYTES = 300 };
+enum { BACKLOG = 4096, ADDRESS_MAX_BYTES = 300 };
 
 /* "host:port" or "[host]:port". */
 static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], const char **out_port)

@@ -29,7 +29,7 @@ static struct bucket_grant read_grant(struct db_statement *row)
 static bool covers(const struct bucket_question *question, const struct bucket_grant *grant)
 {
 	if (question->anywhere)
-		return grant->permissions != 0;
+		return (grant->permissions & (question->permissions != 0 ? question->permissions : ~0U)) != 0;
 	return (grant->permissions & question->permissions) == question->permissions
 		&& span_starts(question->key, grant->prefix);
 }

@@ -32,7 +32,7 @@ struct bucket_question {
 	struct span account; /* who asks; empty: anonymous */
 	struct span key;     /* key, or prefix of a listing */
 	unsigned permissions;
-	bool anywhere;       /* any permission on any key: may the caller know of the bucket? */
+	bool anywhere;       /* any of the permissions on any key; 0: whatever permission (may the caller know of the bucket?) */
 };
 /* What makes a bucket public: everyone may list it and read all of it. */
 struct bucket_grant bucket_grant_public_read(void);

@@ -5,7 +5,6 @@
  * Only the committer's thread writes the ring, so it reads there without the lock. */
 #include "storage/change_feed.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -13,7 +12,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-enum { CHANGES_MAX = 65536, KEY_BYTES_MAX = 8 * 1024 * 1024, READERS_MAX = 1024, DETAIL_AGE_MAX_MS = 15 * 60 * 1000 };
+enum { CHANGES_MAX = 65536, KEY_BYTES_MAX = 8 * 1024 * 1024, DETAIL_AGE_MAX_MS = 15 * 60 * 1000 };
 static const char TOPIC[] = "changes";
 static const char PAUSE_TOPIC[] = "pause"; /* is never published */
 
@@ -36,7 +35,6 @@ struct change_feed {
 	uint64_t shown;
 	uint64_t next;
 	size_t key_bytes;
-	_Atomic size_t readers;
 };
 
 struct change_feed *change_feed_new(const struct change_feed_options *const options)
@@ -47,8 +45,6 @@ struct change_feed *change_feed_new(const struct change_feed_options *const opti
 		feed->options.changes_max = CHANGES_MAX;
 	if (feed->options.key_bytes_max == 0)
 		feed->options.key_bytes_max = KEY_BYTES_MAX;
-	if (feed->options.readers_max == 0)
-		feed->options.readers_max = READERS_MAX;
 	feed->ring = memory_new_array(feed->options.changes_max, sizeof(*feed->ring));
 	feed->oldest = feed->shown = feed->next = 1; /* so that number 0 is always too old */
 	random_bytes(&feed->life, sizeof(feed->life));
@@ -75,7 +71,6 @@ void change_feed_free(struct change_feed *const feed)
 		return;
 	for (uint64_t number = feed->oldest; number < feed->next; number++)
 		clear(feed, number);
-	ASSERT(atomic_load(&feed->readers) == 0);
 	lock_release(&feed->lock);
 	free(feed->ring);
 	free(feed);
@@ -256,20 +251,6 @@ bool change_feed_read(struct change_feed *const feed, const int64_t bucket, cons
 		*out_count = collect(feed, bucket, position, limit, arena, out, out_more);
 	lock_leave(&feed->lock);
 	return found;
-}
-
-bool change_feed_enter(struct change_feed *const feed, const bool is_stranger)
-{
-	const size_t places = is_stranger ? feed->options.readers_max / 2 : feed->options.readers_max;
-	if (atomic_fetch_add(&feed->readers, 1) < places)
-		return true;
-	change_feed_leave(feed);
-	return false;
-}
-
-void change_feed_leave(struct change_feed *const feed)
-{
-	atomic_fetch_sub(&feed->readers, 1);
 }
 
 uint64_t change_feed_generation(struct change_feed *const feed, const int64_t bucket)

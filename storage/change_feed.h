@@ -19,7 +19,6 @@ struct change_feed_options {
 	struct step_watch *watch; /* borrowed; NULL: nobody waits */
 	size_t changes_max;       /* 0: 65536. Older ones are forgotten */
 	size_t key_bytes_max;     /* of all their keys; 0: 8 MiB */
-	size_t readers_max;       /* 0: 1024 */
 };
 struct change_feed *change_feed_new(const struct change_feed_options *options);
 void change_feed_free(struct change_feed *feed); /* NULL is fine */
@@ -59,9 +58,6 @@ bool change_feed_seek(struct change_feed *feed, int64_t bucket, int64_t since_ms
 bool change_feed_read(struct change_feed *feed, int64_t bucket, int64_t updated_ms, struct change_position *position, size_t limit,
 	struct arena *arena, struct change_seen *out, size_t *out_count, bool *out_more);
 
-/* One more reader: false when there are as many as may be. Strangers, who have shown no key, get none while half of the places are taken. */
-bool change_feed_enter(struct change_feed *feed, bool is_stranger);
-void change_feed_leave(struct change_feed *feed);
 /* As step_watch_generation and step_watch_wait: take the generation before looking, wait for what comes behind it, wait_ms at most. */
 uint64_t change_feed_generation(struct change_feed *feed, int64_t bucket);
 void change_feed_wait(struct change_feed *feed, int64_t bucket, uint64_t generation, int64_t wait_ms, struct step_waiter *waiter);

@@ -1,6 +1,7 @@
 /* start --helper: indexes--> write [--something to decode: the worker--> write] --> done */
 #include "storage/file_hash.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,32 @@ struct file_hash_wait {
 	size_t count;
 	void (*done)(void *owner);
 	void *owner;
+	_Atomic bool is_told;  /* done was called */
+	_Atomic bool is_given_up;
+	_Atomic int holders;   /* the owner, and the work */
 	bool failed;
 	struct error error; /* the first */
 };
+
+static void let_go(struct file_hash_wait *const wait)
+{
+	if (atomic_fetch_sub(&wait->holders, 1) > 1)
+		return;
+	free(wait->versions);
+	free(wait);
+}
+
+static void tell(struct file_hash_wait *const wait)
+{
+	if (!atomic_exchange(&wait->is_told, true))
+		wait->done(wait->owner);
+}
+
+static void end(struct file_hash_wait *const wait)
+{
+	tell(wait);
+	let_go(wait);
+}
 
 static void fail(struct file_hash_wait *const wait, const struct error *const err)
 {
@@ -73,7 +97,7 @@ static void decode(struct file_hash_order *const order, struct file_hash_worker 
 		if (given != 0)
 			fail(wait, &err);
 	}
-	wait->done(wait->owner);
+	end(wait);
 }
 
 static void run(struct helper_job *const job)
@@ -81,7 +105,7 @@ static void run(struct helper_job *const job)
 	struct file_hash_wait *const wait = (struct file_hash_wait *)job;
 	give_known(wait);
 	if (wait->count == 0) {
-		wait->done(wait->owner);
+		end(wait);
 		return;
 	}
 	wait->order.run = decode;
@@ -99,6 +123,7 @@ struct file_hash_wait *file_hash_start(struct store *const store, const int64_t 
 	wait->count = count;
 	wait->done = done;
 	wait->owner = owner;
+	wait->holders = 2;
 	wait->job.run = run;
 	helpers_submit(store_helpers(store), &wait->lane, &wait->job);
 	return wait;
@@ -106,16 +131,24 @@ struct file_hash_wait *file_hash_start(struct store *const store, const int64_t 
 
 int file_hash_outcome(const struct file_hash_wait *const wait, struct error *const err)
 {
+	if (atomic_load(&wait->is_given_up))
+		return error_set(err, ERROR_BUSY, "Nobody waits for the hashes any more.");
 	if (!wait->failed)
 		return 0;
 	*err = wait->error;
 	return -1;
 }
 
+void file_hash_give_up(struct file_hash_wait *const wait)
+{
+	if (atomic_exchange(&wait->is_told, true))
+		return;
+	atomic_store(&wait->is_given_up, true);
+	wait->done(wait->owner);
+}
+
 void file_hash_free(struct file_hash_wait *const wait)
 {
-	if (wait == NULL)
-		return;
-	free(wait->versions);
-	free(wait);
+	if (wait != NULL)
+		let_go(wait);
 }

@@ -61,6 +61,7 @@ static void add(struct step_watch *const watch, struct step_waiter *const waiter
 	if (*slot != NULL)
 		(*slot)->timer_previous = waiter;
 	*slot = waiter;
+	waiter->is_waiting = true;
 	watch->waiting++;
 }
 
@@ -81,6 +82,7 @@ static void take(struct step_watch *const watch, struct step_waiter *const waite
 	if (waiter->timer_next != NULL)
 		waiter->timer_next->timer_previous = waiter->timer_previous;
 	watch->waiting--;
+	waiter->is_waiting = false;
 	waiter->next = *woken;
 	*woken = waiter;
 }
@@ -191,6 +193,16 @@ void step_watch_wait(struct step_watch *const watch, const struct span bucket, c
 		waiter->wake(waiter);
 	else if (is_first)
 		worker_thread_wake(&watch->thread);
+}
+
+void step_watch_cancel(struct step_watch *const watch, struct step_waiter *const waiter)
+{
+	struct step_waiter *woken = NULL;
+	lock_enter(&watch->lock);
+	if (waiter->is_waiting)
+		take(watch, waiter, &woken);
+	lock_leave(&watch->lock);
+	wake_list(woken);
 }
 
 void step_watch_published(struct step_watch *const watch, const struct span bucket, const struct span run_name)

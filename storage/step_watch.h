@@ -17,6 +17,7 @@ struct step_waiter { /* embed in whoever waits; stays put until woken */
 	struct step_waiter *timer_previous;
 	uint64_t run_hash;
 	int64_t deadline_ms;
+	bool is_waiting;
 };
 
 struct step_watch *step_watch_start(const struct clock_source *clock);
@@ -28,6 +29,9 @@ void step_watch_wake_all(struct step_watch *watch);
 uint64_t step_watch_generation(struct step_watch *watch, struct span bucket, struct span run);
 void step_watch_wait(struct step_watch *watch, struct span bucket, struct span run, uint64_t seen, int64_t wait_ms,
 	struct step_waiter *waiter);
+/* Wakes the waiter now, if it waits; when it does not (any more, or yet), nothing. For owners that know that the waiter
+ * is still there: its wake may come from elsewhere at the same moment. */
+void step_watch_cancel(struct step_watch *watch, struct step_waiter *waiter);
 /* From the committer after COMMIT. */
 void step_watch_published(struct step_watch *watch, struct span bucket, struct span run);
 

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/budget.h"
 #include "base/lock.h"
 #include "base/memory.h"
 #include "storage/catalog_checker.h"
@@ -34,7 +33,7 @@
 #include "storage/xet_make.h"
 
 enum { PUBLISH_LANES = 4, READERS_KEPT = 32, HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000,
-	LARGE_SHARDS_AT_A_TIME = 4, REPLY_BUDGET_BYTES = 512 * 1024 * 1024 };
+	LARGE_SHARDS_AT_A_TIME = 4 };
 
 struct reader_out { /* a connection that somebody has */
 	struct db *db;
@@ -81,7 +80,6 @@ struct store {
 	struct xet_options xet;
 	struct gate shard_gate;
 	_Atomic unsigned shards; /* under way */
-	struct budget reply_budget;
 	struct webhook_worker *webhook_worker;
 	struct step_watch *watch;
 	struct change_feed *change_feed;
@@ -224,7 +222,6 @@ struct store *store_open(const struct store_options *const options, struct error
 	struct store *const store = memory_new(sizeof(*store));
 	lock_init(&store->lock, LOCK_READERS);
 	gate_init(&store->shard_gate, LARGE_SHARDS_AT_A_TIME);
-	budget_init(&store->reply_budget, REPLY_BUDGET_BYTES);
 	store->folder = memory_copy_text(options->folder);
 	store->files = options->files != NULL ? options->files : file_system();
 	store->floor = (struct disk_floor){.files = store->files, .folder = store->folder, .bytes = options->disk_reserve};
@@ -313,7 +310,6 @@ void store_close(struct store *const store)
 	pack_touches_free(store->touches);
 	ASSERT(store->readers_out_count == 0);
 	free(store->readers_out);
-	budget_release(&store->reply_budget);
 	gate_release(&store->shard_gate);
 	lock_release(&store->lock);
 	store_health_free(store->health);
@@ -412,11 +408,6 @@ void store_shard_began(struct store *const store)
 void store_shard_ended(struct store *const store)
 {
 	atomic_fetch_sub(&store->shards, 1);
-}
-
-struct budget *store_reply_budget(struct store *const store)
-{
-	return &store->reply_budget;
 }
 
 const struct derive_options *store_derive_options(const struct store *const store)

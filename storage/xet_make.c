@@ -156,6 +156,33 @@ struct xet_make *xet_make_start(struct store *const store, const int64_t version
 	return make;
 }
 
+/* Whether it waited. */
+static bool unlink_waiting(struct under_way *const under_way, const struct xet_make *const make)
+{
+	struct xet_make **link = &under_way->waiting;
+	while (*link != NULL && *link != make)
+		link = &(*link)->next;
+	if (*link == NULL)
+		return false;
+	*link = make->next;
+	return true;
+}
+
+void xet_make_give_up(struct store *const store, struct xet_make *const make)
+{
+	struct xet_makes *const makes = store_xet_makes(store);
+	bool waited = false;
+	lock_enter(&makes->lock);
+	for (struct under_way *each = makes->first; each != NULL && !waited; each = each->next)
+		waited = unlink_waiting(each, make);
+	lock_leave(&makes->lock);
+	if (!waited)
+		return;
+	make->failed = true;
+	error_set(&make->error, ERROR_BUSY, "Nobody waits for the records any more.");
+	make->done(make->owner);
+}
+
 int xet_make_outcome(const struct xet_make *const make, struct error *const err)
 {
 	if (!make->failed)

@@ -2,7 +2,7 @@
 
 #include "wire/step_message_internal.h"
 
-enum { TENSOR_NAME_MAX_BYTES = 64 * 1024 };
+enum { TENSOR_NAME_MAX_BYTES = 64 * 1024, PART_VALUES_MAX = STEP_MESSAGE_MAX_VALUES + 256 * 1024 /* tensors */ };
 
 static int read_tensor(const struct span name, const struct json_node *const value, struct arena *const arena, struct part_tensor *const out,
 	struct error *const err)
@@ -52,7 +52,7 @@ static int read_part(const struct json_node *const root, struct arena *const are
 int part_message_parse(const struct span json, const uint64_t step, struct arena *const arena, struct part_message *const out,
 	struct error *const err)
 {
-	struct json_node *const root = json_node_parse(json, "the part", err);
+	struct json_node *const root = json_node_parse_within(json, PART_VALUES_MAX, "the part", err);
 	if (root == NULL)
 		return -1;
 	*out = (struct part_message){.step = {.step = step}};

@@ -169,7 +169,7 @@ int step_message_parse(const struct span json, struct arena *const arena, struct
 	struct step_message step = {0};
 	if (json.len > STEP_MESSAGE_MAX_BYTES)
 		return error_set(err, ERROR_TOO_LARGE, "the step manifest is over %d bytes", STEP_MESSAGE_MAX_BYTES);
-	struct json_node *const root = json_node_parse(json, "the step manifest", err);
+	struct json_node *const root = json_node_parse_within(json, STEP_MESSAGE_MAX_VALUES, "the step manifest", err);
 	if (root == NULL)
 		return -1;
 	const int result = parse_step(root, arena, &step, err);

@@ -16,6 +16,7 @@ enum {
 	STEP_FORMS_MAX = 2,
 	STEP_OBJECTS_MAX = 4096,  /* of one form; also files of a checkpoint */
 	STEP_MESSAGE_MAX_BYTES = 16 * 1024 * 1024,
+	STEP_MESSAGE_MAX_VALUES = 128 * 1024, /* of its JSON; the largest that is allowed has some 80,000 */
 	STEP_NAME_MAX_BYTES = 512,
 	STEP_LABEL_MAX_BYTES = 256,
 	STEP_FORMAT_MAX_BYTES = 64,

@@ -12,6 +12,7 @@
 #include "api/authorise.h"
 #include "api/hub/event_text.h"
 #include "api/identify.h"
+#include "api/long_wait.h"
 #include "storage/bucket.h"
 #include "storage/change_feed.h"
 #include "storage/tree_path.h"
@@ -27,13 +28,9 @@ enum {
 
 enum stage { STAGE_LOOK, STAGE_REST, STAGE_RESTED, STAGE_END };
 
-struct rest {
-	struct step_waiter waiter; /* first: the exchange is found by it */
-	struct exchange *exchange;
-};
 struct events {
 	struct body_source source; /* first */
-	struct rest rest;
+	struct long_wait wait;       /* of all its rests */
 	struct exchange *exchange;
 	struct change_feed *feed;
 	int64_t bucket_id;
@@ -46,11 +43,6 @@ struct events {
 	struct buffer out;
 	size_t out_at;
 };
-
-static void wake_exchange(struct step_waiter *const waiter)
-{
-	exchange_wake(((struct rest *)waiter)->exchange);
-}
 
 static int64_t now_ms(const struct events *const events)
 {
@@ -219,7 +211,14 @@ static void rest(struct events *const events)
 {
 	const int64_t left_ms = events->ping_ms - now_ms(events);
 	events->stage = STAGE_RESTED;
-	change_feed_wait(events->feed, events->bucket_id, events->generation, left_ms < REST_MS ? left_ms : REST_MS, &events->rest.waiter);
+	change_feed_wait(events->feed, events->bucket_id, events->generation, left_ms < REST_MS ? left_ms : REST_MS, &events->wait.waiter);
+	long_wait_begun(&events->wait);
+}
+
+static void pause_for(struct events *const events, const int64_t ms)
+{
+	change_feed_pause(events->feed, ms, &events->wait.waiter);
+	long_wait_begun(&events->wait);
 }
 
 static void take_leave(struct events *const events)
@@ -228,11 +227,12 @@ static void take_leave(struct events *const events)
 	events->stage = STAGE_END;
 }
 
-/* The server stops: the client shall come back to its successor. */
+/* The server stops, and the client shall come back to its successor; or the place of the stream is another's. */
 static bool is_over(const struct events *const events)
 {
-	const struct api_context *const context = events->exchange->context;
-	return context->stopping != NULL && *context->stopping && !events->is_lost;
+	struct error crowded = {0};
+	const bool is_told = long_wait_is_stopping(&events->wait) || long_wait_check(&events->wait, &crowded) != 0;
+	return is_told && !events->is_lost;
 }
 
 /* False: somebody will wake the exchange. It may have done so already, so nothing is touched behind that. */
@@ -249,13 +249,13 @@ static bool advance(struct events *const events)
 	const bool changed = events->stage == STAGE_RESTED && change_feed_generation(events->feed, events->bucket_id) != events->generation;
 	events->stage = STAGE_LOOK;
 	if (changed) {
-		change_feed_pause(events->feed, PAUSE_MS, &events->rest.waiter);
+		pause_for(events, PAUSE_MS);
 		return false;
 	}
 	look(events);
 	if (events->stage != STAGE_LOOK || events->out.len > 0)
 		return true;
-	change_feed_pause(events->feed, TURN_MS, &events->rest.waiter); /* none of that was for this caller: others have their turn before more */
+	pause_for(events, TURN_MS); /* none of that was for this caller: others have their turn before more */
 	return false;
 }
 
@@ -289,9 +289,7 @@ static ptrdiff_t read_events(struct body_source *const source, uint8_t *const in
 
 static void close_events(struct body_source *const source)
 {
-	struct events *const events = (struct events *)source;
-	buffer_release(&events->out);
-	change_feed_leave(events->feed);
+	buffer_release(&((struct events *)source)->out);
 }
 
 /* A cursor of another bucket, which had the name then, leads to nothing here. */
@@ -333,9 +331,7 @@ static int open_stream(struct events *const events, struct error *const err)
 	events->bucket_id = bucket.id;
 	if (find_position(events, totals.updated_ms > bucket.created_ms ? totals.updated_ms : bucket.created_ms, err) != 0)
 		return -1;
-	if (change_feed_enter(events->feed, exchange->principal == NULL))
-		return 0;
-	return error_set(err, ERROR_BUSY, "As many streams of events are open as may be. Please try again.");
+	return long_wait_enter(&events->wait, err);
 }
 
 enum next events_begin(struct exchange *const exchange)
@@ -343,9 +339,10 @@ enum next events_begin(struct exchange *const exchange)
 	struct events *const events = arena_take(exchange->arena, sizeof(*events));
 	struct error err = {0};
 	ASSERT(events != NULL);
-	*events = (struct events){.source = {.read = read_events, .close = close_events}, .rest = {{.wake = wake_exchange}, exchange},
+	*events = (struct events){.source = {.read = read_events, .close = close_events}, 
 		.exchange = exchange, .feed = store_change_feed(exchange->context->store)};
 	event_text_init(&events->out);
+	long_wait_init(&events->wait, exchange, exchange->context->shares.streams, 0);
 	if (open_stream(events, &err) != 0)
 		return exchange_fail(exchange, &err);
 	exchange_add_header(exchange, "Cache-Control", "no-cache");

@@ -51,7 +51,7 @@ const struct route hub_routes[] = {
 	{METHOD_GET, BUCKET "/events", NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_hub, "FollowBucket", events_begin, NULL, NULL},
 	{METHOD_POST, BUCKET "/paths-info", NULL, ACCESS_BUCKET_KNOWN, BODY_SMALL, &face_hub, "PathsInfo", paths_info_begin, paths_info_finish,
 		paths_info_resume},
-	{METHOD_POST, BUCKET "/batch", NULL, ACCESS_BUCKET_KNOWN, BODY_SMALL, &face_hub, "BatchFiles", batch_files_begin, batch_files_finish,
+	{METHOD_POST, BUCKET "/batch", NULL, ACCESS_BUCKET_CHANGES, BODY_SMALL, &face_hub, "BatchFiles", batch_files_begin, batch_files_finish,
 		batch_files_resume},
 	{METHOD_GET | METHOD_HEAD, "/buckets/{namespace}/{bucket}/resolve/{path*}", NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_hub, "ResolveFile",
 		resolve_file_begin, NULL, resolve_file_resume},

@@ -154,6 +154,13 @@ static enum next reply(struct exchange *const exchange, struct object *const obj
 	return wants_info(exchange) ? reply_info(exchange, object) : object_reply(exchange, &params);
 }
 
+static void hang_up(struct exchange *const exchange)
+{
+	struct resolve_file *const state = exchange->state;
+	if (state->wait != NULL)
+		file_hash_give_up(state->wait);
+}
+
 static enum next look(struct exchange *const exchange)
 {
 	struct resolve_file *const state = exchange->state;
@@ -168,6 +175,7 @@ static enum next look(struct exchange *const exchange)
 		return exchange_fail(exchange, &err);
 	}
 	state->wait = file_hash_start(exchange->context->store, &object.sequence, 1, exchange_wake_owner, exchange);
+	exchange->hang_up = hang_up;
 	return NEXT_WAIT;
 }
 

@@ -4,6 +4,13 @@
 
 enum { LOOKS_MAX = 5 /* each beyond the second means that files without a hash came while others got theirs */ };
 
+static void hang_up(struct exchange *const exchange)
+{
+	struct tree_call *const call = exchange->state;
+	if (call->wait != NULL)
+		file_hash_give_up(call->wait);
+}
+
 enum next tree_call_run(struct exchange *const exchange, struct tree_call *const call)
 {
 	struct tree tree;
@@ -17,6 +24,7 @@ enum next tree_call_run(struct exchange *const exchange, struct tree_call *const
 		return exchange_fail(exchange, &err);
 	}
 	call->wait = file_hash_start(exchange->context->store, tree.unhashed, tree.unhashed_count, exchange_wake_owner, exchange);
+	exchange->hang_up = hang_up;
 	return NEXT_WAIT;
 }
 

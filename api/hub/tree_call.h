@@ -7,7 +7,7 @@
 #include "storage/tree.h"
 
 struct file_hash_wait;
-struct tree_call {
+struct tree_call { /* first in the exchange's state */
 	int (*look)(struct exchange *exchange, struct tree *out, struct error *err);
 	enum next (*reply)(struct exchange *exchange, const struct tree *tree);
 	struct file_hash_wait *wait; /* the rest is the call's own */

@@ -58,7 +58,7 @@ const struct exchange_ops *post_form_show(struct exchange *exchange, const struc
 	const struct exchange_ops *const before = exchange->ops;
 	struct shown *const shown = arena_take(exchange->arena, sizeof *shown);
 	ASSERT(shown != NULL); /* fields are capped far below a request's memory */
-	*shown = (struct shown){{find_field, each_field, before->wake}, form};
+	*shown = (struct shown){{find_field, each_field, before->wake, before->cut}, form};
 	exchange->ops = &shown->ops;
 	return before;
 }

@@ -107,7 +107,7 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, BUCKET, "analytics", "BucketAnalyticsConfiguration"),
 	REFUSED(METHODS_ALL, BUCKET, "cors", "BucketCors"),
 	/* Each key is judged by itself. */
-	{METHOD_POST, BUCKET, "delete", ACCESS_SIGNED_IN, BODY_SMALL, &face_s3, "DeleteObjects", delete_objects_begin, delete_objects_finish,
+	{METHOD_POST, BUCKET, "delete", ACCESS_BUCKET_CHANGES, BODY_SMALL, &face_s3, "DeleteObjects", delete_objects_begin, delete_objects_finish,
 		delete_objects_resume},
 	REFUSED(METHODS_ALL, BUCKET, "delete", "DeleteObjects"),
 	REFUSED(METHODS_ALL, BUCKET, "encryption", "BucketEncryption"),

@@ -11,6 +11,7 @@ struct xml_reader {
 	const struct xml_reader_events *events;
 	void *owner;
 	size_t depth;
+	size_t elements;
 	struct buffer text;
 	struct error err; /* kind other than none: the parse was stopped by us */
 };
@@ -34,6 +35,11 @@ static void on_open(void *const cookie, const char *const name, const char **con
 		return;
 	if (++reader->depth > XML_READER_DEPTH_MAX) {
 		error_set(&reader->err, ERROR_MALFORMED_XML, "The XML body nests deeper than %d elements.", XML_READER_DEPTH_MAX);
+		stop(reader);
+		return;
+	}
+	if (++reader->elements > XML_READER_ELEMENTS_MAX) {
+		error_set(&reader->err, ERROR_MALFORMED_XML, "The XML body has over %d elements.", XML_READER_ELEMENTS_MAX);
 		stop(reader);
 		return;
 	}
@@ -78,10 +84,28 @@ static void on_doctype(void *const cookie, const char *const name, const char *c
 	stop(reader);
 }
 
+/* expat takes the attributes of a tag together, and long for very many: so tags are measured before it sees them. */
+static int check_tags(const struct span xml, struct error *const err)
+{
+	ptrdiff_t at;
+	for (struct span rest = xml; (at = span_find(rest, '<')) >= 0;) {
+		rest = span_slice(rest, (size_t)at, rest.len);
+		const ptrdiff_t end = span_find(span_slice(rest, 0, XML_READER_TAG_MAX_BYTES), '>');
+		if (end < 0 && rest.len > XML_READER_TAG_MAX_BYTES)
+			return error_set(err, ERROR_MALFORMED_XML, "A tag of the XML body is over %d bytes.", XML_READER_TAG_MAX_BYTES);
+		if (end < 0)
+			return 0; /* it has no end: expat says so */
+		rest = span_slice(rest, (size_t)end, rest.len);
+	}
+	return 0;
+}
+
 int xml_reader_parse(const struct span xml, const struct xml_reader_events *const events, void *const owner, struct error *const err)
 {
 	if (xml.len > INT_MAX)
 		return error_set(err, ERROR_TOO_LARGE, "The XML body is over %d bytes.", INT_MAX);
+	if (check_tags(xml, err) != 0)
+		return -1;
 	struct xml_reader reader = {.events = events, .owner = owner};
 	reader.parser = XML_ParserCreate(NULL);
 	if (reader.parser == NULL)

@@ -1,12 +1,17 @@
-/* XML request bodies, over expat (its one home): events for each element. No DOCTYPE, so no entities of the sender's making; depth and text
- * are capped. Any thread. */
+/* XML request bodies, over expat (its one home): events for each element. No DOCTYPE, so no entities of the sender's making; depth, text,
+ * the number of elements and the length of tags, and with it that of attributes, are capped. Any thread. */
 #ifndef API_S3_XML_READER_H
 #define API_S3_XML_READER_H
 
 #include "base/error.h"
 #include "base/span.h"
 
-enum { XML_READER_DEPTH_MAX = 16, XML_READER_TEXT_MAX_BYTES = 8192 };
+enum {
+	XML_READER_DEPTH_MAX = 16,
+	XML_READER_TEXT_MAX_BYTES = 8192,
+	XML_READER_TAG_MAX_BYTES = 16 * 1024, /* of a comment or a CDATA section, too, unless it holds a '>' */
+	XML_READER_ELEMENTS_MAX = 128 * 1024
+};
 
 struct xml_reader_events { /* both may be NULL; -1 with the error set ends the parse */
 	/* depth 1 is the root. Names come without their namespace prefix. */

@@ -2,32 +2,19 @@
  * waiter at once instead of never. A waiting exchange holds no thread and no reader, only the struct below. */
 #include "api/steps/latest_step.h"
 
+#include "api/long_wait.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 #include "api/steps/version_bounds.h"
-#include "storage/step_watch.h"
 
 enum { WAIT_MAX_SECONDS = 60 };
 
 struct latest_step { /* the exchange's state */
-	struct step_waiter waiter; /* first: wake_exchange finds the rest by it */
-	struct exchange *exchange;
+	struct long_wait wait;
 	bool has_after;
 	uint64_t after;
 	struct version_bounds bounds;
-	int64_t deadline_ms; /* on the monotonic clock */
 };
-
-static void wake_exchange(struct step_waiter *const waiter)
-{
-	exchange_wake(((struct latest_step *)waiter)->exchange);
-}
-
-static int64_t now_ms(const struct exchange *const exchange)
-{
-	const struct clock_source *const clock = exchange->context->clock;
-	return clock->monotonic_ms(clock);
-}
 
 /* A server that stops answers at once and ends the connection, so that the client's next poll goes to its successor. */
 static enum next reply_nothing(struct exchange *const exchange, const bool stopping)
@@ -61,6 +48,9 @@ static int find(struct exchange *const exchange, struct step_message *const out,
 static enum next give_up(struct exchange *const exchange, struct error *const err, const bool stopping)
 {
 	const struct latest_step *const state = exchange->state;
+	struct error crowded = {0};
+	if (long_wait_check(&state->wait, &crowded) != 0)
+		return exchange_fail(exchange, &crowded);
 	if (stopping || (!state->bounds.has_exact && version_bounds_check(exchange, &state->bounds, err) == 0))
 		return reply_nothing(exchange, stopping);
 	return version_bounds_fail(exchange, err, UINT64_MAX);
@@ -81,12 +71,9 @@ static enum next look(struct exchange *const exchange)
 		return steps_request_reply_step(exchange, 200, &step, false);
 	if (err.kind != ERROR_NOT_READY)
 		return steps_error_fail(exchange, &err, anchor);
-	const int64_t left_ms = state->deadline_ms - now_ms(exchange);
-	const bool stopping = exchange->context->stopping != NULL && *exchange->context->stopping;
-	if (left_ms <= 0 || stopping)
-		return give_up(exchange, &err, stopping);
-	step_watch_wait(watch, bucket, run, seen, left_ms, &state->waiter);
-	return NEXT_WAIT;
+	if (long_wait_left_ms(&state->wait) == 0)
+		return give_up(exchange, &err, long_wait_is_stopping(&state->wait));
+	return long_wait_for(&state->wait, bucket, run, seen);
 }
 
 enum next latest_step_begin(struct exchange *const exchange)
@@ -109,9 +96,7 @@ enum next latest_step_begin(struct exchange *const exchange)
 	}
 	if (wait_seconds > WAIT_MAX_SECONDS)
 		wait_seconds = WAIT_MAX_SECONDS;
-	state->waiter.wake = wake_exchange;
-	state->exchange = exchange;
-	state->deadline_ms = now_ms(exchange) + (int64_t)wait_seconds * 1000;
+	long_wait_init(&state->wait, exchange, exchange->context->shares.waits, (int64_t)wait_seconds * 1000);
 	exchange->state = state;
 	return look(exchange);
 }

@@ -2,16 +2,16 @@
  * answer waits until it is made or refused; a waiting exchange holds no thread and no reader. */
 #include "api/steps/step_path.h"
 
+#include "api/long_wait.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 #include "api/steps/version_bounds.h"
 #include "storage/helpers.h"
-#include "storage/step_watch.h"
 
 enum { BODY_MAX_BYTES = 32 * 1024 * 1024, WAIT_MAX_SECONDS = 60 };
 
 struct step_path { /* the exchange's state */
-	struct step_waiter waiter; /* first: wake_exchange finds the rest by it */
+	struct long_wait wait;
 	struct helper_job job;
 	struct helper_lane lane;
 	struct exchange *exchange;
@@ -19,7 +19,6 @@ struct step_path { /* the exchange's state */
 	struct version_bounds bounds;
 	struct span topic;
 	uint64_t seen;         /* the watch's generation before the catalog was looked at */
-	int64_t deadline_ms;   /* on the monotonic clock */
 	bool is_planned;       /* by a helper: what follows is its answer */
 	int result;
 	struct path_message path;
@@ -70,26 +69,13 @@ static bool read_wait(struct step_path *const state, enum next *const out_next)
 {
 	uint64_t seconds = 0;
 	bool has_wait;
-	const struct clock_source *const clock = state->exchange->context->clock;
 	if (!steps_request_number(state->exchange, "wait", &has_wait, &seconds, out_next))
 		return false;
 	if (seconds > WAIT_MAX_SECONDS)
 		seconds = WAIT_MAX_SECONDS;
 	state->params.asks_fold = seconds > 0;
-	state->deadline_ms = clock->monotonic_ms(clock) + (int64_t)seconds * 1000;
+	long_wait_init(&state->wait, state->exchange, state->exchange->context->shares.waits, (int64_t)seconds * 1000);
 	return true;
-}
-
-static void wake_exchange(struct step_waiter *const waiter)
-{
-	exchange_wake(((struct step_path *)waiter)->exchange);
-}
-
-static int64_t left_ms(const struct step_path *const state)
-{
-	const struct api_context *const context = state->exchange->context;
-	const bool stopping = context->stopping != NULL && *context->stopping;
-	return stopping ? 0 : state->deadline_ms - context->clock->monotonic_ms(context->clock);
 }
 
 static enum next fail(struct step_path *const state)
@@ -113,13 +99,11 @@ static enum next reply(struct step_path *const state)
 static enum next wait_or_reply(struct step_path *const state)
 {
 	struct exchange *const exchange = state->exchange;
-	const int64_t left = left_ms(state);
+	struct error crowded = {0};
 	state->is_planned = false;
-	if (!state->facts.fold_is_due || left <= 0)
+	if (!state->facts.fold_is_due || long_wait_left_ms(&state->wait) == 0 || long_wait_enter(&state->wait, &crowded) != 0)
 		return reply(state);
-	step_watch_wait(store_step_watch(exchange->context->store), steps_request_bucket(exchange), state->topic, state->seen, left,
-		&state->waiter);
-	return NEXT_WAIT;
+	return long_wait_for(&state->wait, steps_request_bucket(exchange), state->topic, state->seen);
 }
 
 static void find_path(struct step_path *const state)
@@ -157,7 +141,6 @@ enum next step_path_begin(struct exchange *const exchange)
 	struct step_path *const state = arena_take(exchange->arena, sizeof(*state));
 	enum next next;
 	ASSERT(state != NULL);
-	state->waiter.wake = wake_exchange;
 	state->exchange = exchange;
 	struct run_path_params *const params = &state->params;
 	*params = (struct run_path_params){.bucket = steps_request_bucket(exchange), .run = steps_request_run(exchange)};

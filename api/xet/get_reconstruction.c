@@ -2,14 +2,15 @@
  * few bytes are asked for, they may lie in very many places. */
 #include "api/xet/get_reconstruction.h"
 
+#include <stddef.h>
+
 #include "api/base_url.h"
+#include "api/caller.h"
 #include "api/json_reply.h"
 #include "api/xet/reconstruction_json.h"
 #include "api/xet/xet_lookup.h"
 #include "api/xet/xet_range.h"
 #include "api/xet_token.h"
-#include "base/budget.h"
-#include "base/xxh3.h"
 #include "storage/helpers.h"
 #include "storage/xet_make.h"
 
@@ -45,8 +46,7 @@ struct asking {
 	struct reconstruction plan;
 	int64_t version;        /* not 0: this one is to be made first */
 	struct buffer body;     /* of the reply, once there is a plan */
-	uint64_t owner;         /* who asks, for the budget for replies: all anonymous callers are one */
-	uint64_t held;          /* of it */
+	struct share_hold hold; /* of the bytes of large replies */
 	int result;             /* of both */
 	struct error error;
 	size_t count;
@@ -60,7 +60,6 @@ static void take_headers(struct exchange *const exchange, struct asking *const a
 	struct xet_range ranges[XET_RANGES_MAX];
 	size_t count = 0;
 	asking->base = base_url(exchange);
-	asking->owner = xxh3_64(exchange->transfer->key_id);
 	asking->as_stored = span_equal_text(exchange_header(exchange, "x-deltabucket-codecs"), "all");
 	asking->has_range = header.data != NULL;
 	asking->range_is_sound = xet_range_parse(header, ranges, &count) && count == 1;
@@ -175,16 +174,24 @@ static int print_plan(struct asking *const asking, struct error *const err)
 	return result;
 }
 
+/* The memory is needed for another's reply. */
+static void displace(struct share_hold *const hold)
+{
+	struct exchange *const exchange = ((struct asking *)((char *)hold - offsetof(struct asking, hold)))->exchange;
+	exchange->ops->cut(exchange);
+}
+
 /* It stays in memory for as long as the client takes to read it. */
 static int hold_body(struct asking *const asking, struct error *const err)
 {
 	const uint64_t bytes = asking->body.capacity;
-	if (bytes <= REPLY_SMALL_BYTES)
+	struct share_pool *const pool = asking->exchange->context->shares.replies;
+	if (pool == NULL || bytes <= REPLY_SMALL_BYTES)
 		return 0;
-	if (!budget_take(store_reply_budget(asking->exchange->context->store), asking->owner, bytes))
-		return error_set(err, ERROR_BUSY, "Large answers are still being read. Please try again.");
-	asking->held = bytes;
-	return 0;
+	asking->hold.displace = displace;
+	if (share_take(pool, &asking->hold, caller_of(asking->exchange), bytes))
+		return 0;
+	return error_set(err, ERROR_BUSY, "Large answers are still being read. Please try again.");
 }
 
 static void make_plan(struct asking *const asking)
@@ -210,7 +217,16 @@ static void release(struct exchange *const exchange)
 	struct asking *const asking = exchange->state;
 	release_make(asking);
 	buffer_release(&asking->body);
-	budget_give(store_reply_budget(exchange->context->store), asking->owner, asking->held);
+	if (exchange->context->shares.replies != NULL)
+		share_give(exchange->context->shares.replies, &asking->hold);
+}
+
+/* A plan that a helper makes ends by itself. */
+static void hang_up(struct exchange *const exchange)
+{
+	struct asking *const asking = exchange->state;
+	if (asking->make != NULL)
+		xet_make_give_up(exchange->context->store, asking->make);
 }
 
 /* What was made may go again before it is looked at, when much is asked for at once: not for ever. */
@@ -223,6 +239,7 @@ static enum next wait_for_make(struct exchange *const exchange)
 		return exchange_fail(exchange, &err);
 	}
 	asking->make = xet_make_start(exchange->context->store, asking->version, exchange_wake_owner, exchange);
+	exchange->hang_up = hang_up;
 	return NEXT_WAIT;
 }
 

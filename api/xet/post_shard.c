@@ -33,6 +33,13 @@ static void release(struct exchange *const exchange)
 	shard_wait_close(((struct post_shard *)exchange->state)->wait);
 }
 
+static void hang_up(struct exchange *const exchange)
+{
+	const struct post_shard *const state = exchange->state;
+	if (state->wait != NULL)
+		shard_wait_hang_up(state->wait);
+}
+
 static struct post_shard *open_state(struct exchange *const exchange, struct error *const err)
 {
 	if (exchange->has_length && exchange->length > SHARD_MAX_BYTES) {
@@ -57,6 +64,7 @@ enum next post_shard_begin(struct exchange *const exchange)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
 	exchange->release = release;
+	exchange->hang_up = hang_up;
 	return exchange_accept(exchange, &state->sink);
 }
 

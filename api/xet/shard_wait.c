@@ -117,11 +117,16 @@ void shard_wait_for(struct shard_wait *const wait, const int64_t ms)
 		wait_for_time(wait, ms);
 }
 
+void shard_wait_hang_up(struct shard_wait *const wait)
+{
+	if (wait->is_finished && !shard_wait_is_done(wait))
+		shard_put_give_up(wait->put);
+}
+
 void shard_wait_close(struct shard_wait *const wait)
 {
 	if (wait == NULL)
 		return;
-	if (wait->is_finished && !shard_wait_is_done(wait))
-		shard_put_give_up(wait->put);
+	shard_wait_hang_up(wait);
 	let_go(wait);
 }

@@ -16,6 +16,8 @@ bool shard_wait_is_done(const struct shard_wait *wait);
 /* For NEXT_WAIT or SOURCE_WAIT, behind finish: exchange_wake comes once, when the shard is done, or after `ms` at the latest (0, and whenever the
  * server is stopping: when it is done), or earlier: look. It may have come when this returns. */
 void shard_wait_for(struct shard_wait *wait, int64_t ms);
+/* Nobody waits any more: the shard is given up, and the wait ends soon. While the exchange waits; from any thread. */
+void shard_wait_hang_up(struct shard_wait *wait);
 /* At any time but while the exchange waits. NULL is fine. */
 void shard_wait_close(struct shard_wait *wait);
 

@@ -23,6 +23,12 @@ static inline void fuzz_exchange_wake(struct exchange *exchange)
 	(void)exchange;
 }
 
-static const struct exchange_ops fuzz_exchange_ops = {fuzz_exchange_header, fuzz_exchange_each, fuzz_exchange_wake};
+static inline void fuzz_exchange_cut(struct exchange *exchange)
+{
+	(void)exchange;
+}
+
+static const struct exchange_ops fuzz_exchange_ops = {fuzz_exchange_header, fuzz_exchange_each, fuzz_exchange_wake,
+	fuzz_exchange_cut};
 
 #endif

@@ -45,7 +45,12 @@ static void wake(struct exchange *exchange)
 	lock_leave(&fake->lock);
 }
 
-static const struct exchange_ops fake_ops = {find_header, walk_headers, wake};
+static void cut(struct exchange *exchange)
+{
+	((struct fake_exchange *)exchange)->is_cut = true;
+}
+
+static const struct exchange_ops fake_ops = {find_header, walk_headers, wake, cut};
 
 static void wait_for_wake(struct fake_exchange *fake)
 {

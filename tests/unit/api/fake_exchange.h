@@ -24,6 +24,7 @@ struct fake_exchange {
 	struct lock_condition condition;
 	int woken;
 	struct buffer body;  /* of the reply, whatever its form; after a run */
+	_Atomic bool is_cut; /* somebody ended the connection */
 	bool body_failed;    /* the reply's source gave an error */
 };
 

@@ -1,6 +1,8 @@
 #include "tests/unit/unit.h"
 
+Suite *test_body_work_suite(void);
 Suite *test_error_map_suite(void);
+Suite *test_long_wait_suite(void);
 Suite *test_exchange_suite(void);
 Suite *test_router_suite(void);
 Suite *test_identify_suite(void);
@@ -50,6 +52,8 @@ Suite *test_xet_fetch_suite(void);
 Suite *test_steps_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
+	test_body_work_suite,
+	test_long_wait_suite,
 	test_error_map_suite,
 	test_exchange_suite,
 	test_router_suite,

@@ -291,7 +291,7 @@ static const struct { enum method method; const char *target; int status; const 
 	{METHOD_PUT, "/slow?versioning", 403, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"},
 	{METHOD_PUT, "/slow/k?tagging", 403, "<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>"},
 	{METHOD_PUT, "/slow/k", 404, "text"},
-	{METHOD_POST, "/slow?delete", 200, "<Delete><Quiet>true</Quiet><Object><Key>k</Key></Object></Delete>"},
+	{METHOD_POST, "/slow?delete", 403, "<Delete><Quiet>true</Quiet><Object><Key>k</Key></Object></Delete>"},
 	{METHOD_POST, "/v1/runs/slow/r", 403, "{}"},
 };
 
@@ -308,8 +308,6 @@ static int ask_slowly(const int index, void (*const meanwhile)(void))
 	fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
 	fake->before_finish = meanwhile;
 	const int status = fake_exchange_run(fake, span_text(slow_bodies[index].body));
-	if (status == 200)
-		face_fixture_assert_holds(fake, "<Code>AccessDenied</Code>");
 	fake_exchange_free(fake);
 	return status;
 }

@@ -346,20 +346,54 @@ START_TEST(a_server_that_stops_sends_them_elsewhere)
 }
 END_TEST
 
+static void share_streams(const uint64_t limit)
+{
+	const struct share_options options = {.limit = limit};
+	fixture.context.shares.streams = share_pool_new(&options);
+}
+
+static void free_streams(void)
+{
+	end();
+	share_pool_free(fixture.context.shares.streams);
+	fixture.context.shares.streams = NULL;
+}
+
 START_TEST(streams_are_not_without_number)
 {
-	struct change_feed *const feed = store_change_feed(fixture.store);
-	size_t taken = 0;
-	follow(fixture.token, EVENTS);
-	while (change_feed_enter(feed, false))
-		taken++;
+	share_streams(1);
+	follow(face_fixture_key(&fixture, "main", NULL), EVENTS);
+	fixture.token = face_fixture_key(&fixture, "main", NULL);
 	struct fake_exchange *const fake = face_fixture_ask(&fixture, 429, METHOD_GET, EVENTS, NULL, NULL);
 	ck_assert_ptr_nonnull(fake_exchange_reply_header(fake, "Retry-After"));
 	fake_exchange_free(fake);
 	end();
 	follow(fixture.token, EVENTS);
-	for (; taken > 0; taken--)
-		change_feed_leave(feed);
+	free_streams();
+}
+END_TEST
+
+START_TEST(one_key_does_not_keep_all_streams_from_another)
+{
+	const char *const one = face_fixture_key(&fixture, "main", NULL);
+	const char *const other = face_fixture_key(&fixture, "main", NULL);
+	share_streams(2);
+	follow(one, EVENTS);
+	hear("ready");
+	struct fake_exchange *const first = stream;
+	follow(one, EVENTS);
+	struct fake_exchange *const second = stream;
+	follow(other, EVENTS);
+	hear("ready");
+	struct fake_exchange *const others = stream;
+	stream = first;
+	hear_end();
+	hear("event: reconnect\ndata: {\"cursor\":\"");
+	end();
+	stream = second;
+	end();
+	stream = others;
+	free_streams();
 }
 END_TEST
 
@@ -402,6 +436,7 @@ Suite *test_hub_events_suite(void)
 	tcase_add_test(tests, a_bucket_that_is_another_ends_it);
 	tcase_add_test(tests, a_server_that_stops_sends_them_elsewhere);
 	tcase_add_test(tests, streams_are_not_without_number);
+	tcase_add_test(tests, one_key_does_not_keep_all_streams_from_another);
 	tcase_add_test(tests, long_replays_come_in_several_events);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -20,7 +20,7 @@ static const struct { int method; const char *name; } methods[] = {{METHOD_GET, 
 static const char *const accesses[] = {
 	[ACCESS_ANYONE] = "anyone", [ACCESS_SIGNED_IN] = "signed in", [ACCESS_ROOT] = "root", [ACCESS_CREATE_BUCKET] = "create bucket",
 	[ACCESS_XET_READ] = "token to read", [ACCESS_XET_WRITE] = "token to write",
-	[ACCESS_BUCKET_KNOWN] = "bucket known", [ACCESS_BUCKET_LIST] = "bucket list", [ACCESS_BUCKET_RUNS] = "bucket runs",
+	[ACCESS_BUCKET_KNOWN] = "bucket known", [ACCESS_BUCKET_CHANGES] = "bucket changes", [ACCESS_BUCKET_LIST] = "bucket list", [ACCESS_BUCKET_RUNS] = "bucket runs",
 	[ACCESS_BUCKET_SETTINGS] = "bucket settings", [ACCESS_BUCKET_ADMIN] = "bucket admin", [ACCESS_OBJECT_READ] = "object read",
 	[ACCESS_OBJECT_WRITE] = "object write", [ACCESS_OBJECT_DELETE] = "object delete", [ACCESS_OBJECT_TAGS_READ] = "object tags read",
 	[ACCESS_OBJECT_TAGS_WRITE] = "object tags write", [ACCESS_OBJECT_ADMIN] = "object admin", [ACCESS_RUN_READ] = "run read",

@@ -8,7 +8,6 @@
 
 #include "api/keyring.h"
 #include "api/xet_token.h"
-#include "base/budget.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/shard.h"
 #include "storage/bucket.h"
@@ -448,7 +447,18 @@ static struct chunk_id put_scattered_file(void)
 	return file;
 }
 
-enum { OTHERS = 1 };
+static void share_replies(const uint64_t limit)
+{
+	const struct share_options options = {.limit = limit};
+	share_pool_free(fixture.context.shares.replies);
+	fixture.context.shares.replies = share_pool_new(&options);
+}
+
+static void free_replies(void)
+{
+	share_pool_free(fixture.context.shares.replies);
+	fixture.context.shares.replies = NULL;
+}
 
 static void expect_large(const int status, const char *const bearer, const char *const target)
 {
@@ -456,7 +466,7 @@ static void expect_large(const int status, const char *const bearer, const char 
 	ck_assert_int_eq(fake_exchange_run(fake, span_text("")), status);
 	if (status == 200) {
 		ck_assert_uint_gt(fake->body.len, 64 * 1024);
-		ck_assert_uint_ge(budget_used(store_reply_budget(fixture.store)), fake->body.len);
+		ck_assert_uint_ge(share_held(fixture.context.shares.replies), fake->body.len);
 	}
 	fake_exchange_free(fake);
 }
@@ -472,34 +482,48 @@ static const char *scattered_target(void)
 /* What others are still reading bounds it; small answers are always given. */
 START_TEST(large_answers_take_turns)
 {
-	struct budget *const budget = store_reply_budget(fixture.store);
 	const char *const target = scattered_target();
-	ck_assert(budget_take(budget, OTHERS, budget->limit));
+	share_replies(64 * 1024);
 	expect_large(429, face_fixture_root_token, target);
 	struct fake_exchange *const small = begin(METHOD_GET, target, TOKEN_READ);
 	fake_exchange_add(small, "range", "bytes=0-1");
 	ck_assert_int_eq(fake_exchange_run(small, span_text("")), 200);
 	fake_exchange_free(small);
-	budget_give(budget, OTHERS, budget->limit);
+	share_replies(64 * 1024 * 1024);
 	expect_large(200, face_fixture_root_token, target);
-	ck_assert_uint_eq(budget_used(budget), 0);
+	ck_assert_uint_eq(share_held(fixture.context.shares.replies), 0);
+	free_replies();
 }
 END_TEST
 
-/* There is room for two: the second is another key's. */
+static struct fake_exchange *begin_slow_reader(const char *const bearer, const char *const target)
+{
+	struct fake_exchange *const slow = begin_as(bearer, false, METHOD_GET, target);
+	ck_assert_int_eq(fake_exchange_run(slow, span_text("")), 200); /* and is not read yet */
+	return slow;
+}
+
+/* There is room for two: the one that holds both loses one to another key. */
 START_TEST(no_key_leaves_others_without_answers)
 {
-	struct budget *const budget = store_reply_budget(fixture.store);
 	const char *const target = scattered_target();
+	const char *const one = face_fixture_key(&fixture, "main", NULL);
 	const char *const other = face_fixture_key(&fixture, "main", NULL);
-	struct fake_exchange *const slow = begin(METHOD_GET, target, TOKEN_READ);
-	ck_assert_int_eq(fake_exchange_run(slow, span_text("")), 200); /* and is not read yet */
-	const uint64_t held = budget_used(budget);
-	budget->limit = 2 * held + held / 2;
-	expect_large(429, face_fixture_root_token, target);
+	share_replies(64 * 1024 * 1024);
+	struct fake_exchange *const first = begin_slow_reader(one, target);
+	const uint64_t held = share_held(fixture.context.shares.replies);
+	fake_exchange_free(first);
+	share_replies(2 * held + held / 2);
+	struct fake_exchange *const older = begin_slow_reader(one, target);
+	struct fake_exchange *const younger = begin_slow_reader(one, target);
+	expect_large(429, one, target);
+	ck_assert(!older->is_cut);
 	expect_large(200, other, target);
-	fake_exchange_free(slow);
-	expect_large(200, face_fixture_root_token, target);
+	ck_assert(older->is_cut);
+	ck_assert(!younger->is_cut);
+	fake_exchange_free(older);
+	fake_exchange_free(younger);
+	free_replies();
 }
 END_TEST
 

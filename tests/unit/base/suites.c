@@ -1,6 +1,6 @@
 #include "tests/unit/unit.h"
 
-Suite *test_budget_suite(void);
+Suite *test_share_suite(void);
 Suite *test_power_disk_suite(void);
 Suite *test_file_sync_suite(void);
 unit_suite_fn test_error_suite, test_memory_suite, test_span_suite, test_buffer_suite, test_arena_suite, test_encode_suite, test_xxh3_suite,
@@ -10,7 +10,7 @@ unit_suite_fn test_error_suite, test_memory_suite, test_span_suite, test_buffer_
 	test_byte_planes_suite, test_compress_stream_suite, test_blake3_stream_suite, test_checksum_adler_suite;
 
 unit_suite_fn *const unit_suites[] = {
-	test_budget_suite,
+	test_share_suite,
 	test_error_suite,
 	test_memory_suite,
 	test_span_suite,

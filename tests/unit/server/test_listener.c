@@ -230,30 +230,33 @@ START_TEST(cut_requests_leave_nothing)
 }
 END_TEST
 
-START_TEST(connections_over_the_limit_are_closed_and_do_no_harm)
+/* Those that came last are served; for them the ones that rested longest were closed. */
+START_TEST(connections_over_the_limit_take_the_place_of_those_that_rest)
 {
-	enum { ASKED = SERVER_FIXTURE_CONNECTIONS + 16 };
+	enum { ASKED = SERVER_FIXTURE_CONNECTIONS + 16, LAST = 16 };
 	struct server_fixture fixture;
 	int fds[ASKED];
 	char answer[ANSWER_BYTES];
-	int served = 0;
 	server_fixture_open(&fixture);
 	server_fixture_listen(&fixture, false);
 	for (int round = 0; round < 3; round++) {
-		served = 0;
-		for (size_t i = 0; i < ASKED; i++)
+		int served = 0;
+		for (size_t i = 0; i < ASKED; i++) {
 			fds[i] = connect_plain(&fixture);
+			expect(fds[i], "GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "ok");
+		}
 		for (size_t i = 0; i < ASKED; i++) {
 			send(fds[i], "GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 35, MSG_NOSIGNAL);
-			served += hear(fds[i], answer) == 200;
+			const bool is_served = hear(fds[i], answer) == 200;
+			served += is_served;
+			ck_assert_msg(is_served || i < ASKED - LAST, "the connection %zu of %d was closed", i, ASKED);
 		}
 		for (size_t i = 0; i < ASKED; i++)
 			close(fds[i]);
-		ck_assert_int_eq(served, SERVER_FIXTURE_CONNECTIONS);
-		while (metrics_get(fixture.metrics, METRIC_CONNECTIONS) > 0) {
-			listener_sweep(fixture.listener);
+		ck_assert_int_le(served, SERVER_FIXTURE_CONNECTIONS);
+		ck_assert_int_ge(metrics_get(fixture.metrics, METRIC_CONNECTIONS_DISPLACED), 16 * (round + 1));
+		while (metrics_get(fixture.metrics, METRIC_CONNECTIONS) > 0)
 			nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
-		}
 	}
 	server_fixture_close(&fixture);
 }
@@ -272,6 +275,57 @@ static void *run_poll(void *owner)
 	poll->status = hear(poll->fd, answer);
 	return NULL;
 }
+
+static void wait_for_waiting(const struct server_fixture *const fixture, const int64_t count)
+{
+	while (metrics_get(fixture->metrics, METRIC_WAITING) != count)
+		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+}
+
+/* Nothing wakes them, and their time is not over: each round ends because its clients are gone. */
+START_TEST(clients_that_hang_up_wait_no_more)
+{
+	struct server_fixture fixture;
+	int fds[32];
+	int fd;
+	open_plain(&fixture, &fd);
+	expect(fd, "POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200, NULL);
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < 32; i++) {
+			fds[i] = connect_plain(&fixture);
+			say(fds[i], "GET /v1/runs/bkt/r/steps/latest?wait=60 HTTP/1.1\r\n" AUTHORIZATION "\r\n");
+			if (round == 1)
+				close(fds[i]); /* before it waits, perhaps */
+		}
+		if (round != 1)
+			wait_for_waiting(&fixture, 32);
+		for (size_t i = 0; round != 1 && i < 32; i++)
+			close(fds[i]);
+		while (metrics_get(fixture.metrics, METRIC_CONNECTIONS) > 1)
+			nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+		ck_assert_int_eq(metrics_get(fixture.metrics, METRIC_WAITING), 0);
+	}
+	expect(fd, "GET /-/health HTTP/1.1\r\nHost: a\r\n\r\n", 200, "ok\n");
+	close_plain(&fixture, fd);
+}
+END_TEST
+
+/* A client that will say nothing more may still be there to hear. */
+START_TEST(clients_that_have_said_all_get_their_answer)
+{
+	struct server_fixture fixture;
+	char answer[ANSWER_BYTES];
+	int fd;
+	open_plain(&fixture, &fd);
+	expect(fd, "POST /v1/runs/bkt/r HTTP/1.1\r\n" AUTHORIZATION "Content-Length: 0\r\n\r\n", 200, NULL);
+	say(fd, "GET /v1/runs/bkt/r/steps/latest?wait=60 HTTP/1.1\r\n" AUTHORIZATION "\r\n");
+	wait_for_waiting(&fixture, 1);
+	shutdown(fd, SHUT_WR);
+	ck_assert_int_eq(hear(fd, answer), 204);
+	ck_assert_ptr_nonnull(strstr(answer, "Connection: close"));
+	close_plain(&fixture, fd);
+}
+END_TEST
 
 START_TEST(stopping_answers_long_polls)
 {
@@ -416,7 +470,9 @@ Suite *test_listener_suite(void)
 	tcase_add_loop_test(tcase, answered_and_closed, 0, sizeof closed / sizeof closed[0]);
 	tcase_add_test(tcase, headers_over_eight_kib_are_refused_in_the_faces_own_words);
 	tcase_add_test(tcase, cut_requests_leave_nothing);
-	tcase_add_test(tcase, connections_over_the_limit_are_closed_and_do_no_harm);
+	tcase_add_test(tcase, connections_over_the_limit_take_the_place_of_those_that_rest);
+	tcase_add_test(tcase, clients_that_hang_up_wait_no_more);
+	tcase_add_test(tcase, clients_that_have_said_all_get_their_answer);
 	tcase_add_test(tcase, stopping_answers_long_polls);
 	tcase_add_test(tcase, streams_wait_and_go_on);
 	tcase_add_test(tcase, https_verifies_against_the_ca_before_and_after_a_reload);

@@ -21,9 +21,9 @@ static struct change_feed *feed;
 static struct arena *arena;
 static int64_t updated[3]; /* of the buckets, as the catalog would have them */
 
-static void open_feed(const size_t changes, const size_t key_bytes, const size_t readers)
+static void open_feed(const size_t changes, const size_t key_bytes)
 {
-	const struct change_feed_options options = {.clock = &now.source, .changes_max = changes, .key_bytes_max = key_bytes, .readers_max = readers};
+	const struct change_feed_options options = {.clock = &now.source, .changes_max = changes, .key_bytes_max = key_bytes};
 	change_feed_free(feed);
 	feed = change_feed_new(&options);
 }
@@ -34,7 +34,7 @@ static void set_up(void)
 	arena = arena_new(1024 * 1024);
 	feed = NULL;
 	updated[ONE] = updated[TWO] = 100;
-	open_feed(8, 1000, 2);
+	open_feed(8, 1000);
 }
 
 static void tear_down(void)
@@ -244,7 +244,7 @@ START_TEST(another_feed_goes_on_where_nothing_was_missed)
 {
 	struct change_position position = {.number = 3, .moment_ms = 100};
 	const uint64_t life = change_feed_life(feed);
-	open_feed(8, 1000, 2);
+	open_feed(8, 1000);
 	ck_assert(change_feed_life(feed) != life);
 	ck_assert_str_eq(read_on(ONE, &position, LIMIT), "");
 	change(ONE, "a", 200);
@@ -285,20 +285,6 @@ START_TEST(details_move_nothing)
 	change_feed_note_detail(feed, &detail);
 	change_feed_show(feed);
 	ck_assert_str_eq(read_on(ONE, &position, LIMIT), "");
-}
-END_TEST
-
-START_TEST(readers_are_counted)
-{
-	ck_assert(change_feed_enter(feed, true));
-	ck_assert(!change_feed_enter(feed, true)); /* the other half is for those who are known */
-	ck_assert(change_feed_enter(feed, false));
-	ck_assert(!change_feed_enter(feed, false));
-	change_feed_leave(feed);
-	ck_assert(!change_feed_enter(feed, true));
-	ck_assert(change_feed_enter(feed, false));
-	change_feed_leave(feed);
-	change_feed_leave(feed);
 }
 END_TEST
 
@@ -545,7 +531,6 @@ Suite *test_change_feed_suite(void)
 	tcase_add_test(ring, another_feed_goes_on_where_nothing_was_missed);
 	tcase_add_test(ring, what_is_committed_and_not_shown_yet_is_not_lost);
 	tcase_add_test(ring, details_move_nothing);
-	tcase_add_test(ring, readers_are_counted);
 	suite_add_tcase(suite, ring);
 	TCase *const store = tcase_create("store");
 	tcase_set_timeout(store, 120);

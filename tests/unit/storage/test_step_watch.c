@@ -65,6 +65,24 @@ START_TEST(a_publish_wakes_its_run_and_no_other)
 }
 END_TEST
 
+START_TEST(a_wait_can_be_ended)
+{
+	struct waiting one = {.wakes = 0};
+	struct waiting other = {.wakes = 0};
+	step_watch_cancel(watch, &one.waiter); /* it does not wait yet */
+	ck_assert_int_eq(one.wakes, 0);
+	wait_on(&one, "run", 0, 60000);
+	wait_on(&other, "run", 0, 60000);
+	step_watch_cancel(watch, &one.waiter);
+	step_watch_cancel(watch, &one.waiter); /* nor any more */
+	ck_assert_int_eq(one.wakes, 1);
+	ck_assert_int_eq(other.wakes, 0);
+	step_watch_published(watch, span_text("bucket"), span_text("run"));
+	ck_assert_int_eq(one.wakes, 1);
+	ck_assert_int_eq(other.wakes, 1);
+}
+END_TEST
+
 START_TEST(a_publish_between_look_and_wait_is_not_missed)
 {
 	struct waiting one = {.wakes = 0};
@@ -157,6 +175,7 @@ Suite *test_step_watch_suite(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_publish_wakes_its_run_and_no_other);
+	tcase_add_test(tests, a_wait_can_be_ended);
 	tcase_add_test(tests, a_publish_between_look_and_wait_is_not_missed);
 	tcase_add_loop_test(tests, deadlines_wake_and_not_before, 0, sizeof(waits) / sizeof(waits[0]));
 	tcase_add_test(tests, no_time_to_wait_wakes_at_once);
