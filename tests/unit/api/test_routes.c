@@ -7,49 +7,12 @@
 #include "api/router.h"
 #include "base/buffer.h"
 #include "base/file.h"
+#include "tests/support/route_text.h"
 #include "tests/unit/unit.h"
 
 #ifndef TEST_DATA_DIR
 #define TEST_DATA_DIR "tests/data"
 #endif
-
-enum { TEXT_MAX_BYTES = 256 * 1024 };
-
-static const struct { int method; const char *name; } methods[] = {{METHOD_GET, "GET"}, {METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"},
-	{METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"}, {METHOD_OPTIONS, "OPTIONS"}};
-static const char *const accesses[] = {
-	[ACCESS_ANYONE] = "anyone", [ACCESS_SIGNED_IN] = "signed in", [ACCESS_ROOT] = "root", [ACCESS_CREATE_BUCKET] = "create bucket",
-	[ACCESS_XET_READ] = "token to read", [ACCESS_XET_WRITE] = "token to write",
-	[ACCESS_BUCKET_KNOWN] = "bucket known", [ACCESS_BUCKET_CHANGES] = "bucket changes", [ACCESS_BUCKET_LIST] = "bucket list", [ACCESS_BUCKET_RUNS] = "bucket runs",
-	[ACCESS_BUCKET_SETTINGS] = "bucket settings", [ACCESS_BUCKET_ADMIN] = "bucket admin", [ACCESS_OBJECT_READ] = "object read",
-	[ACCESS_OBJECT_WRITE] = "object write", [ACCESS_OBJECT_DELETE] = "object delete", [ACCESS_OBJECT_TAGS_READ] = "object tags read",
-	[ACCESS_OBJECT_TAGS_WRITE] = "object tags write", [ACCESS_OBJECT_ADMIN] = "object admin", [ACCESS_RUN_READ] = "run read",
-	[ACCESS_RUN_FLEET] = "run fleet",
-	[ACCESS_RUN_WRITE] = "run write",
-};
-static const char *const bodies[] = {[BODY_NONE] = "no body", [BODY_SMALL] = "small body", [BODY_STREAM] = "stream"};
-
-static void print_row(const struct route *const route, struct buffer *const out)
-{
-	const char *separator = "";
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-		if ((route->methods & methods[i].method) == 0)
-			continue;
-		buffer_format(out, "%s%s", separator, methods[i].name);
-		separator = ",";
-	}
-	ck_assert((size_t)route->access < sizeof(accesses) / sizeof(accesses[0]) && accesses[route->access] != NULL);
-	buffer_format(out, " %s%s%s -> %s (%s, %s)\n", route->pattern, route->query != NULL ? "?" : "", route->query != NULL ? route->query : "",
-		route->name, accesses[route->access], bodies[route->body]);
-}
-
-static void print_tables(struct buffer *const out)
-{
-	static const struct route *const tables[] = {admin_routes, steps_routes, hot_load_routes, hub_routes, xet_routes, s3_routes};
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		for (const struct route *route = tables[i]; route->pattern != NULL; route++)
-			print_row(route, out);
-}
 
 static void write_text(const char *const path, const struct span text)
 {
@@ -82,9 +45,9 @@ START_TEST(the_table_is_as_written_down)
 	struct buffer text;
 	struct error err = {0};
 	snprintf(path, sizeof(path), "%s/routes.txt", set != NULL ? set : TEST_DATA_DIR);
-	buffer_init(&printed, TEXT_MAX_BYTES);
-	buffer_init(&text, TEXT_MAX_BYTES);
-	print_tables(&printed);
+	buffer_init(&printed, ROUTE_TEXT_MAX_BYTES);
+	buffer_init(&text, ROUTE_TEXT_MAX_BYTES);
+	route_text_print(&printed);
 	if (getenv("DELTABUCKET_WRITE_ROUTES") != NULL)
 		write_text(path, buffer_span(&printed));
 	ck_assert_msg(file_read_all(path, &text, &err) == 0, "%s", err.text);
