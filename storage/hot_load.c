@@ -35,9 +35,14 @@ int hot_load_find(struct store *const store, const struct span deployment, struc
 	if (db != NULL)
 		store_reader_give(store, db);
 	if (got == 0)
-		return error_set(err, ERROR_NO_RUN, "No run has the setting \"hot_load\" with the deployment '%.*s'.", shown(deployment),
-			(const char *)deployment.data);
+		return hot_load_refuse(deployment, err);
 	return got < 0 ? -1 : 0;
+}
+
+int hot_load_refuse(const struct span deployment, struct error *const err)
+{
+	return error_set(err, ERROR_NO_RUN, "No run has the setting \"hot_load\" with the deployment '%.*s'.", shown(deployment),
+		(const char *)deployment.data);
 }
 
 int hot_load_check_identity(const struct span identity, struct error *const err)

@@ -724,6 +724,28 @@ START_TEST(test_hot_loads_are_not_shared)
 }
 END_TEST
 
+/* A deployment is all that the caller named: he is not told whose run it belongs to, nor that there is one. */
+START_TEST(test_hot_loads_name_no_run_to_strangers)
+{
+	static const char *const bound[] = {"fireworks-deployment", "d", NULL};
+	static const char *const unbound[] = {"fireworks-deployment", "e", NULL};
+	static const char body[] = "{\"identity\":\"a\"}";
+	const struct grant elsewhere = {span_text("other"), {NULL, 0}, PERMISSION_READ | PERMISSION_WRITE};
+	const char *const tokens[] = {face_fixture_key(&fixture, "strangers", NULL), face_fixture_key(&fixture, "main", &elsewhere)};
+	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+		fixture.token = tokens[i];
+		struct fake_exchange *const fake = face_fixture_ask(&fixture, 404, METHOD_POST, "/hot_load/v1/models/hot_load", bound, body);
+		face_fixture_assert_holds(fake, "No run has the setting");
+		face_fixture_assert_lacks(fake, "bkt");
+		fake_exchange_free(fake);
+		face_fixture_expect(&fixture, 404, METHOD_GET, "/hot_load/v1/models/hot_load", bound, NULL);
+		face_fixture_expect(&fixture, 404, METHOD_GET, "/hot_load/v1/models/hot_load", unbound, NULL);
+	}
+}
+END_TEST
+
 Suite *test_steps_suite(void);
 Suite *test_steps_suite(void)
 {
@@ -760,6 +782,7 @@ Suite *test_steps_suite(void)
 	tcase_add_test(steps, test_an_account_publishes_from_anywhere_in_its_bucket);
 	tcase_add_loop_test(steps, test_settings_name_what_one_may_read, 0, sizeof(foreign_prefixes) / sizeof(foreign_prefixes[0]));
 	tcase_add_test(steps, test_hot_loads_are_not_shared);
+	tcase_add_test(steps, test_hot_loads_name_no_run_to_strangers);
 	tcase_add_test(steps, test_webhooks_are_shown_to_writers);
 	suite_add_tcase(suite, steps);
 	return suite;
