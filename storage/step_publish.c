@@ -109,10 +109,10 @@ int step_find_object(struct db *const db, const int64_t bucket, const struct ste
 	return found == 1 && out->is_marker ? 0 : found;
 }
 
+/* What is stored is not told: whoever publishes need not be one that may read it. */
 int step_resolve_object(struct db *const db, const int64_t bucket, const struct step_object *const object,
 	struct version *const out_version, struct error *const err)
 {
-	char stored[DIGEST128_TEXT_BYTES];
 	char declared[DIGEST128_TEXT_BYTES];
 	const int shown = (int)span_slice(object->key, 0, 120).len;
 	const int found = step_find_object(db, bucket, object, out_version, err);
@@ -121,17 +121,16 @@ int step_resolve_object(struct db *const db, const int64_t bucket, const struct 
 	if (found < 0)
 		return -1;
 	if (out_version->size != object->size)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "The object '%.*s' has %llu bytes, not %llu.", shown, (const char *)object->key.data,
-			(unsigned long long)out_version->size, (unsigned long long)object->size);
+		return error_set(err, ERROR_DIGEST_MISMATCH, "The object '%.*s' does not have the %llu bytes that the manifest says.", shown,
+			(const char *)object->key.data, (unsigned long long)object->size);
 	if (!out_version->has_digest) /* overwritten by a multipart upload since the helper looked */
 		return error_set(err, ERROR_BUSY, "The object '%.*s' was replaced while the step was on its way: publish it again.", shown,
 			(const char *)object->key.data);
 	if (digest128_equal(&out_version->digest, &object->digest))
 		return 0;
-	digest128_format(&out_version->digest, stored);
 	digest128_format(&object->digest, declared);
-	return error_set(err, ERROR_DIGEST_MISMATCH, "The object '%.*s' is %s, not %s.", shown, (const char *)object->key.data, stored,
-		declared);
+	return error_set(err, ERROR_DIGEST_MISMATCH, "The object '%.*s' does not have the digest %s that the manifest says.", shown,
+		(const char *)object->key.data, declared);
 }
 
 /* Pins what the forms name and writes into them which versions those are. */
