@@ -159,7 +159,7 @@ static int begin_file(void *const owner, const struct span file_name, struct err
 	state->is_form_good = true;
 	if (post_signature_check(exchange, &state->form, err) != 0 || find_key(state, file_name, err) != 0 || check_policy(state, err) != 0
 		|| authorise_key(exchange, s3_request_bucket(exchange), s3_request_key(exchange), PERMISSION_WRITE, err) != 0
-		|| open_put(state, err) != 0)
+		|| s3_request_check_owner(exchange, err) != 0 || open_put(state, err) != 0)
 		return -1;
 	state->is_form_good = false;
 	return 0;
@@ -250,8 +250,6 @@ static int check_request(struct exchange *const exchange, struct span *const out
 		return fail_coded(exchange, "MalformedPOSTRequest", "The Content-Type of your POST request names no boundary.");
 	if (!exchange->has_length && !exchange->chunked)
 		return error_set(err, ERROR_LENGTH_REQUIRED, "A POST needs a Content-Length or Transfer-Encoding: chunked.");
-	if (s3_request_check_owner(exchange, err) != 0)
-		return -1;
 	return bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, err);
 }
 
