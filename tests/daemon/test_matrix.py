@@ -13,79 +13,17 @@ import json
 import re
 import threading
 import unittest
-import urllib.parse
 
 from tests.support.daemon import Daemon
-from tests.support.matrix import (ABSENT, ALLOWED, DENIED, DROPPING, NOBODY, PLACES, UNKNOWN, World, face_of, judge, refusal,
-                                  routes)
+from tests.support.matrix import ALLOWED, DENIED, PLACES, World, face_of, judge, refusal, routes
+from tests.support.matrix_cells import (NAMES, NOT_THERE, OLD_VERSIONS, OUTCOMES, PLACED, PLANS, Cell, is_missing,
+                                        outcome_by_rule)
 from tests.support.signer import Signer, form_body
-from tests.support import xet
 from tests.support.wire import Wires
 
 THREADS = 8
 SHOWN = 3  # faults of each route
 
-# The rule of each access: the permission, on what, and whether what a bucket gives to everyone counts.
-RULES = {
-    'bucket list': ('list', 'place', True),
-    'bucket runs': ('list', 'bucket', True),
-    'bucket settings': ('list', 'bucket', False),
-    'bucket admin': ('admin', 'bucket', False),
-    'object read': ('read', 'place', True),
-    'object write': ('write', 'place', True),
-    'object delete': ('write', 'place', True),
-    'object tags read': ('read', 'place', False),
-    'object tags write': ('write', 'place', False),
-    'object admin': ('admin', 'place', False),
-    'run read': ('read', 'place', True),
-    'run fleet': ('read', 'place', False),
-    'run write': ('write', 'place', False),
-}
-SETTINGS = ('Accelerate Analytics IntelligentTiering Inventory Metrics Notification').split()
-CONFIGURATIONS = [f'Bucket{name}Configuration' for name in SETTINGS] + [
-    'ObjectLockConfiguration', 'BucketEncryption', 'BucketLogging', 'BucketReplication', 'BucketRequestPayment', 'BucketWebsite']
-# What is 501 to whoever has a key.
-NOT_THERE = {
-    *CONFIGURATIONS, 'BucketAcl', 'BucketCors', 'DeleteObjects', 'BucketLifecycle', 'BucketLocation', 'BucketMetadataConfiguration',
-    'BucketMetadataTableConfiguration', 'BucketOwnershipControls', 'BucketPolicy', 'BucketPolicyStatus',
-    'PublicAccessBlock', 'CreateSession', 'BucketTagging', 'ListMultipartUploads', 'BucketVersioning',
-    'ListObjectVersions', 'ObjectAcl', 'GetObjectAttributes', 'UpdateObjectEncryption', 'ObjectLegalHold',
-    'MultipartUpload', 'RenameObject', 'RestoreObject', 'ObjectRetention', 'SelectObjectContent', 'ObjectTagging',
-    'GetObjectTorrent', 'CreateMultipartUpload', "Writing an object under a version's id",
-}
-# The routes by what they ask of their caller.
-NAMES = {
-    'anyone': 'Health Ready AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets NoBucket FetchRecords '
-              'PostTelemetry Preflight PostObject',
-    'root': 'Metrics ListKeys AddKey RevokeKey Gc',
-    'signed in': 'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories CreateHubBucket ListBuckets '
-                 'DeleteObjects',
-    'create bucket': 'CreateBucket',
-    'bucket known': 'HubBucketInfo XetReadToken XetWriteToken ListTree FollowBucket PathsInfo BatchFiles BucketPage '
-                    'GetBucketLocation HeadBucket',
-    'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects',
-    'bucket runs': 'ListRuns',
-    'bucket settings': 'GetBucket GetBucketAcl GetBucketCors GetBucketLifecycleConfiguration '
-                       'GetBucketOwnershipControls GetBucketPolicy GetBucketPolicyStatus GetPublicAccessBlock '
-                       'GetBucketTagging GetBucketVersioning ' + ' '.join('Get' + name for name in CONFIGURATIONS),
-    'bucket admin': 'PutBucket DeleteHubBucket HubBucketSettings PutBucketAcl PutBucketCors DeleteBucketCors '
-                    'PutBucketLifecycleConfiguration DeleteBucketLifecycle PutBucketOwnershipControls '
-                    'DeleteBucketOwnershipControls PutBucketPolicy DeleteBucketPolicy PutPublicAccessBlock '
-                    'DeletePublicAccessBlock PutBucketTagging DeleteBucketTagging PutBucketVersioning DeleteBucket ' +
-                    ' '.join(f'{verb}{name}' for name in CONFIGURATIONS for verb in ('Put', 'Delete')),
-    'object read': 'ResolveFile GetObjectAttributes GetObject',
-    'object write': 'UploadPart ListParts CompleteMultipartUpload AbortMultipartUpload CreateMultipartUpload PutObject',
-    'object delete': 'DeleteObject',
-    'object tags read': 'GetObjectLegalHold GetObjectRetention GetObjectTagging',
-    'object tags write': 'PutObjectTagging DeleteObjectTagging',
-    'object admin': 'GetObjectAcl PutObjectAcl PutObjectLegalHold PutObjectRetention',
-    'run read': 'RunStatus StepPath ListPins GetPin ListSteps LatestStep GetStep StepObject FoldObject',
-    'run write': 'OpenRun DeleteRun RunSettings RunWebhook PutPin DeletePin PublishStep PutPart DeleteStep',
-    'run fleet': 'ListReplicas GetReplica PutReplica DeleteReplica',
-    'token to read': 'GetReconstructionV2 GetReconstruction GetReconstructions PostReconstructions HeadFile GetChunk '
-                     'HeadXorb',
-    'token to write': 'PostShardV2 PostShard PostXorb PostGrant',
-}
 # Who is refused by these is refused only when the body is there.
 TAKES_BODY_FIRST = {
     'PostObject',      # who asks, and for which key, stands in the form
@@ -95,75 +33,18 @@ TAKES_BODY_FIRST = {
 }
 
 
-def is_missing(route):
-    return route.access == 'signed in' and route.name in NOT_THERE and (route.name, route.methods) != ('DeleteObjects', ('POST',))
+# Where whoever may write and not read is told of an ETag or a size.
+TELLS_OF_WHAT_IS_THERE = {
+    'PUT If-Match', 'PUT If-None-Match', 'DELETE If-Match', 'DELETE x-amz-if-match-size', 'complete If-Match', 'complete If-None-Match',
+    'DeleteObjects ETag', 'DeleteObjects Size',  # to be mended
+}
+# Where whoever may do nothing can try who owns a bucket.
+TELLS_THE_OWNER = {'DeleteObjects'}  # to be mended
 
 
-class Cell:
-    """One request of one caller. Plans fill it in; `ok` are the statuses of those that may."""
+class Case(unittest.TestCase):
+    """A daemon and a world of its own."""
 
-    def __init__(self, world, route, method, bucket, place, caller, variant=''):
-        self.world, self.route, self.method, self.caller, self.variant = world, route, method, caller, variant
-        self.bucket, self.place = bucket, place
-        self.name, self.face = route.name, face_of(route.pattern)
-        self.ok, self.codes, self.body, self.headers, self.query = (200,), (), None, {}, {}
-        self.parameters, self.key, self.outcome = {}, None, None
-        self.before = self.after = self.refusal = self.token = None
-
-    def __repr__(self):
-        where = f'{self.bucket.kind}/{self.place}' if self.bucket else '-'
-        return f'{self.name}: {self.method} {self.route.pattern} {self.variant} by {self.caller.name} on {where}'
-
-    @property
-    def is_allowed(self):
-        return self.outcome == ALLOWED
-
-    def fresh(self, name='fresh'):
-        """A key of the cell's place that nobody else uses."""
-        return f'{self.place or "inside"}/{name}-{next(self.world.count)}'
-
-    def target(self):
-        bucket = self.parameters.get('bucket') or (self.bucket and self.bucket.name)
-        known = {'bucket': bucket, 'key*': self.key, 'run': self.place, **self.parameters}
-        if '{namespace}/{bucket}' in self.route.pattern:
-            known['namespace'], known['bucket'] = bucket.split('--')
-        path = re.sub(r'\{([^}]+)\}', lambda found: urllib.parse.quote(known[found[1]], safe='/'), self.route.pattern)
-        own = [self.route.query] if self.route.query and self.route.query not in self.query else []
-        query = own + [f'{name}={urllib.parse.quote(str(value), safe="")}' if value != '' else name
-                       for name, value in self.query.items()]
-        return path + ('?' + '&'.join(query) if query else '')
-
-
-def outcome_by_rule(cell):
-    access, caller, bucket = cell.route.access, cell.caller, cell.bucket
-    if caller.is_revoked:
-        return UNKNOWN
-    if access == 'anyone':
-        return ALLOWED
-    if access in ('signed in', 'root') and not caller.token:
-        return NOBODY
-    if access in ('signed in', 'root'):
-        return ALLOWED if access == 'signed in' or caller.is_root else DENIED
-    if access == 'bucket known':
-        return known_outcome(cell)
-    verb, subject, shared = RULES[access]
-    key = f'{cell.place}/' if subject == 'place' and cell.place else ''
-    return judge(caller, bucket, verb, key, shared, cell.variant == 'old' or cell.name == 'ListObjectVersions')
-
-
-def known_outcome(cell):
-    caller, bucket = cell.caller, cell.bucket
-    if caller.is_revoked:
-        return UNKNOWN
-    named = caller.grants is not None and any(name == bucket.name for name, _, _ in caller.grants)
-    if bucket.account is None and (named or caller.grants is None):
-        return ABSENT
-    if caller.has_any(bucket):
-        return ALLOWED
-    return DENIED if caller.token else NOBODY
-
-
-class Matrix(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.daemon = Daemon(tls=False, arguments=['--webhook-hosts', 'hooks.invalid'])
@@ -206,8 +87,6 @@ class Matrix(unittest.TestCase):
                 found[kind, place, 'step'] = json.loads(cls.as_root('GET', f'{run}/steps/0').body)['digest']
                 found[kind, place, 'pin'] = cls.as_root('GET', f'{run}/pins/{bucket.runs[place]["pin"]}').body
         return found
-
-    # -- making cells
 
     def cells(self, face, names=None):
         for route in routes():
@@ -328,6 +207,11 @@ class Matrix(unittest.TestCase):
             faults += self.judge_reply(cell, huge)
         return [f'asked with the head alone: {fault}' for fault in faults]
 
+    def callers(self, *without):
+        return [caller for caller in self.world.callers.values() if caller.name not in without]
+
+
+class Matrix(Case):
     def check_all(self, cells, auth='bearer'):
         cells = list(cells)
         self.took_first = {}
@@ -395,445 +279,212 @@ class Matrix(unittest.TestCase):
         self.check_all(self.cells('s3', sample), auth='v4')
 
 
-# -- what each route is asked
-
-PLACED = {'DeleteObjects', 'PostObject', 'BatchFiles', 'PathsInfo', 'ResolveFile', 'HotLoad', 'HotLoadStatus', 'MoveHubBucket',
-          'CreateHubBucket'}
-OLD_VERSIONS = {'GetObject': ('GET', 'HEAD'), 'GetObjectAttributes': ('GET',), 'GetObjectTagging': ('GET',),
-                'GetObjectAcl': ('GET',)}
-
-
-def setting(matrix, cell):
-    """A setting that is not there is told of in the same way as one that is."""
-    cell.ok = (200, 404)
-
-
-def object_setting(matrix, cell):
-    cell.ok = (400,)  # there is no object lock
-
-
-def change(body='', ok=(200, 204), headers=None):
-    def plan(matrix, cell):
-        cell.body, cell.ok, cell.headers = body, ok, dict(headers or {})
-        return matrix.spare(cell)
-    return plan
-
-
-def fixed(matrix, cell):
-    """Settings that this server does not have."""
-    cell.body, cell.ok = '<x/>' if cell.method == 'PUT' else None, (204, 400, 501)
-
-
-def list_prefix(matrix, cell):
-    if cell.place:
-        cell.query['prefix'] = f'{cell.place}/'
-    if cell.name == 'ListObjectsV2':
-        cell.query['list-type'] = '2'
-        del_marker(cell)
-
-
-def del_marker(cell):
-    cell.route = cell.route._replace(query=None)
-
-
-def delete_bucket(matrix, cell):
-    if cell.is_allowed:
-        if cell.bucket.kind != 'private':
-            return False
-        doomed = cell.parameters['bucket'] = matrix.world.doomed[cell.caller.name][DROPPING.index(cell.name)]
-        cell.before = lambda: matrix.as_root('POST', f'/api/buckets/{doomed.replace("--", "/")}', b'{}', statuses=(200, 409))
-        cell.ok = (204,)
-    return True
-
-
-def create_outcome(cell):
-    """Whoever acts for an account makes what is not there, and is told that others have what is."""
-    caller = cell.caller
-    if caller.is_revoked or not caller.token:
-        return UNKNOWN if caller.is_revoked else NOBODY
-    return ALLOWED if caller.is_root or caller.grants is None or caller.may('admin', cell.bucket, '') else DENIED
-
-
-def create_bucket(matrix, cell):
-    own = cell.bucket.account == cell.caller.account and cell.bucket.account
-    cell.body = ''
-    if cell.bucket.kind == 'absent' and cell.is_allowed:
-        return False  # it stays absent; test_who_makes_buckets
-    cell.ok = (200,) if own else (409, 400)  # 400: a name of another namespace
-
-
-def preflight(matrix, cell):
-    cell.headers = {'Origin': 'http://example.org', 'Access-Control-Request-Method': 'GET'}
-    cell.ok = (404,) if cell.bucket.kind == 'absent' else (403,)  # no bucket has rules
-
-
-def get_attributes(matrix, cell):
-    cell.headers = {'x-amz-object-attributes': 'ETag,ObjectSize,Checksum'}
-
-
-def put_object(matrix, cell):
-    cell.body = 'new bytes'
-    if cell.is_allowed:
-        cell.key = cell.fresh()
-
-
-def delete_object(matrix, cell):
-    cell.ok = (204,)
-    if cell.is_allowed:
-        cell.key = cell.fresh()
-        cell.before = lambda: matrix.as_root('PUT', f'/{cell.bucket.name}/{cell.key}', b'x')
-
-
-def tagging(matrix, cell):
-    cell.ok = (200, 204)
-    if cell.method == 'PUT':
-        cell.body = '<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>'
-    if cell.is_allowed:
-        cell.key = cell.fresh()
-        cell.before = lambda: matrix.as_root('PUT', f'/{cell.bucket.name}/{cell.key}', b'x')
-
-
-def put_acl(matrix, cell):
-    cell.headers = {'x-amz-acl': 'private'}
-    tagging(matrix, cell)
-    cell.body = ''
-
-
-def open_upload(matrix, cell):
-    reply = matrix.as_root('POST', f'/{cell.bucket.name}/{cell.key}?uploads', b'')
-    cell.query['uploadId'] = re.search(rb'<UploadId>(.+)</UploadId>', reply.body)[1].decode()
-
-
-def upload(matrix, cell):
-    """The standing upload to whom may not; one of its own to whom may."""
-    if cell.bucket.account:
-        cell.key, cell.query['uploadId'] = cell.bucket.facts[cell.place, 'upload']
-    else:
-        cell.query['uploadId'] = 'none'
-    cell.ok = (200, 204)
-    if cell.name == 'UploadPart':
-        cell.query['partNumber'], cell.body = 1, 'part'
-    if cell.name == 'CompleteMultipartUpload':
-        cell.body = COMPLETE.format('x')
-    if cell.is_allowed and cell.name != 'ListParts':
-        cell.key = cell.fresh()
-        cell.before = lambda: open_and_fill(matrix, cell)
-
-
-COMPLETE = '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{}</ETag></Part></CompleteMultipartUpload>'
-
-
-def open_and_fill(matrix, cell):
-    open_upload(matrix, cell)
-    if cell.name == 'CompleteMultipartUpload':
-        part = matrix.as_root('PUT', f'/{cell.bucket.name}/{cell.key}?partNumber=1&uploadId={cell.query["uploadId"]}', b'part')
-        cell.body = COMPLETE.format(part.header('etag'))
-
-
-def post_outcome(cell):
-    return judge(cell.caller, cell.bucket, 'write', f'{cell.place}/')
-
-
-def post_object(matrix, cell):
-    cell.ok = (204,)
-    cell.codes = (404,) if cell.bucket.account is None else ()  # told of before the form is read
-    if cell.is_allowed:
-        cell.key = cell.fresh()
-    kind, cell.body = form_body({'key': cell.key}, b'content')
-    cell.headers = {'Content-Type': kind}
-
-
-def put_policy(matrix, cell):
-    cell.ok = (204,)
-    if not matrix.spare(cell):
-        return False
-    cell.body = json.dumps({'Statement': {'Effect': 'Allow', 'Principal': {'AWS': cell.world.owner}, 'Action': 's3:GetObject',
-                                          'Resource': f'arn:aws:s3:::{cell.bucket.name}/none/*'}})
-    return True
-
-
-def delete_objects_outcome(cell):
-    if cell.caller.is_revoked or not cell.caller.token:
-        return UNKNOWN if cell.caller.is_revoked else NOBODY
-    if cell.bucket.account and cell.caller.has_any(cell.bucket, 'write'):
-        return ALLOWED
-    return judge(cell.caller, cell.bucket, 'write', '')
-
-
-def delete_objects(matrix, cell):
-    """Whoever may write somewhere is refused key by key; others may be refused as a whole or so."""
-    may = cell.caller.may('write', cell.bucket, f'{cell.place}/')
-    cell.codes = (404,) if cell.bucket.account is None else (200,)
-    if cell.is_allowed and may:
-        delete_object(matrix, cell)
-        cell.ok = (200,)
-    cell.body = f'<Delete><Object><Key>{cell.key}</Key></Object></Delete>'
-    wanted = b'<Deleted>' if may else b'<Code>AccessDenied</Code>'
-    cell.after = lambda reply: [] if wanted in reply.body else [f'{wanted} is due']
-
-
-def run_of(cell):
-    """Of a bucket that is not there, another one's."""
-    return cell.bucket.runs.get(cell.place) or cell.world.buckets['private'].runs[cell.place]
-
-
-def read_run(matrix, cell):
-    cell.parameters.update(step='0', name=run_of(cell)['pin'], id=run_of(cell)['replica'])
-    if cell.name == 'StepObject':
-        cell.parameters['name*'] = 'anchor/model.safetensors'
-    if cell.name == 'FoldObject':
-        cell.parameters.update({'steps': '0-4', 'name*': 'delta/delta.safetensors'})
-        cell.ok = (404,)  # none is made; test_replies_to_those_that_may_not
-
-
-def write_run(body='', ok=(200,)):
-    def plan(matrix, cell):
-        read_run(matrix, cell)
-        cell.parameters['part'] = '0'
-        cell.body, cell.ok = (json.dumps(body(cell)) if callable(body) else body), ok
-        if cell.is_allowed:
-            cell.parameters.update(name=f'own-{next(cell.world.count)}', id=f'own-{next(cell.world.count)}')
-    return plan
-
-
-def put_part(matrix, cell):
-    write_run(lambda cell: run_of(cell)['part'], ok=(200, 202))(matrix, cell)
-    cell.parameters['step'] = '1'
-    cell.query['of'] = 2
-
-
-def delete_step(matrix, cell):
-    read_run(matrix, cell)
-    cell.ok = (409,)  # it is the head, pinned, and held by a replica: whoever may delete is told so
-
-
-def delete_run(matrix, cell):
-    """A run of the spare bucket, made anew for each."""
-    cell.ok = (204, 404)  # 404: another caller's cell has just deleted it
-    if not matrix.spare(cell):
-        return False
-    if cell.is_allowed:
-        cell.before = lambda: matrix.as_root('POST', cell.target(), b'')
-    return True
-
-
-def hot_load_outcome(cell):
-    verb = 'write' if cell.method == 'POST' else 'read'
-    return judge(cell.caller, cell.bucket, verb, f'{cell.place}/', shared=False)
-
-
-def hot_load(matrix, cell):
-    if cell.outcome == DENIED and not cell.caller.has_any(cell.bucket):
-        cell.refusal = (404, 'no_run')  # as of a deployment that no run has
-    if cell.bucket.kind == 'absent':
-        return False
-    cell.headers = {'fireworks-deployment': run_of(cell)['deployment']}
-    if cell.method == 'POST':
-        cell.body = json.dumps({'identity': f'snapshot-{next(cell.world.count)}'})
-    return True
-
-
-def settings_of_bucket(matrix, cell):
-    cell.body = '{"etag":"default"}'
-    return matrix.spare(cell)
-
-
-def revoke_key(matrix, cell):
-    cell.ok = (204,)
-    cell.parameters['id'] = cell.world.callers['owner'].key_id
-    if cell.is_allowed:
-        made = json.loads(matrix.as_root('POST', '/-/keys', b'{}').body)
-        cell.parameters['id'] = made['key_id']
-
-
-def token_outcome(cell):
-    outcome = known_outcome(cell)
-    if outcome == ALLOWED and not cell.caller.has_any(cell.bucket, 'write'):
-        return DENIED if cell.caller.token else NOBODY
-    return outcome
-
-
-def tree_outcome(cell):
-    outcome = known_outcome(cell)
-    key = f'{cell.place}/' if cell.place else ''
-    return judge(cell.caller, cell.bucket, 'list', key) if outcome == ALLOWED else outcome
-
-
-def list_tree(matrix, cell):
-    cell.parameters['prefix*'] = cell.place
-
-
-def resolve(matrix, cell):
-    cell.parameters['path*'] = cell.key
-
-
-def paths_info(matrix, cell):
-    cell.body = json.dumps({'paths': [cell.key]})
-    wanted = b'"xetHash"' if cell.caller.may('read', cell.bucket, f'{cell.place}/') else b'[]'
-    cell.after = lambda reply: [] if wanted in reply.body else [f'{wanted} is due']
-
-
-def batch_outcome(cell):
-    outcome = known_outcome(cell)
-    return judge(cell.caller, cell.bucket, 'write', f'{cell.place}/') if outcome == ALLOWED else outcome
-
-
-def batch_files(matrix, cell):
-    if cell.is_allowed:
-        delete_object(matrix, cell)
-        cell.ok = (200,)
-    cell.body = json.dumps({'type': 'deleteFile', 'path': cell.key}) + '\n'
-
-
-def hub_delete(matrix, cell):
-    if not delete_bucket(matrix, cell):
-        return False
-    cell.ok = (200,)
-    return True
-
-
-def hub_create_outcome(cell):
-    caller, bucket = cell.caller, cell.bucket
-    if caller.is_revoked or not caller.token:
-        return UNKNOWN if caller.is_revoked else NOBODY
-    own = caller.is_root or caller.account == bucket.account
-    return ALLOWED if own and (caller.grants is None or caller.may('admin', bucket, '')) else DENIED
-
-
-def hub_create(matrix, cell):
-    if cell.bucket.kind == 'absent' or cell.place != 'inside':
-        return False
-    cell.parameters['owner'], cell.parameters['name'] = cell.bucket.hub.split('/')
-    cell.ok, cell.body = (409,), '{}'
-    if cell.outcome == DENIED:
-        cell.refusal = (403, None)  # by the name alone, whether there is such a bucket or not
-    return True
-
-
-def hub_move_outcome(cell):
-    outcome = judge(cell.caller, cell.bucket, 'admin', '', shared=False)
-    return DENIED if outcome == ALLOWED and cell.caller.grants else outcome  # its grants do not name the new bucket
-
-
-def hub_move(matrix, cell):
-    if cell.place != 'inside' or (cell.is_allowed and cell.bucket.kind != 'private'):
-        return False
-    source, new = cell.bucket.hub, f'{cell.world.owner}/moved-{next(cell.world.count)}'
-    if cell.is_allowed:
-        delete_bucket(matrix, cell)
-        source = cell.parameters['bucket'].replace('--', '/')
-    cell.ok, cell.body = (200,), json.dumps({'fromRepo': source, 'toRepo': new, 'type': 'bucket'})
-    return True
-
-
-def repositories_outcome(cell):
-    outcome = outcome_by_rule(cell)
-    other = '{account}' in cell.route.pattern and not cell.caller.is_root and cell.caller.account != cell.world.owner
-    return DENIED if outcome == ALLOWED and other else outcome
-
-
-def name_owner(matrix, cell):
-    cell.parameters.update({'owner': cell.world.owner, 'account': cell.world.owner})
-
-
-def nothing(matrix, cell):
-    cell.parameters.update({'repository*': 'x/y', 'owner': cell.world.owner})
-    cell.ok = (404,)
-
-
-def hub_settings(matrix, cell):
-    cell.body = '{"private":true}'
-    return matrix.spare(cell)
-
-
-def cas_outcome(cell):
-    """What is no token of this face opens nothing."""
-    if cell.caller.is_revoked:
-        return UNKNOWN
-    if not cell.token:
-        return NOBODY
-    return DENIED if cell.route.access == 'token to write' and not cell.variant.startswith('write') else ALLOWED
-
-
-def cas(matrix, cell):
-    old = cell.variant.endswith('old')
-    facts = cell.bucket.facts[(cell.place, 'old') if old else cell.place] if cell.bucket else {'hash': '1' * 64, 'chunk': '1' * 64}
-    cell.parameters.update({'prefix': 'default', 'hash': facts['hash']})
-    may = cell.bucket is None or cell.caller.may('read', cell.bucket, f'{cell.place}/', versions=old)
-    cell.ok = (200,) if may else (404,)
-    if cell.name == 'GetReconstructions':
-        cell.ok, cell.query['file_id'] = (200,), facts['hash']
-    if cell.name == 'PostReconstructions':
-        cell.ok, cell.body = (200,), json.dumps([{'hash': facts['hash']}])
-    if cell.name in ('GetReconstructions', 'PostReconstructions'):
-        cell.after = lambda reply: [] if (b'"terms"' in reply.body or b'"unpacked_length"' in reply.body) == may else ['another answer is due']
-
-
-def cas_anyones(matrix, cell):
-    """What goes over all accounts: whether bytes that the caller names by their hash are here (OPERATIONS.md)."""
-    xorb = cell.world.xorb
-    chunk = cell.bucket.facts[cell.place]['chunk'] if cell.bucket else '1' * 64
-    cell.parameters.update({'prefix': 'default', 'hash': chunk if cell.name == 'GetChunk' else xet.text(xorb.hash)})
-    cell.ok = (200, 404) if cell.name == 'GetChunk' else (200,)
-    cell.body = {'PostXorb': xorb.body(), 'PostShard': xet.shard_of(xorb).body(), 'PostShardV2': xet.shard_of(xorb).body(),
-                 'PostGrant': b'{}'}.get(cell.name)
-
-
-def body(text, ok=(200,)):
-    def plan(matrix, cell):
-        cell.body, cell.ok = text, ok
-    return plan
-
-
-PLANS = {
-    **{name: read_run for name in (NAMES['run read'] + ' ListReplicas GetReplica').split()},
-    'RunWebhook': write_run(None), 'RunSettings': write_run('{"keep_steps":64}'), 'OpenRun': write_run(),
-    'PutPin': write_run('{"step":0}'), 'PutReplica': write_run('{"state":"ready","step":0}'),
-    'DeletePin': write_run(None, ok=(204, 404)), 'DeleteReplica': write_run(None, ok=(204, 404)),
-    'PublishStep': write_run(lambda cell: run_of(cell)['body']), 'PutPart': put_part,
-    'DeleteStep': delete_step, 'DeleteRun': delete_run, 'HotLoad': hot_load, 'HotLoadStatus': hot_load,
-    'AddKey': body('{"name":"another"}', ok=(201,)), 'RevokeKey': revoke_key, 'Gc': body('{"dry_run":true}'),
-    'PutBucket': settings_of_bucket,
-    **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoLogin', 'NoBucket')},
-    'ListHubBuckets': name_owner, 'ListRepositories': name_owner, 'MoveHubBucket': hub_move, 'CreateHubBucket': hub_create,
-    'DeleteHubBucket': hub_delete, 'HubBucketSettings': hub_settings, 'ListTree': list_tree, 'BucketPage': list_tree,
-    'ResolveFile': resolve, 'PathsInfo': paths_info, 'BatchFiles': batch_files,
-    **{name: lambda matrix, cell: cell.parameters.update({'revision*': 'main'}) for name in ('XetReadToken', 'XetWriteToken')},
-    **{name: cas for name in ('GetReconstructionV2', 'GetReconstruction', 'GetReconstructions', 'PostReconstructions', 'HeadFile')},
-    **{name: cas_anyones for name in ('GetChunk', 'HeadXorb', 'PostShardV2', 'PostShard', 'PostXorb', 'PostGrant')},
-    'PostTelemetry': body('{}'), 'FetchRecords': lambda matrix, cell: cell.parameters.update(token='none') or setattr(cell, 'ok', (403,)),
-    **{name: setting for name in NAMES['bucket settings'].split()},
-    **{name: object_setting for name in ('GetObjectLegalHold', 'GetObjectRetention')},
-    **{f'{verb}{name}': fixed for name in CONFIGURATIONS for verb in ('Put', 'Delete')},
-    'PutObjectLegalHold': fixed, 'PutObjectRetention': fixed,
-    **{name: list_prefix for name in NAMES['bucket list'].split()},
-    **{name: change() for name in NAMES['bucket admin'].split() if name.startswith('Delete') and name not in (
-        'DeleteBucket', 'DeleteHubBucket') and name[6:] not in CONFIGURATIONS},
-    'PutBucketAcl': change(headers={'x-amz-acl': 'private'}),
-    'PutBucketCors': change('<CORSConfiguration><CORSRule><AllowedOrigin>http://a.example</AllowedOrigin>'
-                            '<AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>'),
-    'PutBucketLifecycleConfiguration': change(
-        '<LifecycleConfiguration><Rule><Filter><Prefix>none/</Prefix></Filter><Status>Enabled</Status>'
-        '<Expiration><Days>9</Days></Expiration></Rule></LifecycleConfiguration>'),
-    'PutBucketOwnershipControls': change(
-        '<OwnershipControls><Rule><ObjectOwnership>BucketOwnerPreferred</ObjectOwnership></Rule></OwnershipControls>'),
-    'PutBucketPolicy': put_policy,
-    'PutPublicAccessBlock': change('<PublicAccessBlockConfiguration><BlockPublicAcls>false</BlockPublicAcls>'
-                                   '</PublicAccessBlockConfiguration>'),
-    'PutBucketTagging': change('<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>'),
-    'PutBucketVersioning': change('<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>'),
-    'DeleteBucket': delete_bucket, 'CreateBucket': create_bucket, 'Preflight': preflight,
-    'GetObjectAttributes': get_attributes, 'PutObject': put_object, 'DeleteObject': delete_object,
-    'PutObjectTagging': tagging, 'DeleteObjectTagging': tagging, 'PutObjectAcl': put_acl,
-    'CreateMultipartUpload': lambda matrix, cell: put_object(matrix, cell) or setattr(cell, 'body', None),
-    **{name: upload for name in ('UploadPart', 'ListParts', 'CompleteMultipartUpload', 'AbortMultipartUpload')},
-    'PostObject': post_object, 'DeleteObjects': delete_objects,
-}
-OUTCOMES = {'CreateBucket': create_outcome, 'PostObject': post_outcome, 'HotLoad': hot_load_outcome,
-            'HotLoadStatus': hot_load_outcome, 'XetWriteToken': token_outcome, 'ListTree': tree_outcome, 'BucketPage': tree_outcome,
-            'BatchFiles': batch_outcome, 'CreateHubBucket': hub_create_outcome, 'MoveHubBucket': hub_move_outcome,
-            'ListRepositories': repositories_outcome,
-            **{name: cas_outcome for access in ('token to read', 'token to write') for name in NAMES[access].split()}, 'DeleteObjects': delete_objects_outcome}
+class Handlers(Case):
+    """What handlers judge themselves, and what replies tell."""
+
+    def say(self, caller, method, target, body=None, headers=None):
+        """A request that is in no table; fails when the reply tells what the caller may not know."""
+        own = [('Authorization', f'Bearer {caller.token}')] if caller.token else []
+        wire = self.wires.mine()
+        body = body.encode() if isinstance(body, str) else b'' if body is None and method in ('PUT', 'POST') else body
+        reply = wire.ask(method, target, body, [*own, *(headers or {}).items()])
+        reply.told = self.world.told(caller, wire.sent, reply)
+        return reply
+
+    def check_said(self, caller, reply, outcome, bucket, ok=(200,), what=None):
+        self.assertEqual(reply.told, [], (caller.name, what, reply.body))
+        if outcome == ALLOWED:
+            self.assertIn(reply.status, ok, (caller.name, what, reply.body))
+        else:
+            self.assertEqual(reply.status, refusal('s3', caller, bucket, outcome)[0], (caller.name, what, reply.body))
+
+    def desk(self, caller):
+        """Where a caller puts things: a bucket and the beginning of keys, which he may write if he may write at all."""
+        buckets = self.world.buckets
+        if caller.name in ('far', 'apart'):
+            return buckets['apart'], f'inside/own-{next(self.world.count)}'
+        place = 'elsewhere' if caller.name == 'elsewhere' else 'inside'
+        return buckets['spare'], f'{place}/own-{next(self.world.count)}'
+
+    def sources(self):
+        """(bucket, place, whether an older version, key, version)."""
+        for kind, place in itertools.product(('private', 'public', 'versioned', 'apart'), PLACES):
+            bucket = self.world.buckets[kind]
+            yield bucket, place, False, bucket.keys[place], None
+            if (place, 'old') in bucket.facts:
+                yield bucket, place, True, bucket.keys[place], bucket.facts[place, 'old']['version']
+        yield self.world.buckets['absent'], 'inside', False, 'inside/none', None
+
+    def test_copies(self):
+        for caller in self.callers('revoked'):
+            for bucket, place, old, key, version in self.sources():
+                desk, own = self.desk(caller)
+                outcome = judge(caller, desk, 'write', own)
+                if outcome == ALLOWED:
+                    outcome = judge(caller, bucket, 'read', key, versions=old)
+                upload = re.search(rb'<UploadId>([^<]+)<', self.as_root('POST', f'/{desk.name}/{own}?uploads', b'').body)[1].decode()
+                source = f'{bucket.name}/{key}' + (f'?versionId={version}' if old else '')
+                right = bucket.facts[place]['etag'] if bucket.facts else 'x'
+                for query, condition in itertools.product(('', f'?partNumber=1&uploadId={upload}'), ({}, right, 'x')):
+                    headers = {'x-amz-copy-source': source}
+                    if condition:
+                        headers['x-amz-copy-source-if-match'] = condition
+                    reply = self.say(caller, 'PUT', f'/{desk.name}/{own}{query}', headers=headers)
+                    self.check_said(caller, reply, outcome, bucket, (200, 412), (source, query, condition))
+                    self.assertTrue(reply.status != 412 or condition)
+
+    def test_conditions_tell_nothing(self):
+        told = set()
+        complete = '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>'
+        conditions = [('PUT', name, 'x', value) for name, value in (('If-Match', '"x"'), ('If-None-Match', '*'))]
+        conditions += [('DELETE', name, None, value) for name, value in (
+            ('If-Match', '"x"'), ('x-amz-if-match-size', '7'), ('x-amz-if-match-last-modified-time', '2001-01-01T00:00:00Z'))]
+        for kind, name in itertools.product(('private', 'public', 'versioned'), ('inside write', 'whole write')):
+            bucket, caller = self.world.buckets[kind], self.world.callers[name]
+            target = f'/{bucket.name}/{bucket.keys["inside"]}'
+            for method, header, body, value in conditions:
+                reply = self.say(caller, method, target, body, {header: value})
+                self.assertEqual(reply.status, 412, (method, header, reply.body))
+                told.update([f'{method} {header}'] if reply.told else [])
+            for element, value in (('ETag', 'x'), ('Size', '7'), ('LastModifiedTime', 'Mon, 01 Jan 2001 00:00:00 GMT')):
+                reply = self.say(caller, 'POST', f'/{bucket.name}?delete', f'<Delete><Object><Key>{bucket.keys["inside"]}</Key>'
+                                 f'<{element}>{value}</{element}></Object></Delete>')
+                self.assertIn(b'<Code>PreconditionFailed</Code>', reply.body)
+                told.update([f'DeleteObjects {element}'] if reply.told else [])
+            opened = self.say(caller, 'POST', f'{target}?uploads')
+            upload = re.search(rb'<UploadId>([^<]+)<', opened.body)[1].decode()
+            part = self.say(caller, 'PUT', f'{target}?partNumber=1&uploadId={upload}', 'part').header('etag')
+            for header, value in (('If-Match', '"x"'), ('If-None-Match', '*')):
+                reply = self.say(caller, 'POST', f'{target}?uploadId={upload}', complete.replace('>x<', f'>{part}<'), {header: value})
+                self.assertEqual(reply.status, 412, reply.body)
+                told.update([f'complete {header}'] if reply.told else [])
+        self.assertEqual(self.standing(), self.before)
+        self.assertEqual(told, TELLS_OF_WHAT_IS_THERE)
+
+    def test_owners_are_not_tried(self):
+        """x-amz-expected-bucket-owner makes no difference to whoever is refused anyhow."""
+        told = set()
+        callers = [self.world.callers[name] for name in ('anonymous', 'stranger', 'elsewhere')]
+        for cell in self.cells('s3'):
+            if cell.caller not in callers or not cell.bucket or cell.bucket.kind != 'private' or not self.prepare(cell):
+                continue
+            if cell.is_allowed or cell.method == 'OPTIONS':
+                continue
+            replies = [self.say(cell.caller, cell.method, cell.target(), cell.body, {**cell.headers, 'x-amz-expected-bucket-owner': owner})
+                       for owner in (self.world.owner, 'nobody')]
+            if self.alike(replies[0]) != self.alike(replies[1]):
+                told.add(cell.name)
+        self.assertEqual(told, TELLS_THE_OWNER)
+
+    def alike(self, reply, bucket=None):
+        """A reply without what differs anyhow."""
+        text = reply.head + b'\n' + reply.body
+        if bucket:
+            text = text.replace(bucket.hub.encode(), b'BUCKET').replace(bucket.name.encode(), b'BUCKET')
+        text = re.sub(rb'(?m)^(Date|Content-Length): .*$', b'', text)
+        return re.sub(rb'[0-9a-f]{32}', b'ID', text)
+
+    def test_the_hub_hides(self):
+        """A bucket that somebody may not know of is like one that is not there."""
+        asked = collections.defaultdict(dict)
+        for cell in self.cells('hub', {route.name for route in routes() if '{namespace}/{bucket}' in route.pattern}):
+            if cell.bucket.kind not in ('private', 'absent') or cell.caller.has_any(self.world.buckets['private']):
+                continue
+            if cell.caller.grants is None and cell.caller.account == self.world.owner:
+                continue
+            self.assertTrue(self.prepare(cell))
+            cell.key = f'{cell.place}/none'
+            reply = self.say(cell.caller, cell.method, cell.target(), cell.body, cell.headers)
+            asked[cell.name, cell.route.pattern, cell.method, cell.place, cell.caller.name][cell.bucket.kind] = self.alike(reply, cell.bucket)
+        self.assertGreater(len(asked), 60)
+        for cell, replies in asked.items():
+            self.assertEqual(replies['private'], replies['absent'], cell)
+
+    def test_batches(self):
+        """Bytes come into a bucket by their hash only where the caller may read them."""
+        for caller in self.callers('revoked', 'anonymous'):
+            for bucket, place, old, key, _ in self.sources():
+                if bucket.account is None:
+                    continue
+                desk, own = self.desk(caller)
+                file = bucket.facts[(place, 'old') if old else place]['hash']
+                line = {'type': 'copyFile', 'path': own, 'xetHash': file, 'sourceRepoType': 'bucket', 'sourceRepoId': bucket.hub}
+                may = caller.may('write', desk, own) and caller.may('read', bucket, key) and not old
+                self.batch(caller, desk, line, may)
+                # Where it lies already, it is enough that it does.
+                path = f'{place}/again-{next(self.world.count)}'
+                may = caller.may('write', bucket, path) and caller.may('read', bucket, key, versions=old)
+                if not (may and old):  # else it would be current
+                    self.batch(caller, bucket, {'type': 'addFile', 'path': path, 'xetHash': file}, may)
+
+    def batch(self, caller, bucket, line, may):
+        reply = self.say(caller, 'POST', f'/api/buckets/{bucket.hub}/batch', json.dumps(line) + '\n')
+        self.assertEqual(reply.told, [], (caller.name, line, reply.body))
+        self.assertIn(reply.status, (200,) if may else (403, 404, 422), (caller.name, line, reply.body))
+
+    def test_runs_take_nothing_that_their_writer_may_not_read(self):
+        caller, bucket = self.world.callers['inside write'], self.world.buckets['private']
+        run, key, facts = f'/v1/runs/{bucket.name}/inside', bucket.keys, bucket.facts
+        body = bucket.runs['inside']['body']
+
+        def manifest(place, **changes):
+            thing = {'name': 'model.safetensors', 'key': key[place], 'size': 7, 'digest': 'xxh3-128:' + '0' * 32, **changes}
+            files = [{'path': 'model.safetensors', 'size': thing['size'], 'digest': thing['digest']}]
+            forms = [{'kind': 'anchor', 'format': 'full', 'objects': [thing]}]
+            base = {'step': 0, 'digest': body['digest']}
+            return json.dumps({**body, 'step': 1, 'base': base, 'epoch': 1000, 'files': files, 'forms': forms})
+
+        right = {'size': facts['inside']['size'], 'digest': 'xxh3-128:' + facts['inside']['digest']}
+        epoch = json.loads(self.as_root('GET', run).body)['epoch']
+        for method, target, said, statuses in (
+                ('POST', f'/v1/runs/{bucket.name}/inside', '{"fork":{"run":"outside","step":0}}', (403, 409)),
+                ('PUT', f'{run}/settings', '{"adopt_prefix":"outside/"}', (403,)),
+                ('PUT', f'{run}/settings', '{"hot_load_prefix":"outside/"}', (403,)),
+                ('PUT', f'{run}/steps/1', manifest('outside'), (403,)),
+                ('PUT', f'{run}/steps/1', manifest('inside').replace('1000', str(epoch)), (422, 409)),
+                ('PUT', f'{run}/steps/1', manifest('inside', **{**right, 'size': 7}).replace('1000', str(epoch)), (422, 409)),
+                ('PUT', f'{run}/steps/1', manifest('inside', digest='xxh3-128:' + '0' * 32, size=right['size']).replace('1000', str(epoch)), (422, 409))):
+            reply = self.say(caller, method, target, said)
+            self.assertIn(reply.status, statuses, reply.body)
+            self.assertEqual(reply.told, [], (said, reply.body))
+
+    def test_nobody_makes_public_but_administrators(self):
+        bucket, public = self.world.buckets['spare'], {'x-amz-acl': 'public-read'}
+        for caller in self.callers('revoked'):
+            may_write, may_admin = (caller.may(verb, bucket, 'inside/x', shared=False) for verb in ('write', 'admin'))
+            for method, query, needs in (('PUT', '', may_write and may_admin), ('POST', '?uploads', may_write and may_admin), ('PUT', '?acl', may_admin)):
+                own = f'inside/shown-{next(self.world.count)}'
+                self.as_root('PUT', f'/{bucket.name}/{own}', b'x')
+                reply = self.say(caller, method, f'/{bucket.name}/{own}{query}', headers=public)
+                self.assertEqual(reply.status, 200 if needs else 403, (caller.name, method, query, reply.body))
+            kind, form = form_body({'key': f'inside/form-{next(self.world.count)}', 'acl': 'public-read'}, b'x')
+            reply = self.say(caller, 'POST', f'/{bucket.name}', form, {'Content-Type': kind})
+            self.assertEqual(reply.status, 204 if may_write and may_admin else 403, (caller.name, reply.body))
+
+    def test_events(self):
+        """Each hears of the files that he may list."""
+        for kind in ('private', 'public', 'versioned'):
+            bucket = self.world.buckets[kind]
+            stream = f'/api/buckets/{bucket.hub}/events'
+            cursor = re.search(rb'"cursor":"([^"]+)"', self.as_root('GET', stream).body)[1].decode()
+            keys = {place: f'{place}/{self.world.word()}' for place in PLACES}
+            for key in keys.values():
+                self.as_root('PUT', f'/{bucket.name}/{key}', b'x')
+            for caller in self.callers('revoked'):
+                reply = self.say(caller, 'GET', f'{stream}?cursor={cursor}')
+                self.assertEqual(reply.told, [], caller.name)
+                self.assertEqual(reply.status == 200, caller.has_any(bucket), caller.name)
+                for place, key in keys.items():
+                    self.assertEqual(key.encode() in reply.body, caller.may('list', bucket, f'{place}/'), (caller.name, kind, place))
+
+    def test_who_makes_buckets(self):
+        for caller in self.callers('revoked'):
+            for account in (self.world.owner, self.world.stranger, self.world.far):
+                name = f'{account}--{self.world.word("made")}'
+                acts = caller.token and caller.grants is None
+                made = [self.say(caller, 'PUT', f'/{name}').status, self.say(caller, 'POST', f'/api/buckets/{account}/{self.world.word("made")}').status]
+                self.assertEqual(made[0] == 200, bool(acts and caller.account == account), (caller.name, name, made))
+                self.assertEqual(made[1] == 200, bool(acts and (caller.is_root or caller.account == account)), (caller.name, name, made))
 
 
 if __name__ == '__main__':
