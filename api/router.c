@@ -268,7 +268,7 @@ enum next router_begin(struct exchange *exchange)
 
 static int judge_again(struct exchange *exchange, struct error *err)
 {
-	return identify_again(exchange, err) != 0 || authorise(exchange, err) != 0 ? -1 : 0;
+	return identify_again(exchange, err) != 0 ? -1 : authorise(exchange, err);
 }
 
 /* A small body is acted upon only now, and may have taken its time: by now the key may be revoked, or the bucket gone and its name another's. What
@@ -289,18 +289,18 @@ enum next router_finish(struct exchange *exchange)
 	return body_work_is_for(exchange) ? body_work_run(exchange, finish_small) : finish_small(exchange);
 }
 
-/* A long wait may have taken a minute: what its caller gets is what he may have by now. */
+/* What a read waited for may have taken a minute, and is told only now. A change was made while its caller might. */
 enum next router_resume(struct exchange *exchange)
 {
 	struct error err = {0};
 	enum next next;
 	if (body_work_resume(exchange, &next))
 		return next;
-	if (exchange->wait != NULL && judge_again(exchange, &err) != 0)
-		return exchange_fail(exchange, &err);
 	if (exchange->shared.resume != NULL)
 		return exchange->shared.resume(exchange);
 	ASSERT(exchange->route != NULL && exchange->route->resume != NULL);
+	if ((exchange->method & (METHOD_GET | METHOD_HEAD)) != 0 && judge_again(exchange, &err) != 0)
+		return exchange_fail(exchange, &err);
 	return exchange->route->resume(exchange);
 }
 

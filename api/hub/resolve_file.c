@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 
-#include "api/authorise.h"
 #include "api/base_url.h"
 #include "api/hub_name.h"
 #include "api/json_reply.h"
@@ -188,12 +187,11 @@ enum next resolve_file_begin(struct exchange *const exchange)
 	return look(exchange);
 }
 
-/* Finding a hash may have taken its time: by now the name may be another's bucket. */
 enum next resolve_file_resume(struct exchange *const exchange)
 {
 	const struct resolve_file *const state = exchange->state;
 	struct error err = {0};
 	const int outcome = file_hash_outcome(state->wait, &err);
 	release(exchange);
-	return outcome == 0 && authorise(exchange, &err) == 0 ? look(exchange) : exchange_fail(exchange, &err);
+	return outcome == 0 ? look(exchange) : exchange_fail(exchange, &err);
 }

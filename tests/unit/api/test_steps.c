@@ -314,7 +314,7 @@ END_TEST
 static struct fake_exchange *begin_waiting(const char *const target)
 {
 	struct fake_exchange *const fake = fake_exchange_new(&fixture.context, METHOD_GET, target);
-	fake_exchange_add(fake, "Authorization", "Bearer root-token-of-the-tests");
+	fake_exchange_add(fake, "Authorization", arena_format(fixture.arena, "Bearer %s", fixture.token));
 	ck_assert_int_eq(router_begin(&fake->exchange), NEXT_WAIT);
 	return fake;
 }
@@ -353,6 +353,23 @@ START_TEST(test_a_thousand_waiters)
 		ck_assert_int_eq(waiters[i]->woken, 0); /* once each */
 		fake_exchange_free(waiters[i]);
 	}
+}
+END_TEST
+
+/* What they waited for is not for them any more. */
+START_TEST(test_revoked_waiters_learn_nothing)
+{
+	const struct grant grant = {span_text("bkt"), {NULL, 0}, PERMISSION_READ};
+	struct error err = {0};
+	publish(201, 0, 1, "\"step\":0");
+	fixture.token = face_fixture_key(&fixture, "main", &grant);
+	struct fake_exchange *const fake = begin_waiting(RUN "/steps/latest?after=0&wait=60");
+	ck_assert_int_eq(keyring_revoke(fixture.keyring, fake->exchange.principal->key_id, &err), 0);
+	fixture.token = face_fixture_root_token;
+	publish(201, 1, 1, "\"step\":1");
+	ck_assert_int_eq(resume_woken(fake), NEXT_REPLY);
+	ck_assert_int_eq(fake->exchange.reply.status, 401);
+	fake_exchange_free(fake);
 }
 END_TEST
 
@@ -765,6 +782,7 @@ Suite *test_steps_suite(void)
 	tcase_add_test(steps, test_latest_waits_its_time);
 	tcase_add_test(steps, test_stopping_server_sends_waiters_off);
 	tcase_add_test(steps, test_a_thousand_waiters);
+	tcase_add_test(steps, test_revoked_waiters_learn_nothing);
 	tcase_add_test(steps, test_stop_wakes_waiters);
 	tcase_add_test(steps, test_list_steps);
 	tcase_add_test(steps, test_step_object);
