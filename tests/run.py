@@ -25,7 +25,7 @@ from tests.support.strays import Strays
 SLOW_SECONDS = 4
 HANG_SECONDS = 1200  # of a module, which takes two minutes at most: nothing but a hang comes near
 # Those that take longest go first, so that none is left running alone at the end; then by size.
-LONGEST = ('test_damage', 'test_command_xet', 'test_sync', 'test_lifecycle_rules', 'test_derived', 'test_webhooks', 'test_step_proof', 'test_failures', 'test_gc',
+LONGEST = ('test_damage', 'test_command_xet', 'test_matrix', 'test_sync', 'test_lifecycle_rules', 'test_derived', 'test_webhooks', 'test_step_proof', 'test_failures', 'test_gc',
            'test_aws', 'test_hub_commands', 'test_hub_xet', 'test_javascript', 'test_hub',
            'test_power_cut', 'test_bit_flips')
 ALONE = re.compile(r'^THREADS_MEET = False$', re.M)

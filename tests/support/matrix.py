@@ -2,9 +2,10 @@
 accounts, keys, buckets and secrets, and the rules of PROTOCOL.md ("Grants", "Who may", "Who may
 what") as a judge that knows nothing of the server.
 
-Everything that somebody may not get to know has a name, a size or a number that nobody can guess, so
-that a reply which holds it tells of it.
+Everything that somebody may not get to know has a name, a size or a number that nobody can guess,
+so that a reply which holds it tells of it.
 """
+
 import collections
 import hashlib
 import json
@@ -52,7 +53,7 @@ def face_of(pattern):
 
 
 class Bucket:
-    """`account` is None of a bucket that is not there. `keys`: of the standing objects, by place."""
+    """`account` is None of a bucket that is not there. `keys`: the standing objects by place."""
 
     def __init__(self, kind, name, account, is_public=False):
         self.kind, self.name, self.account, self.is_public = kind, name, account, is_public
@@ -93,7 +94,10 @@ class Caller:
         if self.grants is not None:
             return any(name == bucket.name and (verb is None or verb in verbs)
                        for name, _, verbs in self.grants)
-        return any(self.may(v, bucket, '') for v in ([verb] if verb else ['read', 'write', 'list', 'admin']))
+        return any(
+            self.may(v, bucket, '')
+            for v in ([verb] if verb else ['read', 'write', 'list', 'admin'])
+        )
 
 
 ALLOWED, DENIED, NOBODY, ABSENT, UNKNOWN = 'allowed', 'denied', 'nobody', 'absent', 'unknown'
@@ -135,7 +139,7 @@ Secret = collections.namedtuple('Secret', 'text what bucket place verbs shared v
 
 
 class World:
-    """Three accounts: the owner, whose buckets are in question; a stranger; one that is far away."""
+    """Three accounts: the owner, whose buckets are in question, a stranger, one far away."""
     KINDS = ('private', 'public', 'versioned', 'absent')
 
     def __init__(self, daemon):
@@ -143,8 +147,15 @@ class World:
         self.random = random.Random(int.from_bytes(os.urandom(8), 'big'))
         self.secrets = []
         self.owner, self.stranger, self.far = (self.word(kind) for kind in ('own', 'str', 'far'))
-        self.buckets = {kind: Bucket(kind, f'{self.owner}--{self.word(kind[:4])}', self.owner,
-                                     kind in ('public', 'versioned')) for kind in (*self.KINDS, 'spare')}
+        self.buckets = {
+            kind: Bucket(
+                kind,
+                f'{self.owner}--{self.word(kind[:4])}',
+                self.owner,
+                kind in ('public', 'versioned'),
+            )
+            for kind in (*self.KINDS, 'spare')
+        }
         self.buckets['absent'].account = None
         self.buckets['apart'] = Bucket('apart', f'{self.far}--{self.word("apart")}', self.far)
         self.doomed = {}
@@ -153,7 +164,9 @@ class World:
         for kind in ('private', 'public', 'versioned', 'spare', 'apart'):
             self.make_bucket(self.buckets[kind])
         revoked = self.callers['revoked']
-        self.token_of_revoked = xet.Cas(daemon, self.buckets['public'].hub, token=revoked.token).token
+        self.token_of_revoked = xet.Cas(
+            daemon, self.buckets['public'].hub, token=revoked.token
+        ).token
         self.daemon.admin('keys', 'revoke', revoked.key_id)
         self.make_xorb()
         self.hide_names()
@@ -165,11 +178,23 @@ class World:
         """An odd one of seven digits."""
         return self.random.randrange(1000001, 1200000, 2)
 
-    def hide(self, text, what, bucket=None, place='', verbs=('read', 'list'), shared=True, versions=False):
+    def hide(
+        self, text, what, bucket=None, place='', verbs=('read', 'list'), shared=True, versions=False
+    ):
         """`verbs`: whoever may do one of these at the place may know the text."""
         text = str(text)
-        self.secrets.append(Secret(text.encode(), what, bucket, place, verbs, shared, versions,
-                                   re.compile(rf'(?<![0-9A-Za-z]){re.escape(text)}(?![0-9A-Za-z])'.encode())))
+        self.secrets.append(
+            Secret(
+                text.encode(),
+                what,
+                bucket,
+                place,
+                verbs,
+                shared,
+                versions,
+                re.compile(rf'(?<![0-9A-Za-z]){re.escape(text)}(?![0-9A-Za-z])'.encode()),
+            )
+        )
         return text
 
     # -- callers
@@ -181,16 +206,22 @@ class World:
         self.callers[name] = Caller(name, account, grants, self.daemon.add_key(*arguments), **flags)
 
     def make_callers(self):
-        self.callers['root'] = Caller('root', 'main', key={'key_id': ROOT_ID, 'secret': '', 'token': ROOT_TOKEN}, root=True)
+        self.callers['root'] = Caller(
+            'root', 'main', key={'key_id': ROOT_ID, 'secret': '', 'token': ROOT_TOKEN}, root=True
+        )
         self.callers['anonymous'] = Caller('anonymous')
         self.add_caller('owner', self.owner)
         self.add_caller('stranger', self.stranger)
         self.add_caller('far', self.far)
         names = [self.buckets[kind].name for kind in (*self.KINDS, 'spare')]
         for verb in ('read', 'write', 'list', 'admin'):
-            self.add_caller(f'inside {verb}', self.owner, [(name, 'inside/', (verb,)) for name in names])
+            self.add_caller(
+                f'inside {verb}', self.owner, [(name, 'inside/', (verb,)) for name in names]
+            )
             doomed = self.doom(f'whole {verb}')
-            self.add_caller(f'whole {verb}', self.owner, [(name, '', (verb,)) for name in [*names, *doomed]])
+            self.add_caller(
+                f'whole {verb}', self.owner, [(name, '', (verb,)) for name in [*names, *doomed]]
+            )
         every = ('read', 'write', 'list', 'admin')
         self.add_caller('elsewhere', self.owner, [(name, 'elsewhere/', every) for name in names])
         self.add_caller('apart', self.far, [(self.buckets['apart'].name, '', every)])
@@ -199,7 +230,7 @@ class World:
             self.doom(name)
 
     def doom(self, caller):
-        """Names of buckets that this caller may make and drop: one for each route that drops buckets."""
+        """Names of buckets that this caller may make and drop: one for each route that drops."""
         self.doomed[caller] = [f'{self.owner}--{self.word("doom")}' for _ in DROPPING]
         return self.doomed[caller]
 
@@ -241,7 +272,9 @@ class World:
     def make_bucket(self, bucket):
         """Root's requests made it: the Hub's way of making one for another account."""
         self.connection = self.daemon.connect()
-        self.ask('POST', f'/api/buckets/{bucket.hub}', json.dumps({'private': not bucket.is_public}))
+        self.ask(
+            'POST', f'/api/buckets/{bucket.hub}', json.dumps({'private': not bucket.is_public})
+        )
         if bucket.kind == 'versioned':
             self.ask('PUT', f'/{bucket.name}?versioning',
                      '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>')
@@ -249,8 +282,13 @@ class World:
         self.ask('PUT', f'/{bucket.name}?tagging',
                  f'<Tagging><TagSet><Tag><Key>k</Key><Value>{tag}</Value></Tag></TagSet></Tagging>')
         rule = self.hide(self.word(), 'lifecycle rule', bucket, '', ('list',), shared=False)
-        self.ask('PUT', f'/{bucket.name}?lifecycle', '<LifecycleConfiguration><Rule><Filter><Prefix>none/</Prefix></Filter>'
-                 f'<ID>{rule}</ID><Status>Enabled</Status><Expiration><Days>9</Days></Expiration></Rule></LifecycleConfiguration>')
+        self.ask(
+            'PUT',
+            f'/{bucket.name}?lifecycle',
+            '<LifecycleConfiguration><Rule><Filter><Prefix>none/</Prefix></Filter>'
+            f'<ID>{rule}</ID><Status>Enabled</Status><Expiration><Days>9</Days></Expiration>'
+            '</Rule></LifecycleConfiguration>',
+        )
         for place in PLACES:
             self.make_object(bucket, place)
             self.make_upload(bucket, place)
@@ -275,29 +313,55 @@ class World:
         data = self.random.randbytes(self.number())
         where = {'bucket': bucket, 'place': f'{place}/', 'versions': versions}
         meta, tag = self.word(), self.word()
-        reply = self.ask('PUT', f'/{bucket.name}/{quote(key)}', data, {'x-amz-meta-note': meta, 'x-amz-tagging': f'k={tag}'})
+        reply = self.ask(
+            'PUT',
+            f'/{bucket.name}/{quote(key)}',
+            data,
+            {'x-amz-meta-note': meta, 'x-amz-tagging': f'k={tag}'},
+        )
         pieces = xet.chunks(data)
-        facts = {'size': len(data), 'etag': hashlib.md5(data).hexdigest(),
-                 'digest': reply.headers['x-deltabucket-digest'].partition(':')[2],
-                 'hash': xet.text(xet.file_hash((xet.chunk_hash(p), len(p)) for p in pieces)),
-                 'checksum': reply.headers['x-amz-checksum-crc64nvme'], 'version': reply.headers['x-amz-version-id'],
-                 'chunk': xet.text(xet.chunk_hash(pieces[0]))}
+        facts = {
+            'size': len(data),
+            'etag': hashlib.md5(data).hexdigest(),
+            'digest': reply.headers['x-deltabucket-digest'].partition(':')[2],
+            'hash': xet.text(xet.file_hash((xet.chunk_hash(p), len(p)) for p in pieces)),
+            'checksum': reply.headers['x-amz-checksum-crc64nvme'],
+            'version': reply.headers['x-amz-version-id'],
+            'chunk': xet.text(xet.chunk_hash(pieces[0])),
+        }
         for name in ('size', 'etag', 'digest', 'hash', 'checksum', 'version'):
             if facts[name]:
-                verbs = ('read', 'list', 'admin') if name == 'version' else ('read', 'list')  # an ACL's reply names it
+                verbs = (
+                    ('read', 'list', 'admin') if name == 'version' else ('read', 'list')
+                )  # an ACL's reply names it
                 self.hide(facts[name], f'{prefix}{name} of an object', verbs=verbs, **where)
         self.hide(meta, f'{prefix}metadata of an object', verbs=('read',), **where)
-        self.hide(tag, f'{prefix}tag of an object', verbs=('read',), shared=False, **{**where, 'versions': False})
+        self.hide(
+            tag,
+            f'{prefix}tag of an object',
+            verbs=('read',),
+            shared=False,
+            **{**where, 'versions': False},
+        )
         return facts
 
     def make_upload(self, bucket, place):
-        key = f'{place}/' + self.hide(self.word(), 'key of an upload', bucket, f'{place}/', ('list', 'write'))
+        key = f'{place}/' + self.hide(
+            self.word(), 'key of an upload', bucket, f'{place}/', ('list', 'write')
+        )
         upload = tree(self.ask('POST', f'/{bucket.name}/{key}?uploads')).findtext('UploadId')
         self.hide(upload, 'upload id', bucket, f'{place}/', ('list', 'write'))
         data = self.random.randbytes(self.number())
         part = self.ask('PUT', f'/{bucket.name}/{key}?partNumber=1&uploadId={upload}', data)
         self.hide(len(data), 'size of a part', bucket, f'{place}/', ('write',), shared=False)
-        self.hide(part.headers['ETag'].strip('"'), 'etag of a part', bucket, f'{place}/', ('write',), shared=False)
+        self.hide(
+            part.headers['ETag'].strip('"'),
+            'etag of a part',
+            bucket,
+            f'{place}/',
+            ('write',),
+            shared=False,
+        )
         bucket.facts[place, 'upload'] = (key, upload)
 
     def make_run(self, bucket, place):
@@ -307,33 +371,61 @@ class World:
         body = self.first_step(run, label)
         assert run.publish(0, body).status == 201
         self.hide(label, 'label of a step', verbs=('read', 'write'), **where)
-        self.hide(body['digest'].partition(':')[2], 'digest of a step', verbs=('read', 'write', 'list'), **where)
-        for target, said in ((f'/pins/{pin}', {'step': 0}), (f'/replicas/{replica}', {'state': 'ready', 'step': 0}),
-                             ('/settings', {'webhook': f'http://hooks.invalid/{hook}', 'hot_load': deployment})):
+        self.hide(
+            body['digest'].partition(':')[2],
+            'digest of a step',
+            verbs=('read', 'write', 'list'),
+            **where,
+        )
+        for target, said in (
+            (f'/pins/{pin}', {'step': 0}),
+            (f'/replicas/{replica}', {'state': 'ready', 'step': 0}),
+            ('/settings', {'webhook': f'http://hooks.invalid/{hook}', 'hot_load': deployment}),
+        ):
             reply = run.call('PUT', target, said)
             assert reply.status == 200, reply.body
         self.hide(pin, 'pin', verbs=('read', 'write'), **where)
         self.hide(replica, 'replica', verbs=('read', 'write'), shared=False, **where)
         self.hide(hook, 'webhook', verbs=('write',), shared=False, **where)
         self.hide(deployment, 'deployment', verbs=('read', 'write', 'list'), **where)
-        self.hide(run.call('GET', '/webhook').json()['secret'], "a webhook's secret", verbs=('write',), shared=False, **where)
-        bucket.runs[place] = {'body': body, 'pin': pin, 'replica': replica, 'deployment': deployment, 'part': self.part_of(run)}
+        self.hide(
+            run.call('GET', '/webhook').json()['secret'],
+            "a webhook's secret",
+            verbs=('write',),
+            shared=False,
+            **where,
+        )
+        bucket.runs[place] = {
+            'body': body,
+            'pin': pin,
+            'replica': replica,
+            'deployment': deployment,
+            'part': self.part_of(run),
+        }
 
     def first_step(self, run, label):
         """With a checkpoint that no other run has."""
         tensors = {name: self.random.randbytes(8) for name in 'abcd'}
         stored = run.put(f'{run.name}/a0', shard(tensors))
         run.base_digest = run.checkpoint_digest(tensors)
-        return {'step': 0, 'epoch': run.epoch, 'label': label, 'digest': run.base_digest,
-                'files': [{'path': FILE, 'size': stored['size'], 'digest': stored['digest']}],
-                'forms': [{'kind': 'anchor', 'format': 'full', 'objects': [dict(stored, name=FILE)]}]}
+        return {
+            'step': 0,
+            'epoch': run.epoch,
+            'label': label,
+            'digest': run.base_digest,
+            'files': [{'path': FILE, 'size': stored['size'], 'digest': stored['digest']}],
+            'forms': [{'kind': 'anchor', 'format': 'full', 'objects': [dict(stored, name=FILE)]}],
+        }
 
     def part_of(self, run):
         """A rank's part of a step 1 that never becomes whole."""
         tensors = weights(1)
         data = shard({name: tensors[name] for name in 'ab'})
         stored = run.put(f'{run.name}/part', data)
-        return {'epoch': run.epoch, 'base': {'step': 0, 'digest': run.base_digest},
-                'files': [{'path': 'part', 'size': stored['size'], 'digest': stored['digest']}],
-                'forms': [{'kind': 'anchor', 'format': 'full', 'objects': [dict(stored, name='part')]}],
-                'tensors': run.tensor_digests({name: tensors[name] for name in 'ab'})}
+        return {
+            'epoch': run.epoch,
+            'base': {'step': 0, 'digest': run.base_digest},
+            'files': [{'path': 'part', 'size': stored['size'], 'digest': stored['digest']}],
+            'forms': [{'kind': 'anchor', 'format': 'full', 'objects': [dict(stored, name='part')]}],
+            'tensors': run.tensor_digests({name: tensors[name] for name in 'ab'}),
+        }

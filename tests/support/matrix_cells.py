@@ -1,5 +1,6 @@
-"""The cells of tests/daemon/test_matrix.py: for each route what it asks of its caller, and a request
-that succeeds for those that may."""
+"""The cells of tests/daemon/test_matrix.py: for each route what it asks of its caller, and a
+request that succeeds for those that may."""
+
 import json
 import re
 import urllib.parse
@@ -8,7 +9,8 @@ from tests.support import xet
 from tests.support.matrix import ALLOWED, ABSENT, DENIED, DROPPING, NOBODY, UNKNOWN, face_of, judge
 from tests.support.signer import form_body
 
-# The rule of each access: the permission, on what, and whether what a bucket gives to everyone counts.
+# The rule of each access: the permission, on what, and whether what a bucket gives to everyone
+# counts.
 RULES = {
     'bucket list': ('list', 'place', True),
     'bucket runs': ('list', 'bucket', True),
@@ -26,58 +28,121 @@ RULES = {
 }
 SETTINGS = ('Accelerate Analytics IntelligentTiering Inventory Metrics Notification').split()
 CONFIGURATIONS = [f'Bucket{name}Configuration' for name in SETTINGS] + [
-    'ObjectLockConfiguration', 'BucketEncryption', 'BucketLogging', 'BucketReplication', 'BucketRequestPayment', 'BucketWebsite']
+    'ObjectLockConfiguration',
+    'BucketEncryption',
+    'BucketLogging',
+    'BucketReplication',
+    'BucketRequestPayment',
+    'BucketWebsite',
+]
 # What is 501 to whoever has a key.
 NOT_THERE = {
-    *CONFIGURATIONS, 'BucketAcl', 'BucketCors', 'DeleteObjects', 'BucketLifecycle', 'BucketLocation', 'BucketMetadataConfiguration',
-    'BucketMetadataTableConfiguration', 'BucketOwnershipControls', 'BucketPolicy', 'BucketPolicyStatus',
-    'PublicAccessBlock', 'CreateSession', 'BucketTagging', 'ListMultipartUploads', 'BucketVersioning',
-    'ListObjectVersions', 'ObjectAcl', 'GetObjectAttributes', 'UpdateObjectEncryption', 'ObjectLegalHold',
-    'MultipartUpload', 'RenameObject', 'RestoreObject', 'ObjectRetention', 'SelectObjectContent', 'ObjectTagging',
-    'GetObjectTorrent', 'CreateMultipartUpload', "Writing an object under a version's id",
+    *CONFIGURATIONS,
+    'BucketAcl',
+    'BucketCors',
+    'DeleteObjects',
+    'BucketLifecycle',
+    'BucketLocation',
+    'BucketMetadataConfiguration',
+    'BucketMetadataTableConfiguration',
+    'BucketOwnershipControls',
+    'BucketPolicy',
+    'BucketPolicyStatus',
+    'PublicAccessBlock',
+    'CreateSession',
+    'BucketTagging',
+    'ListMultipartUploads',
+    'BucketVersioning',
+    'ListObjectVersions',
+    'ObjectAcl',
+    'GetObjectAttributes',
+    'UpdateObjectEncryption',
+    'ObjectLegalHold',
+    'MultipartUpload',
+    'RenameObject',
+    'RestoreObject',
+    'ObjectRetention',
+    'SelectObjectContent',
+    'ObjectTagging',
+    'GetObjectTorrent',
+    'CreateMultipartUpload',
+    "Writing an object under a version's id",
 }
 # The routes by what they ask of their caller.
 NAMES = {
-    'anyone': 'Health Ready AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets NoBucket FetchRecords '
-              'PostTelemetry Preflight PostObject',
+    'anyone': (
+        'Health Ready AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets '
+        'NoBucket FetchRecords PostTelemetry Preflight PostObject'
+    ),
     'root': 'Metrics ListKeys AddKey RevokeKey Gc',
-    'signed in': 'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories CreateHubBucket ListBuckets '
-                 'DeleteObjects',
+    'signed in': (
+        'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
+        'CreateHubBucket ListBuckets DeleteObjects'
+    ),
     'create bucket': 'CreateBucket',
-    'bucket known': 'HubBucketInfo XetReadToken XetWriteToken ListTree FollowBucket PathsInfo BatchFiles BucketPage '
-                    'GetBucketLocation HeadBucket',
+    'bucket known': (
+        'HubBucketInfo XetReadToken XetWriteToken ListTree FollowBucket PathsInfo BatchFiles '
+        'BucketPage GetBucketLocation HeadBucket'
+    ),
     'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects',
     'bucket runs': 'ListRuns',
-    'bucket settings': 'GetBucket GetBucketAcl GetBucketCors GetBucketLifecycleConfiguration '
-                       'GetBucketOwnershipControls GetBucketPolicy GetBucketPolicyStatus GetPublicAccessBlock '
-                       'GetBucketTagging GetBucketVersioning ' + ' '.join('Get' + name for name in CONFIGURATIONS),
-    'bucket admin': 'PutBucket DeleteHubBucket HubBucketSettings PutBucketAcl PutBucketCors DeleteBucketCors '
-                    'PutBucketLifecycleConfiguration DeleteBucketLifecycle PutBucketOwnershipControls '
-                    'DeleteBucketOwnershipControls PutBucketPolicy DeleteBucketPolicy PutPublicAccessBlock '
-                    'DeletePublicAccessBlock PutBucketTagging DeleteBucketTagging PutBucketVersioning DeleteBucket ' +
-                    ' '.join(f'{verb}{name}' for name in CONFIGURATIONS for verb in ('Put', 'Delete')),
+    'bucket settings': (
+        'GetBucket GetBucketAcl GetBucketCors GetBucketLifecycleConfiguration '
+        'GetBucketOwnershipControls GetBucketPolicy GetBucketPolicyStatus '
+        'GetPublicAccessBlock GetBucketTagging GetBucketVersioning'
+    )
+    + ''.join(f' Get{name}' for name in CONFIGURATIONS),
+    'bucket admin': (
+        'PutBucket DeleteHubBucket HubBucketSettings PutBucketAcl PutBucketCors '
+        'DeleteBucketCors PutBucketLifecycleConfiguration DeleteBucketLifecycle '
+        'PutBucketOwnershipControls DeleteBucketOwnershipControls PutBucketPolicy '
+        'DeleteBucketPolicy PutPublicAccessBlock DeletePublicAccessBlock PutBucketTagging '
+        'DeleteBucketTagging PutBucketVersioning DeleteBucket'
+    )
+    + ''.join(f' {verb}{name}' for name in CONFIGURATIONS for verb in ('Put', 'Delete')),
     'object read': 'ResolveFile GetObjectAttributes GetObject',
-    'object write': 'UploadPart ListParts CompleteMultipartUpload AbortMultipartUpload CreateMultipartUpload PutObject',
+    'object write': (
+        'UploadPart ListParts CompleteMultipartUpload AbortMultipartUpload '
+        'CreateMultipartUpload PutObject'
+    ),
     'object delete': 'DeleteObject',
     'object tags read': 'GetObjectLegalHold GetObjectRetention GetObjectTagging',
     'object tags write': 'PutObjectTagging DeleteObjectTagging',
     'object admin': 'GetObjectAcl PutObjectAcl PutObjectLegalHold PutObjectRetention',
-    'run read': 'RunStatus StepPath ListPins GetPin ListSteps LatestStep GetStep StepObject FoldObject',
-    'run write': 'OpenRun DeleteRun RunSettings RunWebhook PutPin DeletePin PublishStep PutPart DeleteStep',
+    'run read': (
+        'RunStatus StepPath ListPins GetPin ListSteps LatestStep GetStep StepObject '
+        'FoldObject'
+    ),
+    'run write': (
+        'OpenRun DeleteRun RunSettings RunWebhook PutPin DeletePin PublishStep PutPart '
+        'DeleteStep'
+    ),
     'run fleet': 'ListReplicas GetReplica PutReplica DeleteReplica',
-    'token to read': 'GetReconstructionV2 GetReconstruction GetReconstructions PostReconstructions HeadFile GetChunk '
-                     'HeadXorb',
+    'token to read': (
+        'GetReconstructionV2 GetReconstruction GetReconstructions PostReconstructions '
+        'HeadFile GetChunk HeadXorb'
+    ),
     'token to write': 'PostShardV2 PostShard PostXorb PostGrant',
 }
 def is_missing(route):
-    return route.access == 'signed in' and route.name in NOT_THERE and (route.name, route.methods) != ('DeleteObjects', ('POST',))
+    return (
+        route.access == 'signed in'
+        and route.name in NOT_THERE
+        and (route.name, route.methods) != ('DeleteObjects', ('POST',))
+    )
 
 
 class Cell:
     """One request of one caller. Plans fill it in; `ok` are the statuses of those that may."""
 
     def __init__(self, world, route, method, bucket, place, caller, variant=''):
-        self.world, self.route, self.method, self.caller, self.variant = world, route, method, caller, variant
+        self.world, self.route, self.method, self.caller, self.variant = (
+            world,
+            route,
+            method,
+            caller,
+            variant,
+        )
         self.bucket, self.place = bucket, place
         self.name, self.face = route.name, face_of(route.pattern)
         self.ok, self.codes, self.body, self.headers, self.query = (200,), (), None, {}, {}
@@ -86,7 +151,8 @@ class Cell:
 
     def __repr__(self):
         where = f'{self.bucket.kind}/{self.place}' if self.bucket else '-'
-        return f'{self.name}: {self.method} {self.route.pattern} {self.variant} by {self.caller.name} on {where}'
+        asked = f'{self.name}: {self.method} {self.route.pattern} {self.variant}'
+        return f'{asked} by {self.caller.name} on {where}'
 
     @property
     def is_allowed(self):
@@ -101,7 +167,11 @@ class Cell:
         known = {'bucket': bucket, 'key*': self.key, 'run': self.place, **self.parameters}
         if '{namespace}/{bucket}' in self.route.pattern:
             known['namespace'], known['bucket'] = bucket.split('--')
-        path = re.sub(r'\{([^}]+)\}', lambda found: urllib.parse.quote(known[found[1]], safe='/'), self.route.pattern)
+        path = re.sub(
+            r'\{([^}]+)\}',
+            lambda found: urllib.parse.quote(known[found[1]], safe='/'),
+            self.route.pattern,
+        )
         own = [self.route.query] if self.route.query and self.route.query not in self.query else []
         query = own + [f'{name}={urllib.parse.quote(str(value), safe="")}' if value != '' else name
                        for name, value in self.query.items()]
@@ -122,7 +192,14 @@ def outcome_by_rule(cell):
         return known_outcome(cell)
     verb, subject, shared = RULES[access]
     key = f'{cell.place}/' if subject == 'place' and cell.place else ''
-    return judge(caller, bucket, verb, key, shared, cell.variant == 'old' or cell.name == 'ListObjectVersions')
+    return judge(
+        caller,
+        bucket,
+        verb,
+        key,
+        shared,
+        cell.variant == 'old' or cell.name == 'ListObjectVersions',
+    )
 
 
 def known_outcome(cell):
@@ -139,10 +216,23 @@ def known_outcome(cell):
 
 # -- what each route is asked
 
-PLACED = {'DeleteObjects', 'PostObject', 'BatchFiles', 'PathsInfo', 'ResolveFile', 'HotLoad', 'HotLoadStatus', 'MoveHubBucket',
-          'CreateHubBucket'}
-OLD_VERSIONS = {'GetObject': ('GET', 'HEAD'), 'GetObjectAttributes': ('GET',), 'GetObjectTagging': ('GET',),
-                'GetObjectAcl': ('GET',)}
+PLACED = {
+    'DeleteObjects',
+    'PostObject',
+    'BatchFiles',
+    'PathsInfo',
+    'ResolveFile',
+    'HotLoad',
+    'HotLoadStatus',
+    'MoveHubBucket',
+    'CreateHubBucket',
+}
+OLD_VERSIONS = {
+    'GetObject': ('GET', 'HEAD'),
+    'GetObjectAttributes': ('GET',),
+    'GetObjectTagging': ('GET',),
+    'GetObjectAcl': ('GET',),
+}
 
 
 def setting(matrix, cell):
@@ -182,8 +272,12 @@ def delete_bucket(matrix, cell):
     if cell.is_allowed:
         if cell.bucket.kind != 'private':
             return False
-        doomed = cell.parameters['bucket'] = matrix.world.doomed[cell.caller.name][DROPPING.index(cell.name)]
-        cell.before = lambda: matrix.as_root('POST', f'/api/buckets/{doomed.replace("--", "/")}', b'{}', statuses=(200, 409))
+        doomed = cell.parameters['bucket'] = matrix.world.doomed[cell.caller.name][
+            DROPPING.index(cell.name)
+        ]
+        cell.before = lambda: matrix.as_root(
+            'POST', f'/api/buckets/{doomed.replace("--", "/")}', b'{}', statuses=(200, 409)
+        )
         cell.ok = (204,)
     return True
 
@@ -193,7 +287,11 @@ def create_outcome(cell):
     caller = cell.caller
     if caller.is_revoked or not caller.token:
         return UNKNOWN if caller.is_revoked else NOBODY
-    return ALLOWED if caller.is_root or caller.grants is None or caller.may('admin', cell.bucket, '') else DENIED
+    return (
+        ALLOWED
+        if caller.is_root or caller.grants is None or caller.may('admin', cell.bucket, '')
+        else DENIED
+    )
 
 
 def create_bucket(matrix, cell):
@@ -262,13 +360,20 @@ def upload(matrix, cell):
         cell.before = lambda: open_and_fill(matrix, cell)
 
 
-COMPLETE = '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{}</ETag></Part></CompleteMultipartUpload>'
+COMPLETE = (
+    '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{}</ETag></Part>'
+    '</CompleteMultipartUpload>'
+)
 
 
 def open_and_fill(matrix, cell):
     open_upload(matrix, cell)
     if cell.name == 'CompleteMultipartUpload':
-        part = matrix.as_root('PUT', f'/{cell.bucket.name}/{cell.key}?partNumber=1&uploadId={cell.query["uploadId"]}', b'part')
+        part = matrix.as_root(
+            'PUT',
+            f'/{cell.bucket.name}/{cell.key}?partNumber=1&uploadId={cell.query["uploadId"]}',
+            b'part',
+        )
         cell.body = COMPLETE.format(part.header('etag'))
 
 
@@ -289,8 +394,16 @@ def put_policy(matrix, cell):
     cell.ok = (204,)
     if not matrix.spare(cell):
         return False
-    cell.body = json.dumps({'Statement': {'Effect': 'Allow', 'Principal': {'AWS': cell.world.owner}, 'Action': 's3:GetObject',
-                                          'Resource': f'arn:aws:s3:::{cell.bucket.name}/none/*'}})
+    cell.body = json.dumps(
+        {
+            'Statement': {
+                'Effect': 'Allow',
+                'Principal': {'AWS': cell.world.owner},
+                'Action': 's3:GetObject',
+                'Resource': f'arn:aws:s3:::{cell.bucket.name}/none/*',
+            }
+        }
+    )
     return True
 
 
@@ -334,7 +447,9 @@ def write_run(body='', ok=(200,)):
         cell.parameters['part'] = '0'
         cell.body, cell.ok = (json.dumps(body(cell)) if callable(body) else body), ok
         if cell.is_allowed:
-            cell.parameters.update(name=f'own-{next(cell.world.count)}', id=f'own-{next(cell.world.count)}')
+            cell.parameters.update(
+                name=f'own-{next(cell.world.count)}', id=f'own-{next(cell.world.count)}'
+            )
     return plan
 
 
@@ -417,7 +532,11 @@ def paths_info(matrix, cell):
 
 def batch_outcome(cell):
     outcome = known_outcome(cell)
-    return judge(cell.caller, cell.bucket, 'write', f'{cell.place}/') if outcome == ALLOWED else outcome
+    return (
+        judge(cell.caller, cell.bucket, 'write', f'{cell.place}/')
+        if outcome == ALLOWED
+        else outcome
+    )
 
 
 def batch_files(matrix, cell):
@@ -454,7 +573,9 @@ def hub_create(matrix, cell):
 
 def hub_move_outcome(cell):
     outcome = judge(cell.caller, cell.bucket, 'admin', '', shared=False)
-    return DENIED if outcome == ALLOWED and cell.caller.grants else outcome  # its grants do not name the new bucket
+    return (
+        DENIED if outcome == ALLOWED and cell.caller.grants else outcome
+    )  # its grants do not name the new bucket
 
 
 def hub_move(matrix, cell):
@@ -470,7 +591,11 @@ def hub_move(matrix, cell):
 
 def repositories_outcome(cell):
     outcome = outcome_by_rule(cell)
-    other = '{account}' in cell.route.pattern and not cell.caller.is_root and cell.caller.account != cell.world.owner
+    other = (
+        '{account}' in cell.route.pattern
+        and not cell.caller.is_root
+        and cell.caller.account != cell.world.owner
+    )
     return DENIED if outcome == ALLOWED and other else outcome
 
 
@@ -494,31 +619,51 @@ def cas_outcome(cell):
         return UNKNOWN
     if not cell.token:
         return NOBODY
-    return DENIED if cell.route.access == 'token to write' and not cell.variant.startswith('write') else ALLOWED
+    return (
+        DENIED
+        if cell.route.access == 'token to write' and not cell.variant.startswith('write')
+        else ALLOWED
+    )
 
 
 def cas(matrix, cell):
     old = cell.variant.endswith('old')
-    facts = cell.bucket.facts[(cell.place, 'old') if old else cell.place] if cell.bucket else {'hash': '1' * 64, 'chunk': '1' * 64}
+    facts = (
+        cell.bucket.facts[(cell.place, 'old') if old else cell.place]
+        if cell.bucket
+        else {'hash': '1' * 64, 'chunk': '1' * 64}
+    )
     cell.parameters.update({'prefix': 'default', 'hash': facts['hash']})
-    may = cell.bucket is None or cell.caller.may('read', cell.bucket, f'{cell.place}/', versions=old)
+    may = cell.bucket is None or cell.caller.may(
+        'read', cell.bucket, f'{cell.place}/', versions=old
+    )
     cell.ok = (200,) if may else (404,)
     if cell.name == 'GetReconstructions':
         cell.ok, cell.query['file_id'] = (200,), facts['hash']
     if cell.name == 'PostReconstructions':
         cell.ok, cell.body = (200,), json.dumps([{'hash': facts['hash']}])
     if cell.name in ('GetReconstructions', 'PostReconstructions'):
-        cell.after = lambda reply: [] if (b'"terms"' in reply.body or b'"unpacked_length"' in reply.body) == may else ['another answer is due']
+        cell.after = lambda reply: (
+            []
+            if (b'"terms"' in reply.body or b'"unpacked_length"' in reply.body) == may
+            else ['another answer is due']
+        )
 
 
 def cas_anyones(matrix, cell):
-    """What goes over all accounts: whether bytes that the caller names by their hash are here (OPERATIONS.md)."""
+    """What goes over all accounts: whether bytes that the caller names by their hash are here."""
     xorb = cell.world.xorb
     chunk = cell.bucket.facts[cell.place]['chunk'] if cell.bucket else '1' * 64
-    cell.parameters.update({'prefix': 'default', 'hash': chunk if cell.name == 'GetChunk' else xet.text(xorb.hash)})
+    cell.parameters.update(
+        {'prefix': 'default', 'hash': chunk if cell.name == 'GetChunk' else xet.text(xorb.hash)}
+    )
     cell.ok = (200, 404) if cell.name == 'GetChunk' else (200,)
-    cell.body = {'PostXorb': xorb.body(), 'PostShard': xet.shard_of(xorb).body(), 'PostShardV2': xet.shard_of(xorb).body(),
-                 'PostGrant': b'{}'}.get(cell.name)
+    cell.body = {
+        'PostXorb': xorb.body(),
+        'PostShard': xet.shard_of(xorb).body(),
+        'PostShardV2': xet.shard_of(xorb).body(),
+        'PostGrant': b'{}',
+    }.get(cell.name)
 
 
 def body(text, ok=(200,)):
@@ -529,50 +674,128 @@ def body(text, ok=(200,)):
 
 PLANS = {
     **{name: read_run for name in (NAMES['run read'] + ' ListReplicas GetReplica').split()},
-    'RunWebhook': write_run(None), 'RunSettings': write_run('{"keep_steps":64}'), 'OpenRun': write_run(),
-    'PutPin': write_run('{"step":0}'), 'PutReplica': write_run('{"state":"ready","step":0}'),
-    'DeletePin': write_run(None, ok=(204, 404)), 'DeleteReplica': write_run(None, ok=(204, 404)),
-    'PublishStep': write_run(lambda cell: run_of(cell)['body']), 'PutPart': put_part,
-    'DeleteStep': delete_step, 'DeleteRun': delete_run, 'HotLoad': hot_load, 'HotLoadStatus': hot_load,
-    'AddKey': body('{"name":"another"}', ok=(201,)), 'RevokeKey': revoke_key, 'Gc': body('{"dry_run":true}'),
+    'RunWebhook': write_run(None),
+    'RunSettings': write_run('{"keep_steps":64}'),
+    'OpenRun': write_run(),
+    'PutPin': write_run('{"step":0}'),
+    'PutReplica': write_run('{"state":"ready","step":0}'),
+    'DeletePin': write_run(None, ok=(204, 404)),
+    'DeleteReplica': write_run(None, ok=(204, 404)),
+    'PublishStep': write_run(lambda cell: run_of(cell)['body']),
+    'PutPart': put_part,
+    'DeleteStep': delete_step,
+    'DeleteRun': delete_run,
+    'HotLoad': hot_load,
+    'HotLoadStatus': hot_load,
+    'AddKey': body('{"name":"another"}', ok=(201,)),
+    'RevokeKey': revoke_key,
+    'Gc': body('{"dry_run":true}'),
     'PutBucket': settings_of_bucket,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoLogin', 'NoBucket')},
-    'ListHubBuckets': name_owner, 'ListRepositories': name_owner, 'MoveHubBucket': hub_move, 'CreateHubBucket': hub_create,
-    'DeleteHubBucket': hub_delete, 'HubBucketSettings': hub_settings, 'ListTree': list_tree, 'BucketPage': list_tree,
-    'ResolveFile': resolve, 'PathsInfo': paths_info, 'BatchFiles': batch_files,
-    **{name: lambda matrix, cell: cell.parameters.update({'revision*': 'main'}) for name in ('XetReadToken', 'XetWriteToken')},
-    **{name: cas for name in ('GetReconstructionV2', 'GetReconstruction', 'GetReconstructions', 'PostReconstructions', 'HeadFile')},
-    **{name: cas_anyones for name in ('GetChunk', 'HeadXorb', 'PostShardV2', 'PostShard', 'PostXorb', 'PostGrant')},
-    'PostTelemetry': body('{}'), 'FetchRecords': lambda matrix, cell: cell.parameters.update(token='none') or setattr(cell, 'ok', (403,)),
+    'ListHubBuckets': name_owner,
+    'ListRepositories': name_owner,
+    'MoveHubBucket': hub_move,
+    'CreateHubBucket': hub_create,
+    'DeleteHubBucket': hub_delete,
+    'HubBucketSettings': hub_settings,
+    'ListTree': list_tree,
+    'BucketPage': list_tree,
+    'ResolveFile': resolve,
+    'PathsInfo': paths_info,
+    'BatchFiles': batch_files,
+    **{
+        name: lambda matrix, cell: cell.parameters.update({'revision*': 'main'})
+        for name in ('XetReadToken', 'XetWriteToken')
+    },
+    **{
+        name: cas
+        for name in (
+            'GetReconstructionV2',
+            'GetReconstruction',
+            'GetReconstructions',
+            'PostReconstructions',
+            'HeadFile',
+        )
+    },
+    **{
+        name: cas_anyones
+        for name in ('GetChunk', 'HeadXorb', 'PostShardV2', 'PostShard', 'PostXorb', 'PostGrant')
+    },
+    'PostTelemetry': body('{}'),
+    'FetchRecords': lambda matrix, cell: cell.parameters.update(token='none')
+    or setattr(cell, 'ok', (403,)),
     **{name: setting for name in NAMES['bucket settings'].split()},
     **{name: object_setting for name in ('GetObjectLegalHold', 'GetObjectRetention')},
     **{f'{verb}{name}': fixed for name in CONFIGURATIONS for verb in ('Put', 'Delete')},
-    'PutObjectLegalHold': fixed, 'PutObjectRetention': fixed,
+    'PutObjectLegalHold': fixed,
+    'PutObjectRetention': fixed,
     **{name: list_prefix for name in NAMES['bucket list'].split()},
-    **{name: change() for name in NAMES['bucket admin'].split() if name.startswith('Delete') and name not in (
-        'DeleteBucket', 'DeleteHubBucket') and name[6:] not in CONFIGURATIONS},
+    **{
+        name: change()
+        for name in NAMES['bucket admin'].split()
+        if name.startswith('Delete')
+        and name not in ('DeleteBucket', 'DeleteHubBucket')
+        and name[6:] not in CONFIGURATIONS
+    },
     'PutBucketAcl': change(headers={'x-amz-acl': 'private'}),
-    'PutBucketCors': change('<CORSConfiguration><CORSRule><AllowedOrigin>http://a.example</AllowedOrigin>'
-                            '<AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>'),
+    'PutBucketCors': change(
+        '<CORSConfiguration><CORSRule><AllowedOrigin>http://a.example</AllowedOrigin>'
+        '<AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>'
+    ),
     'PutBucketLifecycleConfiguration': change(
-        '<LifecycleConfiguration><Rule><Filter><Prefix>none/</Prefix></Filter><Status>Enabled</Status>'
-        '<Expiration><Days>9</Days></Expiration></Rule></LifecycleConfiguration>'),
+        '<LifecycleConfiguration><Rule><Filter><Prefix>none/</Prefix></Filter>'
+        '<Status>Enabled</Status>'
+        '<Expiration><Days>9</Days></Expiration></Rule></LifecycleConfiguration>'
+    ),
     'PutBucketOwnershipControls': change(
-        '<OwnershipControls><Rule><ObjectOwnership>BucketOwnerPreferred</ObjectOwnership></Rule></OwnershipControls>'),
+        '<OwnershipControls><Rule><ObjectOwnership>BucketOwnerPreferred</ObjectOwnership></Rule>'
+        '</OwnershipControls>'
+    ),
     'PutBucketPolicy': put_policy,
-    'PutPublicAccessBlock': change('<PublicAccessBlockConfiguration><BlockPublicAcls>false</BlockPublicAcls>'
-                                   '</PublicAccessBlockConfiguration>'),
-    'PutBucketTagging': change('<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>'),
-    'PutBucketVersioning': change('<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>'),
-    'DeleteBucket': delete_bucket, 'CreateBucket': create_bucket, 'Preflight': preflight,
-    'GetObjectAttributes': get_attributes, 'PutObject': put_object, 'DeleteObject': delete_object,
-    'PutObjectTagging': tagging, 'DeleteObjectTagging': tagging, 'PutObjectAcl': put_acl,
-    'CreateMultipartUpload': lambda matrix, cell: put_object(matrix, cell) or setattr(cell, 'body', None),
-    **{name: upload for name in ('UploadPart', 'ListParts', 'CompleteMultipartUpload', 'AbortMultipartUpload')},
-    'PostObject': post_object, 'DeleteObjects': delete_objects,
+    'PutPublicAccessBlock': change(
+        '<PublicAccessBlockConfiguration><BlockPublicAcls>false</BlockPublicAcls>'
+        '</PublicAccessBlockConfiguration>'
+    ),
+    'PutBucketTagging': change(
+        '<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>'
+    ),
+    'PutBucketVersioning': change(
+        '<VersioningConfiguration><Status>Suspended</Status></VersioningConfiguration>'
+    ),
+    'DeleteBucket': delete_bucket,
+    'CreateBucket': create_bucket,
+    'Preflight': preflight,
+    'GetObjectAttributes': get_attributes,
+    'PutObject': put_object,
+    'DeleteObject': delete_object,
+    'PutObjectTagging': tagging,
+    'DeleteObjectTagging': tagging,
+    'PutObjectAcl': put_acl,
+    'CreateMultipartUpload': lambda matrix, cell: put_object(matrix, cell)
+    or setattr(cell, 'body', None),
+    **{
+        name: upload
+        for name in ('UploadPart', 'ListParts', 'CompleteMultipartUpload', 'AbortMultipartUpload')
+    },
+    'PostObject': post_object,
+    'DeleteObjects': delete_objects,
 }
-OUTCOMES = {'CreateBucket': create_outcome, 'PostObject': post_outcome, 'HotLoad': hot_load_outcome,
-            'HotLoadStatus': hot_load_outcome, 'XetWriteToken': token_outcome, 'ListTree': tree_outcome, 'BucketPage': tree_outcome,
-            'BatchFiles': batch_outcome, 'CreateHubBucket': hub_create_outcome, 'MoveHubBucket': hub_move_outcome,
-            'ListRepositories': repositories_outcome,
-            **{name: cas_outcome for access in ('token to read', 'token to write') for name in NAMES[access].split()}, 'DeleteObjects': delete_objects_outcome}
+OUTCOMES = {
+    'CreateBucket': create_outcome,
+    'PostObject': post_outcome,
+    'HotLoad': hot_load_outcome,
+    'HotLoadStatus': hot_load_outcome,
+    'XetWriteToken': token_outcome,
+    'ListTree': tree_outcome,
+    'BucketPage': tree_outcome,
+    'BatchFiles': batch_outcome,
+    'CreateHubBucket': hub_create_outcome,
+    'MoveHubBucket': hub_move_outcome,
+    'ListRepositories': repositories_outcome,
+    **{
+        name: cas_outcome
+        for access in ('token to read', 'token to write')
+        for name in NAMES[access].split()
+    },
+    'DeleteObjects': delete_objects_outcome,
+}

@@ -1,4 +1,4 @@
-/* usage: route_list   prints every route of the server (route_text.h), as it is in the tables that the server has. */
+/* usage: route_list   prints every route of the server (route_text.h), from the tables that it has. */
 #include <stdio.h>
 
 #include "tests/support/route_text.h"

@@ -1,5 +1,5 @@
-/* The tables of routes as text, a line for each row: "GET,HEAD /-/health -> Health (anyone, no body)". What tests say of all routes they read
- * here, so that no route is left out. */
+/* The tables of routes as text, a line for each row: "GET,HEAD /-/health -> Health (anyone, no
+ * body)". What tests say of all routes they read here, so that no route is left out. */
 #ifndef TESTS_SUPPORT_ROUTE_TEXT_H
 #define TESTS_SUPPORT_ROUTE_TEXT_H
 
