@@ -44,8 +44,7 @@ STANDING_SETTINGS = (
 TAKES_BODY_FIRST = {
     'PostObject',      # who asks, and for which key, stands in the form
     'MoveHubBucket',   # which bucket is meant stands in the body
-    'DeleteObjects',   # to be mended: who may delete nothing in the bucket can be refused before
-    'BatchFiles',      # to be mended likewise
+    'BatchFiles',      # which keys are meant: asked of all that may change some of the bucket
 }
 
 
@@ -61,7 +60,7 @@ TELLS_OF_WHAT_IS_THERE = {
     'DeleteObjects Size',  # to be mended
 }
 # Where whoever may do nothing can try who owns a bucket.
-TELLS_THE_OWNER = {'DeleteObjects'}  # to be mended
+TELLS_THE_OWNER = set()
 
 
 class Case(unittest.TestCase):

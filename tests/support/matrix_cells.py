@@ -77,13 +77,14 @@ NAMES = {
     'root': 'Metrics ListKeys AddKey RevokeKey Gc',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
-        'CreateHubBucket ListBuckets DeleteObjects'
+        'CreateHubBucket ListBuckets'
     ),
     'create bucket': 'CreateBucket',
     'bucket known': (
-        'HubBucketInfo XetReadToken XetWriteToken ListTree FollowBucket PathsInfo BatchFiles '
+        'HubBucketInfo XetReadToken XetWriteToken ListTree FollowBucket PathsInfo '
         'BucketPage GetBucketLocation HeadBucket'
     ),
+    'bucket changes': 'DeleteObjects BatchFiles',
     'bucket list': 'ListMultipartUploads ListObjectVersions ListObjectsV2 ListObjects',
     'bucket runs': 'ListRuns',
     'bucket settings': (
@@ -125,11 +126,7 @@ NAMES = {
     'token to write': 'PostShardV2 PostShard PostXorb PostGrant',
 }
 def is_missing(route):
-    return (
-        route.access == 'signed in'
-        and route.name in NOT_THERE
-        and (route.name, route.methods) != ('DeleteObjects', ('POST',))
-    )
+    return route.access == 'signed in' and route.name in NOT_THERE
 
 
 class Cell:
@@ -190,6 +187,8 @@ def outcome_by_rule(cell):
         return ALLOWED if access == 'signed in' or caller.is_root else DENIED
     if access == 'bucket known':
         return known_outcome(cell)
+    if access == 'bucket changes':
+        return changes_outcome(cell)
     verb, subject, shared = RULES[access]
     key = f'{cell.place}/' if subject == 'place' and cell.place else ''
     return judge(
@@ -212,6 +211,18 @@ def known_outcome(cell):
     if caller.has_any(bucket):
         return ALLOWED
     return DENIED if caller.token else NOBODY
+
+
+def changes_outcome(cell):
+    """Some of the bucket is the caller's to change: which of the keys, the handler judges."""
+    caller, bucket = cell.caller, cell.bucket
+    if not caller.is_revoked and caller.grants is not None:
+        may = any(name == bucket.name and 'write' in verbs for name, _, verbs in caller.grants)
+        return (ALLOWED if bucket.account else ABSENT) if may else DENIED
+    known = known_outcome(cell)
+    if known == ALLOWED and not caller.has_any(bucket, 'write'):
+        return DENIED if caller.token else NOBODY
+    return known
 
 
 # -- what each route is asked
@@ -408,11 +419,9 @@ def put_policy(matrix, cell):
 
 
 def delete_objects_outcome(cell):
-    if cell.caller.is_revoked or not cell.caller.token:
-        return UNKNOWN if cell.caller.is_revoked else NOBODY
-    if cell.bucket.account and cell.caller.has_any(cell.bucket, 'write'):
-        return ALLOWED
-    return judge(cell.caller, cell.bucket, 'write', '')
+    if cell.bucket.account is None and not cell.caller.token:
+        return ABSENT
+    return changes_outcome(cell)
 
 
 def delete_objects(matrix, cell):
