@@ -116,6 +116,7 @@ static int start_reactor(struct reactor *reactor, struct error *err)
 		MHD_OPTION_NOTIFY_COMPLETED, take_end, reactor,
 		MHD_OPTION_NOTIFY_CONNECTION, take_connection, reactor,
 		MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+		MHD_OPTION_STRICT_FOR_CLIENT, (int)reactor->listener->strict_library,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, options->connection_memory_bytes,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)reactor->group->most + SPARE_CONNECTIONS,
 		MHD_OPTION_CONNECTION_TIMEOUT, options->idle_timeout_s,
@@ -317,6 +318,7 @@ struct listener *listener_start(const struct listener_options *options, struct e
 	listener->options = *options;
 	listener->stop_fd = -1;
 	listener->hang_up_fd = -1;
+	listener->strict_library = MHD_get_version()[0] != '0';
 	lock_init(&listener->lock, LOCK_CONNECTIONS);
 	if (start(listener, err) == 0)
 		return listener;

@@ -2,7 +2,10 @@
  * in blocks as large as assemble likes them. */
 #include "server/listener_internal.h"
 
+#include <gnutls/gnutls.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "storage/assemble.h"
 
@@ -81,7 +84,7 @@ static void add_headers(struct request *request, struct MHD_Response *response)
 			const struct log_field field = log_text("header", reply->headers[i].name);
 			log_event(exchange->context->log, LOG_WARNING, exchange->request_id, "header_dropped", &field, 1);
 		}
-	if (atomic_load(&request->reactor->listener->quiesced) || atomic_load(&request->link->hung_up))
+	if (atomic_load(&request->reactor->listener->quiesced) || atomic_load(&request->link->hung_up) || request->body != NULL)
 		add(response, "Connection", "close");
 }
 
@@ -95,4 +98,20 @@ enum MHD_Result request_send(struct request *request)
 	MHD_destroy_response(response);
 	request->phase = PHASE_SENT;
 	return queued;
+}
+
+/* So short that a socket takes it whole unless its client reads nothing, and then nobody misses it. */
+enum MHD_Result request_send_bare(struct request *request, unsigned status)
+{
+	struct MHD_Connection *const connection = request->connection;
+	char text[128];
+	snprintf(text, sizeof text, "HTTP/1.1 %u %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
+		MHD_get_reason_phrase_for(status));
+	request->exchange.reply.status = (int)status;
+	request->phase = PHASE_SENT;
+	if (request->reactor->secure)
+		gnutls_record_send(MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session, text, strlen(text));
+	else
+		send(connection_find(connection)->fd, text, strlen(text), MSG_NOSIGNAL);
+	return MHD_NO;
 }

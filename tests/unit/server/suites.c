@@ -5,6 +5,8 @@ Suite *test_data_folder_suite(void);
 Suite *test_certificate_suite(void);
 Suite *test_listener_socket_suite(void);
 Suite *test_root_key_suite(void);
+Suite *test_raw_header_suite(void);
+Suite *test_raw_chunk_suite(void);
 Suite *test_listener_suite(void);
 Suite *test_power_server_suite(void);
 
@@ -14,6 +16,8 @@ unit_suite_fn *const unit_suites[] = {
 	test_certificate_suite,
 	test_listener_socket_suite,
 	test_root_key_suite,
+	test_raw_header_suite,
+	test_raw_chunk_suite,
 	test_listener_suite,
 	test_power_server_suite,
 	NULL,

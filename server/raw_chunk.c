@@ -1,0 +1,35 @@
+#include "server/raw_chunk.h"
+
+#include <stdint.h>
+
+static bool is_hex(char byte)
+{
+	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+}
+
+static bool ends_line(const char *text, size_t len)
+{
+	return len >= 2 && text[len - 2] == '\r' && text[len - 1] == '\n';
+}
+
+/* Digits, then an extension without control characters, or none. */
+static bool is_size_line(const char *line, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((uint8_t)line[i] < ' ' || line[i] == 0x7f)
+			return false;
+	return len > 0 && is_hex(line[0]);
+}
+
+bool raw_chunk_is_plain(const char *body, const char *piece, size_t most)
+{
+	const size_t len = (uintptr_t)piece - (uintptr_t)body; /* of what is seen; compared as numbers, in case they are strangers */
+	if (len == 0)
+		return true;
+	if (len > most || !ends_line(body, len))
+		return false;
+	size_t line = len - 2;
+	while (line > 0 && body[line - 1] != '\n')
+		line--;
+	return is_size_line(body + line, len - 2 - line) && (line == 0 || ends_line(body, line));
+}
