@@ -47,10 +47,10 @@ void share_pool_free(struct share_pool *pool)
 	free(pool);
 }
 
-static void count(struct share_pool *pool, enum metric metric)
+static void count(struct share_pool *pool, enum metric metric, int64_t amount)
 {
-	if (pool->options.metrics != NULL)
-		metrics_add(pool->options.metrics, metric, 1);
+	if (pool->options.metrics != NULL && metric != METRIC_COUNT)
+		metrics_add(pool->options.metrics, metric, amount);
 }
 
 static struct share_owner **find_owner(struct share_pool *pool, struct share_caller caller)
@@ -85,6 +85,7 @@ static void add_held(struct share_pool *pool, struct share_owner *owner, uint64_
 {
 	owner->held += amount;
 	pool->held += amount;
+	count(pool, pool->options.held, (int64_t)amount);
 	if (owner->caller.rank == SHARE_STRANGER)
 		pool->strangers += amount;
 }
@@ -93,6 +94,7 @@ static void remove_held(struct share_pool *pool, struct share_owner *owner, uint
 {
 	owner->held -= amount;
 	pool->held -= amount;
+	count(pool, pool->options.held, -(int64_t)amount);
 	if (owner->caller.rank == SHARE_STRANGER)
 		pool->strangers -= amount;
 }
@@ -162,7 +164,7 @@ static void displace_oldest(struct share_pool *pool, struct share_owner *owner)
 	remove_held(pool, owner, hold->amount);
 	pool->displaced += hold->amount;
 	hold->is_displaced = true;
-	count(pool, pool->options.displaced);
+	count(pool, pool->options.displaced, 1);
 	hold->displace(hold);
 }
 
@@ -200,7 +202,7 @@ bool share_take(struct share_pool *pool, struct share_hold *hold, struct share_c
 		hold->amount = before + amount;
 		attach(pool, hold, caller, hold->is_busy);
 	} else {
-		count(pool, pool->options.refused);
+		count(pool, pool->options.refused, 1);
 	}
 	lock_leave(&pool->lock);
 	return taken;

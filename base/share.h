@@ -37,6 +37,7 @@ struct share_options {
 	uint64_t reserve;        /* for the root key, beyond the limit */
 	uint64_t strangers;      /* what strangers together keep when there is no room */
 	struct metrics *metrics; /* NULL: nothing is counted */
+	enum metric held;        /* what share_held gives; METRIC_COUNT: not shown */
 	enum metric refused;
 	enum metric displaced;
 };

@@ -95,10 +95,11 @@ static void share_file_limit(struct daemon *daemon)
 	log_event(daemon->log, LOG_WARNING, NULL, "few_file_descriptors", fields, 3);
 }
 
-static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric refused, enum metric displaced)
+static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, enum metric held, enum metric refused,
+	enum metric displaced)
 {
 	const struct share_options options = {.limit = limit, .reserve = limit / 16 + 1, .strangers = limit / 2,
-		.metrics = daemon->metrics, .refused = refused, .displaced = displaced};
+		.metrics = daemon->metrics, .held = held, .refused = refused, .displaced = displaced};
 	return share_pool_new(&options);
 }
 
@@ -106,10 +107,12 @@ static struct share_pool *new_pool(const struct daemon *daemon, uint64_t limit, 
 static void open_shares(struct daemon *daemon)
 {
 	daemon->context.shares = (struct api_shares){
-		.waits = new_pool(daemon, daemon->connections - daemon->connections / 4, METRIC_WAITS_REFUSED, METRIC_WAITS_DISPLACED),
-		.streams = new_pool(daemon, STREAMS_MAX, METRIC_STREAMS_REFUSED, METRIC_STREAMS_DISPLACED),
-		.replies = new_pool(daemon, REPLIES_MAX_BYTES, METRIC_REPLIES_REFUSED, METRIC_REPLIES_DISPLACED),
-		.bodies = new_pool(daemon, daemon->configuration->body_memory << 20, METRIC_BODIES_REFUSED, METRIC_BODIES_DISPLACED),
+		.waits = new_pool(daemon, daemon->connections - daemon->connections / 4, METRIC_WAITS, METRIC_WAITS_REFUSED,
+			METRIC_WAITS_DISPLACED),
+		.streams = new_pool(daemon, STREAMS_MAX, METRIC_STREAMS, METRIC_STREAMS_REFUSED, METRIC_STREAMS_DISPLACED),
+		.replies = new_pool(daemon, REPLIES_MAX_BYTES, METRIC_REPLY_BYTES, METRIC_REPLIES_REFUSED, METRIC_REPLIES_DISPLACED),
+		.bodies = new_pool(daemon, daemon->configuration->body_memory << 20, METRIC_BODY_BYTES, METRIC_BODIES_REFUSED,
+			METRIC_BODIES_DISPLACED),
 	};
 	daemon->context.body_work = body_work_start(BODY_THREADS);
 }

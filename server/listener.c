@@ -131,7 +131,7 @@ static int start_reactor(struct reactor *reactor, struct error *err)
 static struct share_pool *new_pool(const struct listener *listener)
 {
 	const struct share_options options = {.limit = listener->options.connections,
-		.strangers = listener->options.connections / STRANGERS_PART, .metrics = listener->context->metrics,
+		.strangers = listener->options.connections / STRANGERS_PART, .metrics = listener->context->metrics, .held = METRIC_COUNT,
 		.refused = METRIC_CONNECTIONS_REFUSED, .displaced = METRIC_CONNECTIONS_DISPLACED};
 	return share_pool_new(&options);
 }
@@ -161,9 +161,9 @@ static struct reactor *choose_reactor(struct reactor_group *group)
 {
 	struct reactor *const first = &group->reactors[group->next++ % group->count];
 	struct reactor *chosen = first;
-	for (unsigned i = 1; i < group->count && atomic_load(&chosen->given) >= BEHIND; i++)
+	for (unsigned i = 1; i < group->count && atomic_load(&chosen->given_count) >= BEHIND; i++)
 		chosen = &group->reactors[group->next++ % group->count];
-	return atomic_load(&chosen->given) < BEHIND ? chosen : first;
+	return atomic_load(&chosen->given_count) < BEHIND ? chosen : first;
 }
 
 static void deal(struct listener *listener, enum listener_group which, int fd, const struct sockaddr *address, socklen_t len)
@@ -178,19 +178,16 @@ static void deal(struct listener *listener, enum listener_group which, int fd, c
 	if (which == GROUP_MAIN)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); /* a small reply never waits for an acknowledgement */
 	struct reactor *const reactor = choose_reactor(group);
-	atomic_fetch_add(&group->dealt, 1);
-	atomic_fetch_add(&reactor->given, 1);
-	if (MHD_add_connection(reactor->daemon, fd, address, len) == MHD_YES)
-		return;
-	atomic_fetch_sub(&group->dealt, 1); /* it has closed the socket */
-	atomic_fetch_sub(&reactor->given, 1);
+	connection_give(reactor, fd, address);
+	if (MHD_add_connection(reactor->daemon, fd, address, len) != MHD_YES) /* it has closed the socket then */
+		connection_take_back(reactor, fd);
 }
 
 /* Whether each of them was given so many that it has not looked at: it looks at all of them in each of its rounds. */
 static bool are_behind(const struct reactor_group *group, int given)
 {
 	for (unsigned i = 0; i < group->count; i++)
-		if (atomic_load(&group->reactors[i].given) < given)
+		if (atomic_load(&group->reactors[i].given_count) < given)
 			return false;
 	return true;
 }
@@ -363,6 +360,13 @@ int64_t listener_active(const struct listener *listener)
 	return atomic_load(&listener->open);
 }
 
+static void stop_reactor(struct reactor *reactor)
+{
+	MHD_stop_daemon(reactor->daemon);
+	while (reactor->given != NULL)
+		connection_take_back(reactor, reactor->given->fd);
+}
+
 void listener_stop(struct listener *listener)
 {
 	if (listener == NULL)
@@ -374,7 +378,7 @@ void listener_stop(struct listener *listener)
 	for (size_t which = 0; which < GROUP_COUNT; which++) {
 		struct reactor_group *const group = &listener->groups[which];
 		for (unsigned i = 0; i < group->count; i++)
-			MHD_stop_daemon(group->reactors[i].daemon);
+			stop_reactor(&group->reactors[i]);
 		free(group->reactors);
 		share_pool_free(group->pool);
 	}

@@ -39,8 +39,7 @@ static void displace(struct share_hold *hold)
 static void watch(struct connection *connection, int operation)
 {
 	struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = connection};
-	if (connection->fd >= 0)
-		epoll_ctl(connection->reactor->listener->hang_up_fd, operation, connection->fd, &event);
+	epoll_ctl(connection->reactor->listener->hang_up_fd, operation, connection->fd, &event);
 }
 
 struct connection *connection_find(struct MHD_Connection *handle)
@@ -50,19 +49,64 @@ struct connection *connection_find(struct MHD_Connection *handle)
 	return info->socket_context;
 }
 
-void connection_open(struct reactor *reactor, struct MHD_Connection *handle, void **slot)
+/* Takes it out of those that are given to the reactor; NULL: there is none of this descriptor. */
+static struct connection *take_given(struct reactor *reactor, int fd)
 {
+	lock_enter(&reactor->listener->lock);
+	struct connection **link = &reactor->given;
+	while (*link != NULL && (*link)->fd != fd)
+		link = &(*link)->next;
+	struct connection *const found = *link;
+	if (found != NULL)
+		*link = found->next;
+	lock_leave(&reactor->listener->lock);
+	if (found != NULL)
+		atomic_fetch_sub(&reactor->given_count, 1);
+	return found;
+}
+
+static void forget(struct connection *connection)
+{
+	struct reactor_group *const group = connection->reactor->group;
+	if (group->pool != NULL)
+		share_give(group->pool, &connection->hold);
+	atomic_fetch_sub(&group->dealt, 1);
+	free(connection);
+}
+
+void connection_give(struct reactor *reactor, int fd, const struct sockaddr *address)
+{
+	struct reactor_group *const group = reactor->group;
+	connection_take_back(reactor, fd); /* one of that descriptor that libmicrohttpd closed without a word */
 	struct connection *const connection = memory_new(sizeof *connection);
-	const union MHD_ConnectionInfo *const fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
-	const union MHD_ConnectionInfo *const address = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	connection->reactor = reactor;
-	connection->fd = fd != NULL ? fd->connect_fd : -1;
-	connection->peer = hash_address(address != NULL ? address->client_addr : NULL);
+	connection->fd = fd;
+	connection->peer = hash_address(address);
 	connection->caller = (struct share_caller){connection->peer, SHARE_STRANGER};
 	connection->hold.displace = displace;
-	if (reactor->group->pool != NULL)
-		share_count(reactor->group->pool, &connection->hold, connection->caller, 1);
-	atomic_fetch_sub(&reactor->given, 1);
+	atomic_fetch_add(&group->dealt, 1);
+	if (group->pool != NULL)
+		share_count(group->pool, &connection->hold, connection->caller, 1);
+	atomic_fetch_add(&reactor->given_count, 1);
+	lock_enter(&reactor->listener->lock);
+	connection->next = reactor->given;
+	reactor->given = connection;
+	lock_leave(&reactor->listener->lock);
+}
+
+void connection_take_back(struct reactor *reactor, int fd)
+{
+	struct connection *const connection = take_given(reactor, fd);
+	if (connection != NULL)
+		forget(connection);
+}
+
+void connection_open(struct reactor *reactor, struct MHD_Connection *handle, void **slot)
+{
+	const union MHD_ConnectionInfo *const fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD);
+	ASSERT(fd != NULL);
+	struct connection *const connection = take_given(reactor, fd->connect_fd);
+	ASSERT(connection != NULL);
 	watch(connection, EPOLL_CTL_ADD);
 	metrics_add(reactor->listener->context->metrics, METRIC_CONNECTIONS, 1);
 	*slot = connection;
@@ -74,17 +118,13 @@ void connection_close(void **slot)
 	struct connection *const connection = *slot;
 	if (connection == NULL)
 		return;
-	struct reactor_group *const group = connection->reactor->group;
 	struct listener *const listener = connection->reactor->listener;
 	lock_enter(&listener->lock);
 	epoll_ctl(listener->hang_up_fd, EPOLL_CTL_DEL, connection->fd, NULL);
 	lock_leave(&listener->lock);
-	if (group->pool != NULL)
-		share_give(group->pool, &connection->hold);
 	if (connection->unstarted != NULL)
 		request_end(connection->unstarted, false);
-	free(connection);
-	atomic_fetch_sub(&group->dealt, 1);
+	forget(connection);
 	metrics_add(listener->context->metrics, METRIC_CONNECTIONS, -1);
 	*slot = NULL;
 }

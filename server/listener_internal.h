@@ -21,7 +21,8 @@ struct reactor {
 	struct MHD_Daemon *daemon;
 	bool secure;
 	bool control;
-	_Atomic int given;             /* connections that it has not looked at yet */
+	_Atomic int given_count;       /* connections that it has not looked at yet: */
+	struct connection *given;      /* guarded by the listener's lock */
 };
 
 struct reactor_group {
@@ -37,6 +38,7 @@ struct request;
 
 /* One client connection. */
 struct connection {
+	struct connection *next;     /* while it is among those that are given to the reactor */
 	struct reactor *reactor;
 	int fd;
 	uint64_t peer;               /* a hash of the address at its other end */
@@ -60,7 +62,7 @@ struct listener {
 	_Atomic bool quiesced;       /* replies close their connections */
 	_Atomic bool dropping;       /* no step runs any more */
 	_Atomic int64_t open;        /* requests between their first line and their end */
-	struct lock lock;            /* guards what the watch for hang-ups finds: connections, until they are closed */
+	struct lock lock;            /* guards what the watch for hang-ups finds: connections, until they are closed; and those that are given */
 	int hang_up_fd;              /* an epoll of all connections, for the ends of their clients alone; -1: not made */
 	_Atomic int64_t inside;      /* calls of handlers under way, and suspended requests */
 };
@@ -97,6 +99,11 @@ struct request {
 };
 
 /* listener_connection.c */
+/* The accept thread gives the reactor a connection, which counts from here on; and takes it back when libmicrohttpd would
+ * not have it. */
+void connection_give(struct reactor *reactor, int fd, const struct sockaddr *address);
+void connection_take_back(struct reactor *reactor, int fd);
+/* libmicrohttpd tells of it. */
 void connection_open(struct reactor *reactor, struct MHD_Connection *handle, void **slot);
 void connection_close(void **slot);
 struct connection *connection_find(struct MHD_Connection *handle);

@@ -27,7 +27,7 @@ static void set_up(void)
 {
 	metrics = metrics_new();
 	const struct share_options options = {.limit = LIMIT, .reserve = RESERVE, .strangers = STRANGERS, .metrics = metrics,
-		.refused = METRIC_WAITS_REFUSED, .displaced = METRIC_WAITS_DISPLACED};
+		.held = METRIC_WAITS, .refused = METRIC_WAITS_REFUSED, .displaced = METRIC_WAITS_DISPLACED};
 	pool = share_pool_new(&options);
 	memset(holders, 0, sizeof(holders));
 	for (size_t i = 0; i < HOLDS; i++)
@@ -40,6 +40,7 @@ static void tear_down(void)
 		share_give(pool, &holders[i].hold);
 	ck_assert_uint_eq(share_held(pool), 0);
 	ck_assert_uint_eq(share_displaced(pool), 0);
+	ck_assert_int_eq(metrics_get(metrics, METRIC_WAITS), 0);
 	share_pool_free(pool);
 	metrics_free(metrics);
 }
@@ -88,6 +89,7 @@ START_TEST(two_end_with_a_half_each)
 	ck_assert(!take(LIMIT + LIMIT / 2, one));
 	ck_assert_uint_eq(share_held(pool), LIMIT);
 	ck_assert_uint_eq(share_displaced(pool), LIMIT / 2);
+	ck_assert_int_eq(metrics_get(metrics, METRIC_WAITS), LIMIT);
 	ck_assert_int_eq(metrics_get(metrics, METRIC_WAITS_DISPLACED), LIMIT / 2);
 }
 END_TEST
