@@ -28,7 +28,8 @@
  * for those that are just coming. */
 enum { STRANGERS_PART = 8 };
 /* Connections that a reactor was given and has not looked at: from when on it is behind, and when it gets no more. */
-enum { BEHIND = 2, BEHIND_MOST = 32, PAUSE_NS = 500 * 1000, ACCEPTS_AT_ONCE = 256 };
+enum { BEHIND = 2, BEHIND_MOST = 32, PAUSE_NS = 500 * 1000, PAUSES_MOST = 2000, ACCEPTS_AT_ONCE = 256,
+	LEAVING_MANY = 256 };
 enum { CONTROL_CONNECTIONS = 64, SPARE_CONNECTIONS = 4096, SOCKETS_MAX = 66, HANG_UPS_MS = 10 };
 
 static void *take_uri(void *owner, const char *uri, struct MHD_Connection *connection)
@@ -209,14 +210,16 @@ static void take_connection_in(struct listener *listener, const struct listener_
 		deal(listener, from->group, fd, address, len);
 }
 
-/* Accepts what is there, a bounded number before the other sockets have their turn. False: the reactors are behind, and
- * what comes is left in the socket's queue for a moment, so that those who are connected have their turn. */
-static bool accept_from(struct listener *listener, const struct listener_socket *from)
+/* Accepts what is there, a bounded number before the other sockets have their turn. False: the reactors are behind, or many
+ * connections that were cut for others are not closed yet, for which no more is waited after a while. What comes is left
+ * in the socket's queue for a moment, so that those who are connected have their turn. */
+static bool accept_from(struct listener *listener, const struct listener_socket *from, bool is_patient)
 {
+	const struct reactor_group *const group = &listener->groups[from->group];
 	for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
 		struct sockaddr_storage address;
 		socklen_t len = sizeof address;
-		if (are_behind(&listener->groups[from->group], BEHIND_MOST))
+		if (are_behind(group, BEHIND_MOST) || (is_patient && connection_count_leaving(group) >= LEAVING_MANY))
 			return false;
 		const int fd = accept4(from->fd, (struct sockaddr *)&address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
@@ -250,10 +253,12 @@ static void *accept_run(void *owner)
 	int64_t looked_ms = 0;
 	int wait_ms = -1;
 	bool keeps_up = true;
+	int pauses = 0;
 	for (size_t i = 0; i < listener->socket_count; i++)
 		polled[i + 2] = (struct pollfd){.fd = listener->sockets[i].fd, .events = POLLIN};
 	do {
 		polled[1].fd = wait_ms < 0 ? listener->hang_up_fd : -1;
+		pauses = keeps_up ? 0 : pauses + 1;
 		if (!keeps_up)
 			nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 		if (poll(polled, listener->socket_count + 2, wait_ms) < 0 && errno != EINTR)
@@ -262,7 +267,7 @@ static void *accept_run(void *owner)
 		keeps_up = true;
 		for (size_t i = 0; i < listener->socket_count; i++)
 			if ((polled[i + 2].revents & POLLIN) != 0)
-				keeps_up = accept_from(listener, &listener->sockets[i]) && keeps_up;
+				keeps_up = accept_from(listener, &listener->sockets[i], pauses < PAUSES_MOST) && keeps_up;
 	} while ((polled[0].revents & POLLIN) == 0);
 	return NULL;
 }

@@ -137,12 +137,17 @@ void connection_belongs(struct connection *connection, struct share_caller calle
 		share_move(pool, &connection->hold, caller, is_busy);
 }
 
+int64_t connection_count_leaving(const struct reactor_group *group)
+{
+	return group->pool != NULL ? (int64_t)share_displaced(group->pool) : 0;
+}
+
 bool connection_make_room(struct reactor_group *group)
 {
 	if (group->pool == NULL)
 		return atomic_load(&group->dealt) < group->most;
 	for (;;) {
-		const int64_t leaving = (int64_t)share_displaced(group->pool);
+		const int64_t leaving = connection_count_leaving(group);
 		if (atomic_load(&group->dealt) - leaving < group->most)
 			return true;
 		if (leaving >= LEAVING_MAX || !share_make_room(group->pool))

@@ -111,6 +111,8 @@ struct connection *connection_find(struct MHD_Connection *handle);
 void connection_belongs(struct connection *connection, struct share_caller caller, bool is_busy);
 /* Room for one more connection, of whoever; false: none can be made. The accept thread's. */
 bool connection_make_room(struct reactor_group *group);
+/* Connections that were cut to make room, and are not closed yet. */
+int64_t connection_count_leaving(const struct reactor_group *group);
 /* The request waits, until connection_goes_on: the client's end ends its wait. */
 void connection_waits(struct connection *connection, struct request *request);
 void connection_goes_on(struct connection *connection);

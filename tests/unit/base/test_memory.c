@@ -1,8 +1,10 @@
 #include "tests/unit/unit.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "tests/unit/base/abort_check.h"
@@ -76,11 +78,46 @@ START_TEST(overflowing_sizes_abort)
 }
 END_TEST
 
+static size_t resident_bytes(void)
+{
+	size_t total = 0;
+	size_t resident = 0;
+	FILE *const file = fopen("/proc/self/statm", "r");
+	ck_assert_ptr_nonnull(file);
+	ck_assert_int_eq(fscanf(file, "%zu %zu", &total, &resident), 2);
+	fclose(file);
+	return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What lies behind a block that is still used is not given back by free alone. */
+START_TEST(memory_that_was_freed_goes_back)
+{
+	enum { BLOCKS = 1024, BLOCK_BYTES = 64 * 1024, SPARED_BYTES = 32 * 1024 * 1024 };
+	static void *blocks[BLOCKS];
+	size_t unused = 0;
+	memory_give_back(&unused);
+	for (size_t i = 0; i < BLOCKS; i++)
+		memset(blocks[i] = memory_new(BLOCK_BYTES), 1, BLOCK_BYTES);
+	void *const last = memory_new(1000);
+	for (size_t i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+	const size_t before = resident_bytes();
+	memory_give_back(&unused);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they have a heap of their own */
+	ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
+#else
+	(void)before;
+#endif
+	free(last);
+}
+END_TEST
+
 Suite *test_memory_suite(void);
 Suite *test_memory_suite(void)
 {
 	Suite *const suite = suite_create("memory");
 	TCase *const tc = tcase_create("all");
+	tcase_add_test(tc, memory_that_was_freed_goes_back);
 	tcase_add_test(tc, new_is_zeroed);
 	tcase_add_test(tc, nothing_is_still_a_pointer);
 	tcase_add_test(tc, grow_keeps_what_was_there);
