@@ -58,7 +58,7 @@ struct listener {
 	int stop_fd;                 /* an event for the accept thread; -1: not made */
 	pthread_t accept_thread;
 	bool accepting;
-	bool strict_library;         /* libmicrohttpd is 1.0 or newer and refuses by itself what is not by the book */
+	bool strict_library;         /* libmicrohttpd 1.0 or newer: it is strict by itself */
 	_Atomic bool quiesced;       /* replies close their connections */
 	_Atomic bool dropping;       /* no step runs any more */
 	_Atomic int64_t open;        /* requests between their first line and their end */
@@ -95,7 +95,7 @@ struct request {
 	uint64_t dropped;
 	uint64_t sent;
 	char *target;
-	const char *body;         /* of a chunked request: where it begins in libmicrohttpd's buffer, if its framing must be watched here */
+	const char *body;         /* chunked, to be watched: where it begins in libmicrohttpd's buffer */
 };
 
 /* listener_connection.c */
@@ -136,8 +136,8 @@ void request_end(struct request *request, bool whole); /* logs, counts, frees */
 
 /* listener_reply.c */
 enum MHD_Result request_send(struct request *request);
-/* Writes a status alone, past libmicrohttpd, and closes: for what has no room for a reply, or cannot be read on. Only while no other
- * reply is on its way. */
+/* Writes a status alone, past libmicrohttpd, and closes: for what has no room for a reply, or
+ * cannot be read on. Only while no other reply is on its way. */
 enum MHD_Result request_send_bare(struct request *request, unsigned status);
 
 #endif

@@ -100,17 +100,19 @@ enum MHD_Result request_send(struct request *request)
 	return queued;
 }
 
-/* So short that a socket takes it whole unless its client reads nothing, and then nobody misses it. */
+/* So short that a socket takes it whole, unless its client reads nothing and will not miss it. */
 enum MHD_Result request_send_bare(struct request *request, unsigned status)
 {
 	struct MHD_Connection *const connection = request->connection;
 	char text[128];
-	snprintf(text, sizeof text, "HTTP/1.1 %u %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status,
-		MHD_get_reason_phrase_for(status));
+	snprintf(text, sizeof text, "HTTP/1.1 %u %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+		status, MHD_get_reason_phrase_for(status));
 	request->exchange.reply.status = (int)status;
 	request->phase = PHASE_SENT;
-	if (request->reactor->secure)
-		gnutls_record_send(MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session, text, strlen(text));
+	const union MHD_ConnectionInfo *const session =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	if (session != NULL)
+		gnutls_record_send(session->tls_session, text, strlen(text));
 	else
 		send(connection_find(connection)->fd, text, strlen(text), MSG_NOSIGNAL);
 	return MHD_NO;

@@ -96,9 +96,10 @@ static void cut(struct exchange *exchange)
 	connection_cut(((struct request *)exchange)->link);
 }
 
-/* Nobody asks libmicrohttpd for parameters and cookies. It would spend 64 bytes of the connection's memory on each, and where that ends,
- * 0.9.75 answers nothing and reads nothing more (parameters), or twice, or not at all (cookies). `uri` lies in its buffer, where it is
- * about to end the path at the mark itself; of several Cookie headers it parses the first. */
+/* Nobody asks libmicrohttpd for parameters and cookies. It would spend 64 bytes of the connection's
+ * memory on each, and where that ends, 0.9.75 answers nothing and reads nothing more (parameters),
+ * or answers twice, or not at all (cookies). `uri` lies in its buffer, where it is about to end the
+ * path at the mark itself; of several Cookie headers it parses the first. */
 static void parse_no_more(struct MHD_Connection *connection, const char *uri)
 {
 	const char *const mark = strchr(uri, '?');
@@ -165,17 +166,20 @@ static void take_raw(void *taker, struct span name, struct span value)
 
 static void read_raw(struct request *request, const char *method, struct raw_header *raw)
 {
-	const union MHD_ConnectionInfo *const info = MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	const union MHD_ConnectionInfo *const info =
+		MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 	raw_header_begin(raw, method, request->exchange.target, info != NULL ? info->header_size : 0);
 	walk_headers(&request->exchange, take_raw, raw);
 	raw_header_end(raw);
 }
 
-/* Whether every reply will find room beside the head: where there is none, libmicrohttpd closes without a word. A reply's headers may
- * repeat what the target says, and what was stored with an object. */
+/* Whether every reply will find room beside the head: where there is none, libmicrohttpd closes
+ * without a word. A reply's headers may repeat what the target says and what was stored with an
+ * object. */
 static bool leaves_room(const struct request *request, const struct raw_header *raw)
 {
-	const size_t taken = raw->len + raw->count * HEADER_RECORD_BYTES + request->exchange.target.len + HEADERS_MAX_BYTES;
+	const size_t taken = raw->len + raw->count * HEADER_RECORD_BYTES + request->exchange.target.len
+		+ HEADERS_MAX_BYTES;
 	return taken <= request->reactor->listener->options.connection_memory_bytes;
 }
 
@@ -313,7 +317,8 @@ static enum MHD_Result first_call(struct request *request, const char *method)
 	read_raw(request, method, &raw);
 	if (!leaves_room(request, &raw))
 		return request_send_bare(request, raw.fault != NULL ? MHD_HTTP_BAD_REQUEST
-			: exchange->target.len > raw.len / 2 ? MHD_HTTP_URI_TOO_LONG : MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE);
+			: exchange->target.len > raw.len / 2 ? MHD_HTTP_URI_TOO_LONG
+			: MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE);
 	read_headers(request, method);
 	router_match(exchange);
 	if (check_framing(exchange, &raw, &err) != 0) {
@@ -392,8 +397,8 @@ enum MHD_Result request_call(struct request *request, const char *method, const 
 	}
 	if (request->suspended && !take_wake(request))
 		return MHD_YES;
-	if (*data_size > 0 && request->body != NULL
-		&& !raw_chunk_is_plain(request->body, data, request->reactor->listener->options.connection_memory_bytes))
+	const size_t memory = request->reactor->listener->options.connection_memory_bytes;
+	if (*data_size > 0 && request->body != NULL && !raw_chunk_is_plain(request->body, data, memory))
 		return request_send_bare(request, MHD_HTTP_BAD_REQUEST);
 	if (*data_size > 0)
 		return take_piece(request, data, data_size);

@@ -4,7 +4,8 @@
 
 static bool is_hex(char byte)
 {
-	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
+	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f')
+		|| (byte >= 'A' && byte <= 'F');
 }
 
 static bool ends_line(const char *text, size_t len)
@@ -23,7 +24,8 @@ static bool is_size_line(const char *line, size_t len)
 
 bool raw_chunk_is_plain(const char *body, const char *piece, size_t most)
 {
-	const size_t len = (uintptr_t)piece - (uintptr_t)body; /* of what is seen; compared as numbers, in case they are strangers */
+	/* Of what is seen. As numbers, in case they are strangers. */
+	const size_t len = (uintptr_t)piece - (uintptr_t)body;
 	if (len == 0)
 		return true;
 	if (len > most || !ends_line(body, len))

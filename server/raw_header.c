@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static const char apart[] = "each line of a request must end with CR LF, hold no NUL, and not be folded";
+static const char apart[] =
+	"each line of a request must end with CR LF, hold no NUL, and not be folded";
 
 static void refuse(struct raw_header *raw, const char *fault)
 {
@@ -44,7 +45,8 @@ static bool is_value(struct span text)
 	return true;
 }
 
-/* Steps over the bytes up to `len` further on, of which the library says what they are, and over the NUL that it put behind them. */
+/* Steps over the bytes up to `len` further on, of which the library says what they are, and over
+ * the NUL that it put behind them. */
 static void step(struct raw_header *raw, size_t len)
 {
 	if (raw->at >= raw->len || len >= raw->len - raw->at || raw->text[raw->at + len] != '\0')
@@ -53,7 +55,8 @@ static void step(struct raw_header *raw, size_t len)
 		raw->at += len + 1;
 }
 
-/* What is left of a line's end behind the first NUL: another one of 0.9, up to a line feed of 1.0, blanks before it. */
+/* What is left of a line's end behind the first NUL: another one of 0.9, up to a line feed of 1.0,
+ * blanks before it. */
 static void step_line_end(struct raw_header *raw)
 {
 	size_t at = raw->at;
@@ -70,7 +73,8 @@ static void step_version(struct raw_header *raw)
 {
 	static const char known[] = "HTTP/1.";
 	const size_t len = sizeof known; /* with the last digit */
-	if (raw->at >= raw->len || len >= raw->len - raw->at || memcmp(raw->text + raw->at, known, len - 1) != 0) {
+	if (raw->at >= raw->len || len >= raw->len - raw->at
+		|| memcmp(raw->text + raw->at, known, len - 1) != 0) {
 		refuse(raw, apart);
 		return;
 	}
@@ -120,7 +124,8 @@ void raw_header_take(struct raw_header *raw, struct span name, struct span value
 void raw_header_end(struct raw_header *raw)
 {
 	const char *const rest = raw->text + raw->at;
-	if (raw->fault == NULL && (raw->len - raw->at != 2 || (memcmp(rest, "\0", 2) != 0 && memcmp(rest, "\r\n", 2) != 0)))
+	if (raw->fault == NULL && (raw->len - raw->at != 2
+		|| (memcmp(rest, "\0", 2) != 0 && memcmp(rest, "\r\n", 2) != 0)))
 		refuse(raw, apart);
 	if (raw->hosts > 1 || (raw->hosts == 0 && !raw->is_1_0))
 		refuse(raw, "a request must have one Host header");

@@ -1,5 +1,6 @@
-"""Behind nginx and HAProxy, set up as docs/OPERATIONS.md says. What clients send arrives as it was meant, and what two readers could take
-differently gives nobody the answer of another: neither on the connection it came on nor on those that the proxy keeps to the server."""
+"""Behind nginx and HAProxy, set up as docs/OPERATIONS.md says. What clients send arrives as it was
+meant, and what two readers could take differently gives nobody the answer of another, although the
+proxy shares its connections to the server among clients."""
 import contextlib
 import os
 import re
@@ -10,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from tests.daemon.test_wire import CHUNKED, CHUNKS, LENGTHS, LINES, REFUSED, TAKEN
+from tests.daemon.test_wire import CHUNKED, CHUNKS, LENGTHS, LINES, REFUSED, TAKEN, end, get
 from tests.support.daemon import REPLY_SECONDS, SOURCE, START_SECONDS, ROOT_TOKEN, Daemon, held_port
 from tests.support.signer import UNSIGNED, Signer
 
@@ -19,22 +20,26 @@ THREADS_MEET = False
 PATH = os.environ.get('PATH', '') + ':/usr/sbin:/usr/local/sbin'
 
 
-def documented(mark):
-    """The lines of the example behind `mark`."""
+def documented(mark, upstream):
+    """The lines of the example behind `mark`, for the server of the test."""
     with open(os.path.join(SOURCE, 'docs', 'OPERATIONS.md')) as text:
         after = text.read().split(mark)[1]
-    return re.search(r'(?:^ {4}.*\n|^\n)+', after, re.M)[0]
+    lines = re.search(r'(?:^ {4}.*\n|^\n)+', after, re.M)[0]
+    assert '127.0.0.1:9000' in lines
+    return lines.replace('127.0.0.1:9000', f'127.0.0.1:{upstream}')
 
 
 class Proxy:
-    """A proxy's process, in a folder of its own. `configuration` writes its file and says how it is run."""
+    """A proxy's process, in a folder of its own. `configuration` writes its file and gives the
+    command."""
 
     def __init__(self, configuration, upstream):
         self.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
         self.held_port = held_port()
         self.port = self.held_port.getsockname()[1]
         with open(os.path.join(self.folder, 'log'), 'wb') as log:
-            self.process = subprocess.Popen(configuration(self, upstream), stdout=log, stderr=log, env=dict(os.environ, PATH=PATH))
+            self.process = subprocess.Popen(configuration(self, upstream), stdout=log, stderr=log,
+                                            env=dict(os.environ, PATH=PATH))
         limit = time.monotonic() + START_SECONDS
         while True:
             with contextlib.suppress(OSError):
@@ -65,22 +70,27 @@ class Proxy:
 
 
 def nginx(proxy, upstream, more='', change=lambda lines: lines):
-    lines = change(documented('With nginx, in the `server` block:').replace('127.0.0.1:9000', f'127.0.0.1:{upstream}'))
-    temporary = ' '.join(f'{kind}_temp_path {proxy.folder}/t;' for kind in ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'))
-    path = proxy.write(f'daemon off; master_process off; pid {proxy.folder}/pid; error_log stderr;\nevents {{ worker_connections 512; }}\n'
-                       f'http {{ access_log off; {temporary} {more}\nserver {{ listen 127.0.0.1:{proxy.port}; {lines} }} }}\n')
+    lines = change(documented('With nginx, in the `server` block:', upstream))
+    kinds = ('client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi')
+    temporary = ' '.join(f'{kind}_temp_path {proxy.folder}/t;' for kind in kinds)
+    path = proxy.write(f'daemon off; master_process off; pid {proxy.folder}/pid;\nerror_log stderr; '
+                       'events { worker_connections 512; }\n'
+                       f'http {{ access_log off; {temporary} {more}\n'
+                       f'server {{ listen 127.0.0.1:{proxy.port}; {lines} }} }}\n')
     return ['nginx', '-e', 'stderr', '-p', proxy.folder, '-c', path]
 
 
 def nginx_keeping(proxy, upstream):
     """The same with connections to the server that are kept and shared."""
+    kept = 'http://kept; proxy_set_header Connection "";'
     return nginx(proxy, upstream, f'upstream kept {{ server 127.0.0.1:{upstream}; keepalive 2; }}',
-                 lambda lines: lines.replace(f'http://127.0.0.1:{upstream};', 'http://kept; proxy_set_header Connection "";'))
+                 lambda lines: lines.replace(f'http://127.0.0.1:{upstream};', kept))
 
 
 def haproxy(proxy, upstream, reuse='safe'):
-    lines = documented('With HAProxy:').replace('127.0.0.1:9000', f'127.0.0.1:{upstream}').replace('http-reuse safe', f'http-reuse {reuse}')
-    return ['haproxy', '-db', '-f', proxy.write(re.sub('bind :443 .*', f'bind 127.0.0.1:{proxy.port}', lines))]
+    lines = documented('With HAProxy:', upstream).replace('http-reuse safe', f'http-reuse {reuse}')
+    lines = re.sub('bind :443 .*', f'bind 127.0.0.1:{proxy.port}', lines)
+    return ['haproxy', '-db', '-f', proxy.write(lines)]
 
 
 def haproxy_sharing(proxy, upstream):
@@ -116,15 +126,15 @@ class Nginx(unittest.TestCase):
         self.assertEqual((reply.status, reply.body), (200, f'this is {who}'.encode()))
 
     def say(self, sent):
-        """A request by the book, whose connection to the server may be shared from then on, then the oddity, to its end."""
+        """A request by the book, whose connection to the server may be shared from then on, then
+        the oddity, to its end."""
         answer, piece = b'', b'-'
         with self.proxy.connect() as peer, contextlib.suppress(ConnectionError):
-            peer.sendall(f'GET /wire/mine HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {ROOT_TOKEN}\r\n\r\n'.encode())
+            peer.sendall(get(line='GET /wire/mine HTTP/1.1').encode())
             while piece and b'this is mine' not in answer:
                 answer += (piece := peer.recv(65536))
             peer.sendall(sent.encode('latin-1'))
-            with contextlib.suppress(OSError):  # the proxy may have ended it
-                peer.shutdown(socket.SHUT_WR)
+            end(peer)
             while peer.recv(65536):
                 pass
 
@@ -133,11 +143,13 @@ class Nginx(unittest.TestCase):
         large = os.urandom(3_000_000)
         for key in ('k', 'a%20b/%2F%25', 'x+y=z', '~%C3%A4', 'a//b', "!*'()"):
             target = f'/wire/{key}'
-            put = self.ask('PUT', target, large, signer.headers('PUT', target, payload=UNSIGNED), token=None)
+            headers = signer.headers('PUT', target, payload=UNSIGNED)
+            put = self.ask('PUT', target, large, headers, token=None)
             self.assertEqual(put.status, 200, put.body)
             got = self.ask('GET', target, None, signer.headers('GET', target), token=None)
             self.assertEqual((got.status, got.body == large), (200, True), key)
-        self.assertEqual(self.ask('GET', '/wire/k', headers={'Range': 'bytes=5-9'}).body, large[5:10])
+        part = self.ask('GET', '/wire/k', headers={'Range': 'bytes=5-9'})
+        self.assertEqual(part.body, large[5:10])
         self.assertEqual(self.ask('GET', '/wire/none').status, 404)
 
     def test_chunks_arrive(self):

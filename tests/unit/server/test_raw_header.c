@@ -4,14 +4,15 @@
 
 #include "server/raw_header.h"
 
-/* A head as libmicrohttpd 0.9.75 leaves it: NULs for the separators. `lines` follow the request line, `fields` lists what the library
- * would, as places of names and values in all of `text`. */
+/* A head as libmicrohttpd 0.9.75 leaves it: NULs for the separators. `lines` follow the request
+ * line, `fields` lists what the library would, as places of names and values in all of `text`. */
 struct field {
 	size_t name;
 	size_t value;
 };
 
-static const char *judge(const char *text, size_t len, const char *target, const struct field *fields, size_t count)
+static const char *judge(const char *text, size_t len, const char *target,
+	const struct field *fields, size_t count)
 {
 	struct raw_header raw;
 	raw_header_begin(&raw, text, span_text(target), len);
@@ -43,11 +44,17 @@ START_TEST(any_other_layout_breaks_the_walk)
 {
 	static const struct { const char *text; size_t len; } heads[] = {
 #define HEAD(text) {text, sizeof text - 1}
-		HEAD(REQUEST "Host\0 x\0\0"), HEAD(REQUEST "Host\0 x\0\0" "\0"), HEAD(REQUEST "Host\0 x\0\0" "\0\0\0"), HEAD(REQUEST "Host\0 x\0" "\0\0"),
-		HEAD(REQUEST "Host\0 x\0y\0\0" "\0\0"), HEAD(REQUEST "Host\0 x\0 \0\0" "\0\0"), HEAD(REQUEST "Host\0 x\0\0" " y\0\0" "\0\0"),
-		HEAD(REQUEST "Host\0 x\0\0" "Lost\0 y\0\0" "\0\0"), HEAD(REQUEST "Host\0 x\0\0" "\0x\0\0"), HEAD("GET\0/b\0HTTP/2.0\0\0" "Host\0 x\0\0" "\0\0"),
-		HEAD("GET\0/a\0\0TTP/1.1\0\0" "Host\0 x\0\0" "\0\0"), HEAD("GET\0 /\0HTTP/1.1\0\0" "Host\0 x\0\0" "\0\0"), HEAD("GET\0/a\0HTTP/1.1\0x" "Host\0 x\0\0" "\0\0"),
-		HEAD("GET\0"), HEAD("GET\0/a\0"), HEAD("GET\0/a\0HTTP/1."), HEAD(REQUEST), HEAD(REQUEST "Host"),
+		HEAD(REQUEST "Host\0 x\0\0"), HEAD(REQUEST "Host\0 x\0\0" "\0"),
+		HEAD(REQUEST "Host\0 x\0\0" "\0\0\0"), HEAD(REQUEST "Host\0 x\0" "\0\0"),
+		HEAD(REQUEST "Host\0 x\0y\0\0" "\0\0"), HEAD(REQUEST "Host\0 x\0 \0\0" "\0\0"),
+		HEAD(REQUEST "Host\0 x\0\0" " y\0\0" "\0\0"),
+		HEAD(REQUEST "Host\0 x\0\0" "Lost\0 y\0\0" "\0\0"),
+		HEAD(REQUEST "Host\0 x\0\0" "\0x\0\0"),
+		HEAD("GET\0/b\0HTTP/2.0\0\0" "Host\0 x\0\0" "\0\0"),
+		HEAD("GET\0/a\0\0TTP/1.1\0\0" "Host\0 x\0\0" "\0\0"),
+		HEAD("GET\0 /\0HTTP/1.1\0\0" "Host\0 x\0\0" "\0\0"),
+		HEAD("GET\0/a\0HTTP/1.1\0x" "Host\0 x\0\0" "\0\0"), HEAD("GET\0"), HEAD("GET\0/a\0"),
+		HEAD("GET\0/a\0HTTP/1."), HEAD(REQUEST), HEAD(REQUEST "Host"),
 #undef HEAD
 	};
 	for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
