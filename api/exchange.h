@@ -119,6 +119,7 @@ struct exchange {
 	/* Frees what `state` holds outside the arena; called once at the end, replied or not. Every wait has been woken by then, but
 	 * `resume` need not have run: the client may be gone. */
 	void (*release)(struct exchange *exchange);
+	_Atomic bool is_gone;              /* the client has hung up during a long wait: nothing is told any more */
 	/* The client has hung up while the exchange waits (exchange_hang_up): sees to it that the wait ends soon, by its wake.
 	 * From any thread; set by what waits long, NULL: the wait ends by itself. */
 	void (*hang_up)(struct exchange *exchange);

@@ -12,6 +12,7 @@
 #include "api/keyring.h"
 #include "base/encode.h"
 
+enum { STATUS_GONE = 499 /* as others call it: the client did not wait for the answer */ };
 enum { PARAMETERS_MAX = 4, ROUTE_MARKER_BYTES = 64, LOG_PATH_BYTES = 512 };
 
 struct family {
@@ -296,6 +297,8 @@ enum next router_resume(struct exchange *exchange)
 	enum next next;
 	if (body_work_resume(exchange, &next))
 		return next;
+	if (atomic_load(&exchange->is_gone))
+		return exchange_reply_empty(exchange, STATUS_GONE);
 	if (exchange->shared.resume != NULL)
 		return exchange->shared.resume(exchange);
 	ASSERT(exchange->route != NULL && exchange->route->resume != NULL);

@@ -69,7 +69,7 @@ START_TEST(a_client_that_hangs_up_waits_no_more)
 	struct fake_exchange *const fake = begin(fixture.token);
 	exchange_hang_up(&fake->exchange);
 	exchange_hang_up(&fake->exchange);
-	end_with(fake, 204);
+	end_with(fake, 499);
 }
 END_TEST
 
@@ -102,12 +102,12 @@ START_TEST(places_are_bounded_and_come_back)
 	ck_assert_ptr_nonnull(fake_exchange_reply_header(third, "Retry-After"));
 	fake_exchange_free(third);
 	exchange_hang_up(&first->exchange);
-	end_with(first, 204);
+	end_with(first, 499);
 	struct fake_exchange *const fourth = begin(key);
 	exchange_hang_up(&second->exchange);
 	exchange_hang_up(&fourth->exchange);
-	end_with(second, 204);
-	end_with(fourth, 204);
+	end_with(second, 499);
+	end_with(fourth, 499);
 }
 END_TEST
 
@@ -131,8 +131,8 @@ START_TEST(one_key_does_not_keep_all_places_from_another)
 	end_with(older, 503);
 	exchange_hang_up(&younger->exchange);
 	exchange_hang_up(&others->exchange);
-	end_with(younger, 204);
-	end_with(others, 204);
+	end_with(younger, 499);
+	end_with(others, 499);
 	ck_assert_uint_eq(share_held(fixture.context.shares.waits), 0);
 }
 END_TEST
@@ -146,8 +146,8 @@ START_TEST(root_finds_a_place_where_others_have_all)
 	ck_assert_int_eq(other->woken, 0);
 	exchange_hang_up(&other->exchange);
 	exchange_hang_up(&roots->exchange);
-	end_with(other, 204);
-	end_with(roots, 204);
+	end_with(other, 499);
+	end_with(roots, 499);
 }
 END_TEST
 
