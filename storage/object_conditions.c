@@ -1,3 +1,4 @@
+/* No message says what would have held: a caller that may write need not be one that may read. */
 #include <string.h>
 
 #include "storage/object_internal.h"
@@ -31,9 +32,9 @@ static int check_etags(const struct object_conditions *const conditions, const c
 	if (conditions->if_match.len > 0 && etag == NULL)
 		return error_set(err, ERROR_NO_KEY, "If-Match was given and the object does not exist.");
 	if (conditions->if_match.len > 0 && !list_matches(conditions->if_match, etag))
-		return error_set(err, ERROR_PRECONDITION, "If-Match does not hold: the object's ETag is \"%s\".", etag);
+		return error_set(err, ERROR_PRECONDITION, "If-Match does not hold: the object has another ETag.");
 	if (conditions->if_none_match.len > 0 && etag != NULL && list_matches(conditions->if_none_match, etag))
-		return error_set(err, ERROR_PRECONDITION, "If-None-Match does not hold: the object exists with ETag \"%s\".", etag);
+		return error_set(err, ERROR_PRECONDITION, "If-None-Match does not hold: such an object exists.");
 	return 0;
 }
 
@@ -46,8 +47,7 @@ int object_conditions_check(const struct object_conditions *const conditions, co
 		return conditions->has_size || conditions->has_modified
 			? error_set(err, ERROR_NO_KEY, "A size or time was demanded and the object does not exist.") : 0;
 	if (conditions->has_size && conditions->size != object->size)
-		return error_set(err, ERROR_PRECONDITION, "The object has %llu bytes, not %llu.", (unsigned long long)object->size,
-			(unsigned long long)conditions->size);
+		return error_set(err, ERROR_PRECONDITION, "The object does not have %llu bytes.", (unsigned long long)conditions->size);
 	if (conditions->has_modified && conditions->modified_ms / 1000 != object->modified_ms / 1000)
 		return error_set(err, ERROR_PRECONDITION, "The object was last modified at another time.");
 	return 0;

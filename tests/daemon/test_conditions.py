@@ -1,9 +1,11 @@
 """Conditions on reads, writes and deletes, and lists of deletes."""
+import datetime
 import threading
 import unittest
 
 from tests.support.daemon import Daemon
 from tests.support.s3 import Bucket, texts, tree
+from tests.support.signer import Signer, form_body, utc_now
 
 PAST, FUTURE = 'Sun, 06 Nov 1994 08:49:37 GMT', 'Tue, 06 Nov 2064 08:49:37 GMT'
 
@@ -50,6 +52,58 @@ class Conditions(unittest.TestCase):
         headers = {'If-Match': put.headers['ETag'], 'x-amz-if-match-size': '5', 'x-amz-if-match-last-modified-time': modified}
         self.assertEqual(self.bucket.ask('DELETE', 'judged', headers=headers).status, 204)
         self.assertEqual(self.bucket.ask('DELETE', 'judged', headers=headers).status, 204)
+
+    def refused_writes(self, key):
+        """Requests of a caller that may write: (status, method, key, query, body, headers)."""
+        upload = tree(self.bucket.ask('POST', key, query='uploads', token=self.writer)).findtext('UploadId')
+        query = {'partNumber': 1, 'uploadId': upload}
+        etag = self.bucket.ask('PUT', key, b'part', query=query, token=self.writer).headers['ETag']
+        self.assertEqual(self.bucket.put('in/source').status, 200)
+        complete = f'<Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part>'
+        complete = f'<CompleteMultipartUpload>{complete}</CompleteMultipartUpload>'
+        writes = [('PUT', key, None, b'new', {}), ('POST', key, {'uploadId': upload}, complete, {}),
+                  ('PUT', key, None, None, {'x-amz-copy-source': '/conditions/in/source'})]
+        for method, name, query, body, headers in writes:
+            for condition in ({'If-Match': '"x"'}, {'If-None-Match': '*'}, {'If-None-Match': self.etag}):
+                yield 412, method, name, query, body, {**headers, **condition}
+        for condition in ({'If-Match': '"x"'}, {'If-None-Match': '*'}, {'x-amz-if-match-size': '4'},
+                          {'x-amz-if-match-last-modified-time': PAST}):
+            yield 412, 'DELETE', key, None, None, condition
+        for child in ('<ETag>"x"</ETag>', '<Size>4</Size>', f'<LastModifiedTime>{PAST}</LastModifiedTime>'):
+            yield (200, 'POST', '', 'delete', f'<Delete><Object><Key>{key}</Key>{child}</Object></Delete>', {})
+        for name in ('if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'):
+            condition = {'x-amz-copy-source-' + name: PAST if 'since' in name else '"x"'}
+            source = {'x-amz-copy-source': f'/conditions/{key}'}
+            yield 403, 'PUT', 'in/copy', None, None, {**source, **condition}
+            yield 403, 'PUT', key, query, None, {**source, **condition}
+
+    def refused_form(self, key, signer):
+        until = utc_now() + datetime.timedelta(seconds=600)
+        policy = {'expiration': f'{until:%Y-%m-%dT%H:%M:%S}.000Z', 'conditions': [
+            {'bucket': 'conditions'}, {'key': key}, ['content-length-range', 4, 4]]}
+        kind, body = form_body({'key': key, **signer.post_fields(policy, 4)}, b'longer than the policy says')
+        return self.daemon.request('POST', '/conditions', body, {
+            'Content-Type': kind, 'If-None-Match': '*'}, token=None)
+
+    def test_who_may_only_write_is_not_told_what_is_there(self):
+        """That a condition does not hold is told; what would have is for those who may read."""
+        key, body = 'in/secret', b's' * 73519
+        made = self.daemon.add_key('--grant', 'conditions/in/=write', '--grant', 'conditions/in/source=read')
+        self.writer, signer = made['token'], Signer.of(self.daemon, key_id=made['key_id'], secret=made['secret'])
+        put = self.bucket.put(key, body)
+        self.etag = put.headers['ETag']
+        seen = self.bucket.ask('HEAD', key).headers
+        replies = [(self.bucket.ask(method, name, body, query, headers=headers, token=self.writer), status, (method, query, headers))
+                   for status, method, name, query, body, headers in list(self.refused_writes(key))]
+        replies.append((self.refused_form(key, signer), 400, 'form'))
+        for reply, status, asked in replies:
+            with self.subTest(asked=asked):
+                self.assertEqual(reply.status, status, reply.body)
+                self.assertNotIn(b'<Deleted>', reply.body)
+                told = reply.body.decode() + str(reply.headers).replace(reply.headers['Date'], '')
+                for secret in (self.etag.strip('"'), str(len(body)), seen['x-deltabucket-digest'], seen['Last-Modified']):
+                    self.assertNotIn(secret, told)
+        self.assertEqual(self.bucket.ask('GET', key).body, body)
 
     def test_one_of_many_writers_wins(self):
         outcomes = []

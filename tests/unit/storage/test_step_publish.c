@@ -1,6 +1,7 @@
 #include "tests/unit/unit.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,6 +175,27 @@ START_TEST(objects_must_be_there_as_declared)
 	ck_assert(!run_fixture_run(&fixture).has_head);
 	*object = good;
 	run_fixture_publish_ok(&fixture, &step);
+}
+END_TEST
+
+/* Who publishes may be one that writes and does not read. */
+START_TEST(what_an_object_has_instead_is_not_told)
+{
+	struct step_message step = run_fixture_prepare(&fixture, 0, true, 0);
+	struct step_object *const object = &step.forms[0].objects[0];
+	const struct step_object good = *object;
+	struct error err = {0};
+	char digest[DIGEST128_TEXT_BYTES];
+	char size[32];
+	digest128_format(&good.digest, digest);
+	snprintf(size, sizeof(size), "%llu", (unsigned long long)good.size);
+	object->digest = run_fixture_checkpoint(5);
+	ck_assert_int_eq(run_fixture_publish(&fixture, &step, NULL, &err), -1);
+	ck_assert_ptr_null(strstr(err.text, digest));
+	*object = good;
+	object->size = 1;
+	ck_assert_int_eq(run_fixture_publish(&fixture, &step, NULL, &err), -1);
+	ck_assert_ptr_null(strstr(err.text, size));
 }
 END_TEST
 
@@ -564,6 +586,7 @@ Suite *test_step_publish_suite(void)
 	tcase_add_test(tests, head_and_base_must_fit);
 	tcase_add_test(tests, step_0_needs_an_anchor);
 	tcase_add_test(tests, objects_must_be_there_as_declared);
+	tcase_add_test(tests, what_an_object_has_instead_is_not_told);
 	tcase_add_test(tests, a_named_version_is_taken_even_when_overwritten);
 	tcase_add_test(tests, a_named_version_must_be_what_the_step_says);
 	tcase_add_test(tests, anchors_must_have_the_runs_tensors);
