@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -143,7 +144,10 @@ static int make_ca(struct certificate *certificate, struct error *err)
 	code = gnutls_x509_crt_export2(certificate->ca, GNUTLS_X509_FMT_PEM, &pem);
 	if (code != 0)
 		return tls_error(err, code, "cannot write the private CA");
-	return publish_pem(certificate, certificate->ca_path, &pem, 0644, err);
+	if (publish_pem(certificate, certificate->ca_path, &pem, 0644, err) != 0)
+		return -1;
+	(void)chmod(certificate->ca_path, 0644); /* copies of it keep its mode, whatever this process takes from others (folder_modes.h) */
+	return 0;
 }
 
 /* Of a CA that clients trust, nothing is made anew unasked. */

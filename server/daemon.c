@@ -17,6 +17,7 @@
 #include "server/certificate.h"
 #include "server/control_socket.h"
 #include "server/data_folder.h"
+#include "server/folder_modes.h"
 #include "server/listener.h"
 #include "server/root_key.h"
 #include "storage/step_watch.h"
@@ -270,6 +271,7 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
 		configuration->master_key, true, err) != 0)
 		return -1;
+	folder_modes_narrow(daemon->folder.path, daemon->log);
 	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)
 		return -1;
 	if (show_root_key(daemon, environment, err) != 0)

@@ -5,6 +5,7 @@
 
 #include "server/configuration.h"
 #include "server/daemon.h"
+#include "server/folder_modes.h"
 #include "server/gc_command.h"
 #include "server/keys_command.h"
 #include "server/set_aside_command.h"
@@ -50,6 +51,7 @@ static const struct {
 
 int main(int argument_count, char **arguments)
 {
+	folder_modes_begin();
 	for (size_t i = 0; argument_count > 1 && i < sizeof commands / sizeof commands[0]; i++)
 		if (strcmp(arguments[1], commands[i].name) == 0)
 			return commands[i].run(argument_count - 2, arguments + 2);

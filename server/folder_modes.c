@@ -1,0 +1,70 @@
+/* A table of what is the store's own, by how names begin: copies of a database and its log lie beside it. What else lies in the folder is not touched:
+ * `tls` may have been opened on purpose, for clients of the same machine, and its key is 0600 for itself; the master key is judged by data_folder. */
+#include "server/folder_modes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "server/data_folder.h"
+
+enum { OTHERS = S_IRWXG | S_IRWXO, MODE_TEXT_BYTES = 8 };
+
+void folder_modes_begin(void)
+{
+	umask(umask(OTHERS) | OTHERS);
+}
+
+static bool is_ours(const char *const name)
+{
+	static const char *const beginnings[] = {"catalog.db", "chunks.db", "acknowledged", "lock", "packs", "scratch", "set-aside"};
+	for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
+static void tell(struct log *const log, const char *const event, const char *const path, const mode_t mode)
+{
+	char text[MODE_TEXT_BYTES];
+	snprintf(text, sizeof text, "%04o", mode & 07777U);
+	const struct log_field fields[] = {log_text("path", path), log_text("mode", text)};
+	if (log != NULL)
+		log_event(log, LOG_WARNING, NULL, event, fields, sizeof fields / sizeof *fields);
+}
+
+static void narrow(const char *const path, struct log *const log)
+{
+	struct stat facts;
+	struct error err = {0};
+	if (stat(path, &facts) != 0 || (facts.st_mode & OTHERS) == 0)
+		return;
+	if (chmod(path, facts.st_mode & 07777U & ~(mode_t)OTHERS) == 0) {
+		tell(log, "file_was_open_to_others", path, facts.st_mode);
+		return;
+	}
+	error_set_errno(&err, "%s is open to others and its mode cannot be changed", path);
+	if (log != NULL)
+		log_failure(log, LOG_WARNING, NULL, "file_stays_open_to_others", &err);
+}
+
+void folder_modes_narrow(const char *const folder, struct log *const log)
+{
+	struct stat facts;
+	struct error ignored = {0};
+	char **names;
+	size_t count;
+	if (stat(folder, &facts) == 0 && (facts.st_mode & OTHERS) != 0)
+		tell(log, "data_folder_open_to_others", folder, facts.st_mode);
+	if (file_list(folder, &names, &count, &ignored) != 0) /* what opens the store says so */
+		return;
+	for (size_t i = 0; i < count; i++) {
+		char *const path = data_folder_path(folder, names[i]);
+		if (is_ours(names[i]))
+			narrow(path, log);
+		free(path);
+	}
+	file_names_free(names, count);
+}
