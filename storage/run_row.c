@@ -12,6 +12,7 @@ enum { RUN_NAME_COLUMN = 11 };
 
 static const char SQL_RUN_FIND[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name = ?2";
 static const char SQL_RUN_FIND_ID[] = "SELECT " RUN_COLUMNS " FROM runs WHERE id = ?1 AND name IS NOT NULL";
+static const char SQL_RUN_ACCOUNT[] = "SELECT buckets.account FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1";
 static const char SQL_RUN_OVERFULL[] =
 	"SELECT id FROM runs WHERE id > ?1 AND name IS NOT NULL AND keep_steps > 0 AND steps > keep_steps ORDER BY id LIMIT 1";
 static const char SQL_RUN_LIST[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name > ?2 ORDER BY name LIMIT ?3";
@@ -83,6 +84,19 @@ int run_row_find_id(struct db *const db, const int64_t id, struct arena *const a
 		got = -1;
 	if (got == 1 && out_name != NULL)
 		*out_name = arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN));
+	db_reset(statement);
+	return got;
+}
+
+int run_row_find_account(struct db *const db, const int64_t run, int64_t *const out_account, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_ACCOUNT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_account = db_column_i64(statement, 0);
 	db_reset(statement);
 	return got;
 }

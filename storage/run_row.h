@@ -26,6 +26,8 @@ struct run_row {
 int run_row_find(struct db *db, int64_t bucket, struct span name, struct run_row *out, struct error *err);
 /* By row: 1, 0 when absent or ended, -1. `out_name` may be NULL. */
 int run_row_find_id(struct db *db, int64_t id, struct arena *arena, struct run_row *out, struct span *out_name, struct error *err);
+/* The account of the bucket that the run is in: 1, 0 when there is no such run, -1. */
+int run_row_find_account(struct db *db, int64_t run, int64_t *out_account, struct error *err);
 /* The next run above `after` that has not ended and keeps more steps than its settings ask for. 1, 0, -1. */
 int run_row_find_overfull(struct db *db, int64_t after, int64_t *out_id, struct error *err);
 /* The run of a bucket and name: no_bucket, no_run. */

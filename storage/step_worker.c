@@ -2,15 +2,19 @@
 #include "storage/step_worker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/worker_thread.h"
+#include "storage/run_row.h"
+#include "storage/step_turns.h"
 #include "storage/step_watch.h"
 #include "storage/store_internal.h"
 
 enum {
 	ASKED_MAX = 64,
 	ASIDE_MAX = 64,
+	CHOICE_MOST = 1024,
 	ASIDE_MS = 60 * 1000
 };
 
@@ -33,6 +37,7 @@ struct step_worker {
 	size_t aside_count;
 	bool settling; /* somebody waits in step_worker_settle */
 	bool served_asked; /* the thread alone: the last job was asked for */
+	struct step_turns turns; /* the thread alone */
 };
 
 static bool same_job(const struct step_job *const a, const struct step_job *const b)
@@ -81,14 +86,13 @@ static bool spend(struct step_work *const work, const uint64_t bytes)
 	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
 }
 
-static int find_of_kind(struct step_worker *const worker, struct db *const db, const struct step_job_kind *const kind,
+/* The first behind `after` that was not put aside. */
+static int find_behind(struct step_worker *const worker, struct db *const db, const struct step_job_kind *const kind, int64_t after,
 	struct step_job *const out, struct error *const err)
 {
-	int64_t after = 0;
-	int found;
 	do {
 		*out = (struct step_job){.kind = kind};
-		found = kind->find_next == NULL ? 0 : kind->find_next(db, after, out, err);
+		const int found = kind->find_next == NULL ? 0 : kind->find_next(db, after, out, err);
 		out->kind = kind;
 		after = out->id;
 		lock_enter(&worker->thread.lock);
@@ -98,6 +102,32 @@ static int find_of_kind(struct step_worker *const worker, struct db *const db, c
 			return found;
 	} while (!worker_thread_is_stopping(&worker->thread));
 	return 0;
+}
+
+/* When the job's account was served last. A run whose account cannot be told counts as never served: its job says why. */
+static uint64_t last_served(const struct step_worker *const worker, struct db *const db, const struct step_job *const job)
+{
+	struct error ignored = {0};
+	int64_t account = 0;
+	return run_row_find_account(db, job->run, &account, &ignored) == 1 ? step_turns_last(&worker->turns, account) : 0;
+}
+
+/* Among the first CHOICE_MOST of them the one whose account was served longest ago; of those of one account the first. */
+static int find_of_kind(struct step_worker *const worker, struct db *const db, const struct step_job_kind *const kind,
+	struct step_job *const out, struct error *const err)
+{
+	struct step_job each = {.kind = kind};
+	uint64_t best = UINT64_MAX;
+	int found = 1;
+	for (int i = 0; found == 1 && best > 0 && i < CHOICE_MOST; i++) {
+		found = find_behind(worker, db, kind, each.id, &each, err);
+		const uint64_t served = found == 1 ? last_served(worker, db, &each) : UINT64_MAX;
+		if (served < best) {
+			best = served;
+			*out = each;
+		}
+	}
+	return found < 0 ? -1 : best != UINT64_MAX;
 }
 
 static int find_job(struct step_worker *const worker, struct step_job *const out, struct error *const err)
@@ -112,14 +142,39 @@ static int find_job(struct step_worker *const worker, struct step_job *const out
 	return found;
 }
 
+/* Those that were asked for are only added to, but by this thread. */
+static size_t choose_asked(const struct step_worker *const worker, struct db *const db, const size_t count)
+{
+	uint64_t best = UINT64_MAX;
+	size_t chosen = 0;
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t served = last_served(worker, db, &worker->asked[i]);
+		if (served < best) {
+			best = served;
+			chosen = i;
+		}
+	}
+	return chosen;
+}
+
+/* The one whose turn it is comes first, and stays there while it runs. */
 static bool find_asked(struct step_worker *const worker, struct step_job *const out)
 {
+	struct error ignored = {0};
 	lock_enter(&worker->thread.lock);
-	const bool is_asked = worker->asked_count > 0;
-	if (is_asked)
-		*out = worker->asked[0];
+	const size_t count = worker->asked_count;
 	lock_leave(&worker->thread.lock);
-	return is_asked;
+	if (count == 0)
+		return false;
+	struct db *const db = store_reader_take(worker->work.store, &ignored);
+	const size_t chosen = db != NULL ? choose_asked(worker, db, count) : 0;
+	store_reader_give(worker->work.store, db);
+	lock_enter(&worker->thread.lock);
+	*out = worker->asked[chosen];
+	memmove(&worker->asked[1], &worker->asked[0], chosen * sizeof(worker->asked[0]));
+	worker->asked[0] = *out;
+	lock_leave(&worker->thread.lock);
+	return true;
 }
 
 /* 1 with *out_asked telling whether somebody asked for it; 0: nothing to do; -1. After a job that was asked for it is the catalog's turn, so that
@@ -159,9 +214,20 @@ static void tell_failure(struct step_worker *const worker, const struct step_job
 		log_failure(log, LOG_WARNING, NULL, "step_work_failed", err);
 }
 
+static void count_turn(struct step_worker *const worker, const struct step_job *const job)
+{
+	struct error ignored = {0};
+	int64_t account = 0;
+	struct db *const db = store_reader_take(worker->work.store, &ignored);
+	if (db != NULL && run_row_find_account(db, job->run, &account, &ignored) == 1)
+		step_turns_serve(&worker->turns, account);
+	store_reader_give(worker->work.store, db);
+}
+
 static void run_job(struct step_worker *const worker, const struct step_job *const job, const bool is_asked)
 {
 	struct error err = {0};
+	count_turn(worker, job);
 	if (job->kind->run(&worker->work, job, &err) != 0 && !worker_thread_is_stopping(&worker->thread)) {
 		put_aside(worker, job, &err);
 		tell_failure(worker, job, &err);
@@ -264,6 +330,15 @@ void step_worker_kick(struct step_worker *const worker)
 	worker_thread_wake(&worker->thread);
 }
 
+/* A run may have as many places as it leaves to others. */
+static bool has_place(const struct step_worker *const worker, const struct step_job *const job)
+{
+	size_t own = 0;
+	for (size_t i = 0; i < worker->asked_count; i++)
+		own += worker->asked[i].run == job->run;
+	return own < ASKED_MAX - worker->asked_count;
+}
+
 static int queue_asked(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
 {
 	lock_assert_held(&worker->thread.lock);
@@ -276,7 +351,7 @@ static int queue_asked(struct step_worker *const worker, const struct step_job *
 	for (size_t i = 0; i < worker->asked_count; i++)
 		if (same_job(&worker->asked[i], job))
 			return 0;
-	if (worker->asked_count == ASKED_MAX || worker_thread_is_stopping(&worker->thread))
+	if (!has_place(worker, job) || worker_thread_is_stopping(&worker->thread))
 		return error_set(err, ERROR_BUSY, "The server has too much of this kind to do, or is stopping: ask again later.");
 	worker->asked[worker->asked_count++] = *job;
 	return 0;

@@ -178,6 +178,29 @@ class StepProof(unittest.TestCase):
         self.assertEqual([step['verified'] for step in self.settled(STEPS + 1)], ['ok'] * (STEPS + 1))
         self.assertNotIn('step_work_failed', daemon.log())
 
+    @bytes_alone
+    def test_accounts_take_turns(self):
+        """One account's only step is not kept waiting by all that another has published before."""
+        daemon = self.start('--step-work=no')
+        for step in range(STEPS + 1):
+            self.publish(step, self.anchor_form(step))
+        key = daemon.add_key('--namespace', 'team')
+        self.assertEqual(daemon.request('PUT', '/team--late', token=key['token']).status, 200)
+        daemon.client('publish', '--run', 'team--late/run', self.checkpoints[0], token=key['token'])
+        daemon.stop()
+        daemon.arguments = ['--step-rate', '1']
+        daemon.start()
+        late = 'pending'
+        limit = time.monotonic() + 60
+        while late == 'pending':
+            self.assertLess(time.monotonic(), limit, daemon.log())
+            last = self.call('GET', f'/steps/{STEPS}').json()['verified']
+            reply = daemon.request('GET', '/v1/runs/team--late/run/steps/0', token=key['token'])
+            late = reply.json()['verified']
+            self.assertFalse(last != 'pending' and late == 'pending', 'the last of many came first')
+            time.sleep(0.02)
+        self.assertEqual(late, 'ok')
+
     def test_a_server_told_not_to_leaves_steps_pending(self):
         daemon = self.start('--step-work=no')
         self.publish(0, self.anchor_form(0))

@@ -55,6 +55,7 @@ Suite *test_view_key_suite(void);
 Suite *test_adopt_suite(void);
 Suite *test_adopt_row_suite(void);
 Suite *test_adopt_step_suite(void);
+Suite *test_step_turns_suite(void);
 Suite *test_step_watch_suite(void);
 Suite *test_step_plan_suite(void);
 Suite *test_fold_suite(void);
@@ -180,6 +181,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_adopt_suite,
 	test_adopt_row_suite,
 	test_adopt_step_suite,
+	test_step_turns_suite,
 	test_step_watch_suite,
 	test_change_feed_suite,
 	test_step_plan_suite,
