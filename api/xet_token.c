@@ -3,20 +3,23 @@
 #include <string.h>
 
 #include "api/keyring.h"
-#include "base/digest.h"
 #include "base/encode.h"
 #include "base/little_endian.h"
+#include "base/seal.h"
 #include "storage/bucket.h"
 
-/* version, rights, bucket (u64), expiry (u64), length of the key id, the key id, HMAC-SHA256 of all before */
-enum { VERSION = 1, AT_RIGHTS = 1, AT_BUCKET = 2, AT_EXPIRY = 10, AT_KEY_LENGTH = 18, AT_KEY = 19, KEY_ID_MAX = 128, TOKEN_MAX = AT_KEY + KEY_ID_MAX + 32 };
+/* Sealed: version, rights, bucket (u64), expiry (u64), length of the key id, the key id. Buckets are numbered as they are made, by whomever. */
+enum { VERSION = 1, AT_RIGHTS = 1, AT_BUCKET = 2, AT_EXPIRY = 10, AT_KEY_LENGTH = 18, AT_KEY = 19, KEY_ID_MAX = 128, PLAIN_MAX = AT_KEY + KEY_ID_MAX,
+	TOKEN_MAX = PLAIN_MAX + SEAL_TOKEN_OVERHEAD_BYTES };
 enum { RIGHT_READ = 0, RIGHT_WRITE = 1 };
 
 static const char prefix[] = "xet_";
+static const char purpose[] = "xet token";
 
 const char *xet_token_print(struct exchange *const exchange, const struct xet_token *const token)
 {
-	uint8_t bytes[TOKEN_MAX];
+	uint8_t bytes[PLAIN_MAX];
+	struct buffer sealed;
 	struct buffer text;
 	ASSERT(token->key_id.len <= KEY_ID_MAX);
 	bytes[0] = VERSION;
@@ -26,12 +29,13 @@ const char *xet_token_print(struct exchange *const exchange, const struct xet_to
 	bytes[AT_KEY_LENGTH] = (uint8_t)token->key_id.len;
 	if (token->key_id.len > 0)
 		memcpy(bytes + AT_KEY, token->key_id.data, token->key_id.len);
-	const size_t len = AT_KEY + token->key_id.len;
-	hmac_sha256(span_of(exchange->context->token_key, sizeof(exchange->context->token_key)), span_of(bytes, len), bytes + len);
+	buffer_init(&sealed, TOKEN_MAX);
 	buffer_init(&text, 2 * TOKEN_MAX);
+	seal_token(exchange->context->token_key, purpose, span_of(bytes, AT_KEY + token->key_id.len), &sealed);
 	buffer_add_text(&text, prefix);
-	encode_base64(span_of(bytes, len + SHA256_BYTES), &text);
+	encode_base64(buffer_span(&sealed), &text);
 	const char *const printed = arena_text(exchange->arena, buffer_span(&text));
+	buffer_release(&sealed);
 	buffer_release(&text);
 	return printed;
 }
@@ -43,15 +47,13 @@ bool xet_token_is_meant(const struct span text)
 
 bool xet_token_parse(struct arena *const arena, const uint8_t key[32], const struct span text, struct xet_token *const out)
 {
-	uint8_t bytes[TOKEN_MAX];
-	uint8_t expected[SHA256_BYTES];
+	uint8_t sealed[TOKEN_MAX];
+	uint8_t bytes[PLAIN_MAX];
 	size_t len = 0;
-	if (!xet_token_is_meant(text) || !decode_base64(span_slice(text, sizeof(prefix) - 1, text.len), bytes, sizeof(bytes), &len))
+	if (!xet_token_is_meant(text) || !decode_base64(span_slice(text, sizeof(prefix) - 1, text.len), sealed, sizeof(sealed), &len)
+		|| !seal_token_open(key, purpose, span_of(sealed, len), bytes, sizeof(bytes), &len))
 		return false;
-	if (len < AT_KEY + SHA256_BYTES || bytes[0] != VERSION || bytes[AT_RIGHTS] > RIGHT_WRITE || len != (size_t)AT_KEY + bytes[AT_KEY_LENGTH] + SHA256_BYTES)
-		return false;
-	hmac_sha256(span_of(key, 32), span_of(bytes, len - SHA256_BYTES), expected);
-	if (!span_equal_secret(span_of(expected, SHA256_BYTES), span_of(bytes + len - SHA256_BYTES, SHA256_BYTES)))
+	if (len < AT_KEY || bytes[0] != VERSION || bytes[AT_RIGHTS] > RIGHT_WRITE || len != (size_t)AT_KEY + bytes[AT_KEY_LENGTH])
 		return false;
 	*out = (struct xet_token){
 		.bucket_id = (int64_t)little_endian_get(bytes + AT_BUCKET, 8), .expires_s = (int64_t)little_endian_get(bytes + AT_EXPIRY, 8), .is_write = bytes[AT_RIGHTS] == RIGHT_WRITE,

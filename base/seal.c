@@ -4,6 +4,7 @@
 #include <nettle/chacha-poly1305.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/random.h"
 
 enum { NONCE_BYTES = CHACHA_POLY1305_NONCE_SIZE, TAG_BYTES = CHACHA_POLY1305_DIGEST_SIZE };
@@ -49,4 +50,67 @@ int seal_open(const uint8_t key[SEAL_KEY_BYTES], const struct span sealed, struc
 	}
 	buffer_commit(out, len);
 	return 0;
+}
+
+/* One key signs, another one hides. */
+struct token_keys {
+	uint8_t sign[SHA256_BYTES];
+	uint8_t hide[SHA256_BYTES];
+};
+_Static_assert(SHA256_BYTES == CHACHA_KEY_SIZE && (int)SHA256_BYTES == (int)SEAL_TOKEN_OVERHEAD_BYTES, "a digest is a key and a signature");
+
+static void derive_keys(const uint8_t key[SEAL_KEY_BYTES], const char *const purpose, struct token_keys *const out)
+{
+	uint8_t own[SHA256_BYTES];
+	hmac_sha256(span_of(key, SEAL_KEY_BYTES), span_text(purpose), own);
+	hmac_sha256(span_of(own, sizeof own), span_text("sign"), out->sign);
+	hmac_sha256(span_of(own, sizeof own), span_text("hide"), out->hide);
+	explicit_bzero(own, sizeof own);
+}
+
+/* The key of the stream follows from all of the signature, so the stream's own nonce can be the same always. */
+static void mask(const struct token_keys *const keys, const uint8_t signature[SHA256_BYTES], const struct span from, uint8_t *const to)
+{
+	static const uint8_t nonce[CHACHA_NONCE_SIZE] = {0};
+	struct chacha_ctx cipher;
+	uint8_t key[SHA256_BYTES];
+	hmac_sha256(span_of(keys->hide, sizeof keys->hide), span_of(signature, SHA256_BYTES), key);
+	chacha_set_key(&cipher, key);
+	chacha_set_nonce(&cipher, nonce);
+	if (from.len > 0)
+		chacha_crypt(&cipher, from.len, to, from.data);
+	explicit_bzero(&cipher, sizeof cipher);
+	explicit_bzero(key, sizeof key);
+}
+
+void seal_token(const uint8_t key[SEAL_KEY_BYTES], const char *const purpose, const struct span plain, struct buffer *const out)
+{
+	struct token_keys keys;
+	uint8_t *const text = buffer_reserve(out, plain.len + SHA256_BYTES);
+	if (text == NULL)
+		return;
+	derive_keys(key, purpose, &keys);
+	hmac_sha256(span_of(keys.sign, sizeof keys.sign), plain, text + plain.len);
+	mask(&keys, text + plain.len, plain, text);
+	buffer_commit(out, plain.len + SHA256_BYTES);
+	explicit_bzero(&keys, sizeof keys);
+}
+
+bool seal_token_open(const uint8_t key[SEAL_KEY_BYTES], const char *const purpose, const struct span token, uint8_t *const out, const size_t capacity,
+	size_t *const out_len)
+{
+	struct token_keys keys;
+	uint8_t expected[SHA256_BYTES];
+	if (token.len < SHA256_BYTES || token.len - SHA256_BYTES > capacity)
+		return false;
+	const size_t len = token.len - SHA256_BYTES;
+	derive_keys(key, purpose, &keys);
+	mask(&keys, token.data + len, span_slice(token, 0, len), out);
+	hmac_sha256(span_of(keys.sign, sizeof keys.sign), span_of(out, len), expected);
+	explicit_bzero(&keys, sizeof keys);
+	*out_len = len;
+	if (span_equal_secret(span_of(expected, SHA256_BYTES), span_slice(token, len, token.len)))
+		return true;
+	explicit_bzero(out, len);
+	return false;
 }

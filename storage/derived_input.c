@@ -99,7 +99,7 @@ static int open_version(struct derived_input *const input, struct db *const db, 
 	if (found < 0)
 		return -1;
 	if (found == 0)
-		return error_set(err, ERROR_NO_KEY, "Version %lld, of which an object is derived, does not exist.", (long long)source->version);
+		return error_set(err, ERROR_NO_KEY, "A version of which the object is derived does not exist.");
 	if (version.is_marker || version.size != source->size)
 		return error_set(err, ERROR_CORRUPT, "Version %lld is not what an object was derived from.", (long long)source->version);
 	if (version.kind == VERSION_INLINE)

@@ -111,7 +111,7 @@ int object_find_sequence(struct store *const store, const int64_t sequence, stru
 	const int got = version_find_sequence(db, sequence, arena, &version, err);
 	store_reader_give(store, db);
 	if (got == 0)
-		return error_set(err, ERROR_NO_KEY, "Version %lld does not exist any more.", (long long)sequence);
+		return error_set(err, ERROR_NO_KEY, "The version does not exist any more.");
 	return got == 1 ? object_of_version(&version, arena, out, err) : -1;
 }
 

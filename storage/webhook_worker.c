@@ -25,7 +25,8 @@ enum {
 	STALL_MS = 10 * 1000,
 	TOTAL_MS = 30 * 1000, /* a receiver that answers byte by byte keeps the others waiting no longer */
 	EVENT_ARENA_BYTES = 64 * 1024,
-	HEADER_BYTES = 256
+	HEADER_BYTES = 256,
+	DELIVERY_BYTES = 16
 };
 
 struct webhook_worker {
@@ -64,6 +65,20 @@ static void sign(const struct store *const store, const struct webhook_event *co
 	buffer_release(&message);
 }
 
+/* The event's name: its number in the table would tell how many events others have. */
+static void name_delivery(const struct store *const store, const struct webhook_event *const event, char out[HEADER_BYTES])
+{
+	char secret[WEBHOOK_SECRET_BYTES];
+	uint8_t digest[SHA256_BYTES];
+	char text[64];
+	char hex[2 * DELIVERY_BYTES + 1];
+	const int len = snprintf(text, sizeof(text), "delivery %lld", (long long)event->id);
+	webhook_secret(store, event->run, secret);
+	hmac_sha256(span_text(secret), span_of(text, (size_t)len), digest);
+	encode_hex(span_of(digest, DELIVERY_BYTES), hex);
+	snprintf(out, HEADER_BYTES, "X-Deltabucket-Delivery: %s", hex);
+}
+
 static bool set_client(struct webhook_worker *const worker, struct http_client *const client)
 {
 	lock_enter(&worker->thread.lock);
@@ -89,7 +104,7 @@ static int post(struct webhook_worker *const worker, const struct webhook_event 
 	char signature[HEADER_BYTES];
 	char delivery[HEADER_BYTES];
 	sign(worker->store, event, clock->wall_ms(clock) / 1000, signature);
-	snprintf(delivery, sizeof(delivery), "X-Deltabucket-Delivery: %lld", (long long)event->id);
+	name_delivery(worker->store, event, delivery);
 	const char *const headers[] = {"Content-Type: application/json", signature, delivery, NULL};
 	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint), .connect_timeout_ms = CONNECT_MS,
 		.stall_timeout_ms = STALL_MS, .total_timeout_ms = TOTAL_MS};

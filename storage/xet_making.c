@@ -259,11 +259,11 @@ static int look(struct xet_making *const making, struct db *const db, struct err
 	struct xet_file file;
 	const int found = version_find_sequence(db, making->sequence, making->arena, version, err);
 	if (found <= 0)
-		return found < 0 ? -1 : error_set(err, ERROR_NO_KEY, "Version %lld does not exist any more.", (long long)making->sequence);
+		return found < 0 ? -1 : error_set(err, ERROR_NO_KEY, "The version does not exist any more.");
 	if (version->kind != VERSION_DERIVED || version->size == 0)
 		return 0;
 	if (!version->has_file_hash)
-		return error_set(err, ERROR_INVALID, "Version %lld has no Xet file hash yet.", (long long)making->sequence);
+		return error_set(err, ERROR_INVALID, "The version has no Xet file hash yet.");
 	const int known = xet_file_row_find(db, &version->file_hash, &file, err);
 	making->is_known = known == 1;
 	if (known != 0)

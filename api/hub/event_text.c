@@ -1,42 +1,60 @@
 #include "api/hub/event_text.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/encode.h"
 #include "base/json_node.h"
+#include "base/little_endian.h"
+#include "base/random.h"
 
-enum { EVENT_MAX_BYTES = 4 * 1024 * 1024, HEX = 16 };
+enum { EVENT_MAX_BYTES = 4 * 1024 * 1024 };
+/* life, bucket, number and moment (u64 each, little-endian), and random bytes */
+enum { AT_BUCKET = 8, AT_NUMBER = 16, AT_MOMENT = 24, AT_RANDOM = 32, CURSOR_PLAIN_BYTES = 40 };
+enum { CURSOR_SEALED_BYTES = CURSOR_PLAIN_BYTES + SEAL_TOKEN_OVERHEAD_BYTES };
+_Static_assert(EVENT_CURSOR_BYTES > (CURSOR_SEALED_BYTES + 2) / 3 * 4, "the text has room");
 
-void event_cursor_print(const struct event_cursor *const cursor, char out[EVENT_CURSOR_BYTES])
+static const char purpose[] = "event cursor";
+
+void event_cursor_print(const struct event_cursor *const cursor, const uint8_t key[SEAL_KEY_BYTES], char out[EVENT_CURSOR_BYTES])
 {
-	snprintf(out, EVENT_CURSOR_BYTES, "%llx-%llx-%llx-%llx", (unsigned long long)cursor->life, (unsigned long long)cursor->bucket,
-		(unsigned long long)cursor->position.number, (unsigned long long)cursor->position.moment_ms);
+	uint8_t plain[CURSOR_PLAIN_BYTES];
+	struct buffer sealed;
+	struct buffer text;
+	buffer_init(&sealed, CURSOR_SEALED_BYTES);
+	buffer_init(&text, EVENT_CURSOR_BYTES);
+	little_endian_put(plain, cursor->life, 8);
+	little_endian_put(plain + AT_BUCKET, (uint64_t)cursor->bucket, 8);
+	little_endian_put(plain + AT_NUMBER, cursor->position.number, 8);
+	little_endian_put(plain + AT_MOMENT, (uint64_t)cursor->position.moment_ms, 8);
+	random_bytes(plain + AT_RANDOM, CURSOR_PLAIN_BYTES - AT_RANDOM);
+	seal_token(key, purpose, span_of(plain, sizeof(plain)), &sealed);
+	encode_base64_url(buffer_span(&sealed), &text);
+	snprintf(out, EVENT_CURSOR_BYTES, "%s", buffer_text(&text));
+	buffer_release(&sealed);
+	buffer_release(&text);
 }
 
-static bool read_hex(const struct span text, uint64_t *const out)
+bool event_cursor_parse(const struct span text, const uint8_t key[SEAL_KEY_BYTES], struct event_cursor *const out)
 {
-	*out = 0;
-	for (size_t i = 0; i < text.len; i++) {
-		const uint8_t digit = text.data[i];
-		const bool is_letter = digit >= 'a' && digit <= 'f';
-		if (!is_letter && (digit < '0' || digit > '9'))
-			return false;
-		*out = *out * HEX + (uint64_t)(is_letter ? digit - 'a' + 10 : digit - '0');
-	}
-	return text.len > 0 && text.len <= HEX;
-}
-
-bool event_cursor_parse(const struct span text, struct event_cursor *const out)
-{
-	uint64_t numbers[4];
-	struct span rest = text;
-	struct span piece;
-	size_t count = 0;
-	while (count < 4 && span_split(&rest, '-', &piece) && read_hex(piece, &numbers[count]))
-		count++;
-	if (count < 4 || rest.len > 0)
+	uint8_t sealed[CURSOR_SEALED_BYTES];
+	uint8_t plain[CURSOR_PLAIN_BYTES];
+	size_t len;
+	if (!decode_base64_url(text, sealed, sizeof(sealed), &len)
+		|| !seal_token_open(key, purpose, span_of(sealed, len), plain, sizeof(plain), &len) || len != sizeof(plain))
 		return false;
-	*out = (struct event_cursor){numbers[0], (int64_t)numbers[1], {numbers[2], (int64_t)numbers[3]}};
+	*out = (struct event_cursor){little_endian_get(plain, 8), (int64_t)little_endian_get(plain + AT_BUCKET, 8),
+		{little_endian_get(plain + AT_NUMBER, 8), (int64_t)little_endian_get(plain + AT_MOMENT, 8)}};
 	return true;
+}
+
+bool event_cursor_is_like(const struct span text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] == '\0' || strchr(letters, text.data[i]) == NULL)
+			return false;
+	return text.len > 0 && text.len < EVENT_CURSOR_BYTES;
 }
 
 void event_text_init(struct buffer *const out)

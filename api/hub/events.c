@@ -53,7 +53,7 @@ static int64_t now_ms(const struct events *const events)
 static void print_cursor(const struct events *const events, char out[EVENT_CURSOR_BYTES])
 {
 	const struct event_cursor cursor = {change_feed_life(events->feed), events->bucket_id, events->position};
-	event_cursor_print(&cursor, out);
+	event_cursor_print(&cursor, events->exchange->context->token_key, out);
 }
 
 static void say_cursor(struct events *const events, const char *const name)
@@ -292,27 +292,26 @@ static void close_events(struct body_source *const source)
 	buffer_release(&((struct events *)source)->out);
 }
 
-/* A cursor of another bucket, which had the name then, leads to nothing here. */
-static void place_at_cursor(struct events *const events, const struct event_cursor *const cursor)
+/* A cursor of another bucket, which had the name then, leads to nothing here; nor does one that cannot be read any more. */
+static int place_at_cursor(struct events *const events, const struct span text, struct error *const err)
 {
-	events->position = cursor->position;
-	if (cursor->life != change_feed_life(events->feed))
+	struct event_cursor cursor = {.bucket = 0};
+	if (!event_cursor_parse(text, events->exchange->context->token_key, &cursor) && !event_cursor_is_like(text))
+		return error_set(err, ERROR_INVALID, "The parameter cursor is what an event said.");
+	events->position = cursor.position;
+	if (cursor.life != change_feed_life(events->feed))
 		events->position.number = 0;
-	events->is_lost = cursor->bucket != events->bucket_id;
+	events->is_lost = cursor.bucket != events->bucket_id;
+	return 0;
 }
 
 static int find_position(struct events *const events, const int64_t updated_ms, struct error *const err)
 {
 	struct exchange *const exchange = events->exchange;
-	struct event_cursor cursor;
 	struct span text;
 	int64_t since_ms = updated_ms;
-	if (exchange_query(exchange, "cursor", &text)) {
-		if (!event_cursor_parse(text, &cursor))
-			return error_set(err, ERROR_INVALID, "The parameter cursor is what an event said.");
-		place_at_cursor(events, &cursor);
-		return 0;
-	}
+	if (exchange_query(exchange, "cursor", &text))
+		return place_at_cursor(events, text, err);
 	if (exchange_query(exchange, "since", &text) && !clock_parse_http(text, &since_ms))
 		return error_set(err, ERROR_INVALID, "The parameter since is a time, as updatedAt of a bucket.");
 	events->is_lost = !change_feed_seek(events->feed, events->bucket_id, since_ms, updated_ms, &events->position);

@@ -2,25 +2,15 @@
 
 #include <string.h>
 
-#include "base/digest.h"
 #include "base/encode.h"
 #include "base/little_endian.h"
+#include "base/seal.h"
 
 /* u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, then the spans to the end: u8 1 and the pack's id, or 0 for that of the span before; u32
  * first, count, offset, length. For inline bytes u64 version and u32 length instead. */
 enum { VERSION = 1, FLAG_AS_STORED = 1, FLAG_INLINE = 2, HEAD_BYTES = 22, INLINE_BYTES = HEAD_BYTES + 12, SPAN_NUMBERS = 4 };
 
-/* What is signed begins with this, so that no other token of the server is one of these. */
-static const char purpose[] = "deltabucket fetch";
-
-static void sign(const struct span bytes, const uint8_t key[FETCH_KEY_BYTES], uint8_t out[SHA256_BYTES])
-{
-	uint8_t message[sizeof(purpose) + FETCH_TOKEN_MAX_BYTES];
-	ASSERT(bytes.len <= FETCH_TOKEN_MAX_BYTES);
-	memcpy(message, purpose, sizeof(purpose));
-	memcpy(message + sizeof(purpose), bytes.data, bytes.len);
-	hmac_sha256(span_of(key, FETCH_KEY_BYTES), span_of(message, sizeof(purpose) + bytes.len), out);
-}
+static const char purpose[] = "fetch token";
 
 static size_t put_number(uint8_t *const bytes, const size_t at, const uint64_t value, const unsigned size)
 {
@@ -45,6 +35,7 @@ static size_t put_span(uint8_t *const bytes, size_t at, const struct fetch_span 
 void fetch_token_print(const struct fetch_token *const token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *const out)
 {
 	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
+	struct buffer sealed;
 	ASSERT(token->span_count >= 1 && token->span_count <= FETCH_SPANS_MAX);
 	bytes[0] = VERSION;
 	bytes[1] = (uint8_t)((token->as_stored ? FLAG_AS_STORED : 0) | (token->version != 0 ? FLAG_INLINE : 0));
@@ -57,8 +48,11 @@ void fetch_token_print(const struct fetch_token *const token, const uint8_t key[
 	}
 	for (size_t i = 0; i < token->span_count && token->version == 0; i++)
 		at = put_span(bytes, at, &token->spans[i], i > 0 ? &token->spans[i - 1] : NULL);
-	sign(span_of(bytes, at), key, bytes + at);
-	encode_base64_url(span_of(bytes, at + SHA256_BYTES), out);
+	buffer_init(&sealed, FETCH_TOKEN_MAX_BYTES);
+	seal_token(key, purpose, span_of(bytes, at), &sealed);
+	ASSERT(!buffer_failed(&sealed));
+	encode_base64_url(buffer_span(&sealed), out);
+	buffer_release(&sealed);
 }
 
 /* Takes the next span off the front. */
@@ -123,12 +117,9 @@ bool fetch_token_decode(const struct span bytes, struct fetch_token *const out)
 
 bool fetch_token_parse(const struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *const out)
 {
+	uint8_t sealed[FETCH_TOKEN_MAX_BYTES];
 	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
-	uint8_t expected[SHA256_BYTES];
 	size_t len;
-	if (!decode_base64_url(text, bytes, sizeof(bytes), &len) || len <= SHA256_BYTES)
-		return false;
-	len -= SHA256_BYTES;
-	sign(span_of(bytes, len), key, expected);
-	return span_equal_secret(span_of(expected, SHA256_BYTES), span_of(bytes + len, SHA256_BYTES)) && fetch_token_decode(span_of(bytes, len), out);
+	return decode_base64_url(text, sealed, sizeof(sealed), &len)
+		&& seal_token_open(key, purpose, span_of(sealed, len), bytes, sizeof(bytes), &len) && fetch_token_decode(span_of(bytes, len), out);
 }

@@ -1,5 +1,5 @@
-/* What a fetch URL permits: chunk records of certain packs, at certain offsets of a shown xorb, for an hour. Signed with the server's key; nothing
- * of it is kept anywhere. docs/FORMAT.md, "Fetch tokens". Pure; any thread. */
+/* What a fetch URL permits: chunk records of certain packs, at certain offsets of a shown xorb, for an hour. Sealed with the server's key, because where
+ * things lie tells how much everybody writes; nothing of it is kept anywhere. docs/FORMAT.md, "Fetch tokens". Pure; any thread. */
 #ifndef API_XET_FETCH_TOKEN_H
 #define API_XET_FETCH_TOKEN_H
 
@@ -26,10 +26,10 @@ struct fetch_token {
 };
 /* Adds the text. At least one span. */
 void fetch_token_print(const struct fetch_token *token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *out);
-/* False when the text is no token that `key` has signed. Whether its time is over is the caller's to judge. */
+/* False when the text is no token that `key` has sealed. Whether its time is over is the caller's to judge. */
 bool fetch_token_parse(struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *out);
 
-/* The bytes without signature, for tests. */
+/* The bytes in the seal, for tests. */
 bool fetch_token_decode(struct span bytes, struct fetch_token *out);
 
 #endif

@@ -84,7 +84,9 @@ class Webhooks(unittest.TestCase):
             self.assertEqual(hmac.new(secret.encode(), f'{fields["t"]}.'.encode() + body, hashlib.sha256).hexdigest(), fields['v1'])
             event = json.loads(body)
             self.assertEqual((event['event'], event['run'], event['step']), ('published', 'models/run', number))
+            self.assertRegex(headers['X-Deltabucket-Delivery'], '^[0-9a-f]{32}$', 'a number would tell of other runs')
             self.assertEqual(event['digest'], self.call('GET', f'/steps/{number}').json()['digest'])
+        self.assertEqual(len({headers['X-Deltabucket-Delivery'] for _, headers, _ in target.seen}), 2)
         self.assertEqual(json.loads(target.seen[1][2])['label'], 'two')
         self.assertNotIn(secret, self.daemon.log())
 
@@ -98,6 +100,7 @@ class Webhooks(unittest.TestCase):
         self.daemon.start()
         self.wait_for(lambda: len(target.seen) == 2)
         self.assertEqual(target.seen[0][2], target.seen[1][2])
+        self.assertEqual(target.seen[0][1]['X-Deltabucket-Delivery'], target.seen[1][1]['X-Deltabucket-Delivery'])
         time.sleep(1.5)
         self.assertEqual(len(target.seen), 2)
 

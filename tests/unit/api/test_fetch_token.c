@@ -5,6 +5,7 @@
 
 #include "api/xet/multipart_source.h"
 #include "api/xet/xet_range.h"
+#include "base/encode.h"
 #include "storage/assemble.h"
 #include "tests/unit/unit.h"
 
@@ -54,6 +55,21 @@ START_TEST(inline_tokens_go_there_and_back)
 	ck_assert_uint_eq(back.span_count, 1);
 	ck_assert_uint_eq(back.spans[0].offset, 0);
 	ck_assert_uint_eq(back.spans[0].length, 108);
+	buffer_release(&text);
+}
+END_TEST
+
+/* Where things lie tells how much others write. */
+START_TEST(nothing_of_a_token_can_be_read)
+{
+	const struct fetch_token token = {.expires_s = 5, .bucket = 77, .version = 12345, .total = 108, .span_count = 1, .spans = {{.length = 108}}};
+	static const uint8_t numbers[][8] = {{5}, {77}, {0x39, 0x30}};
+	uint8_t bytes[FETCH_TOKEN_MAX_BYTES];
+	struct buffer text;
+	size_t len;
+	ck_assert(decode_base64_url(print(&token, &text), bytes, sizeof(bytes), &len));
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		ck_assert_ptr_null(memmem(bytes, len, numbers[i], sizeof(numbers[i])));
 	buffer_release(&text);
 }
 END_TEST
@@ -185,6 +201,7 @@ Suite *test_fetch_token_suite(void)
 	TCase *const plain = tcase_create("plain");
 	tcase_add_loop_test(plain, tokens_go_there_and_back, 0, 4);
 	tcase_add_test(plain, inline_tokens_go_there_and_back);
+	tcase_add_test(plain, nothing_of_a_token_can_be_read);
 	tcase_add_test(plain, altered_tokens_are_refused);
 	tcase_add_test(plain, unsound_tokens_are_refused);
 	tcase_add_loop_test(plain, ranges_are_parsed_strictly, 0, sizeof(range_cases) / sizeof(range_cases[0]));

@@ -6,6 +6,7 @@
 
 #include "api/hub/event_text.h"
 #include "api/keyring.h"
+#include "base/encode.h"
 #include "storage/change_feed.h"
 
 #define EVENTS "/api/buckets/main/bkt/events"
@@ -186,7 +187,8 @@ END_TEST
 
 START_TEST(what_cannot_be_told_is_a_reset)
 {
-	static const char *const lost[] = {"since=2001-01-01T00:00:00.000Z", "cursor=1-1-1-1", "cursor=ffffffffffffffff-ffffffffffffffff-0-0"};
+	static const char *const lost[] = {"since=2001-01-01T00:00:00.000Z", "cursor=1-1-1-1", "cursor=ffffffffffffffff-ffffffffffffffff-0-0",
+		"cursor=AbC_9", "cursor=ffffffffffffffff-ffffffffffffffff-ffffffffffffffff-ffffffffffffffff"}; /* earlier versions gave out such */
 	put("/bkt/a", "1");
 	follow(fixture.token, arena_format(fixture.arena, EVENTS "?%s", lost[_i]));
 	expect_said("event: reset\ndata: {\"reason\":\"cursor_too_old\"}\n\n");
@@ -200,25 +202,56 @@ START_TEST(a_cursor_of_an_earlier_life_is_good_where_nothing_was_missed)
 	char text[EVENT_CURSOR_BYTES];
 	put("/bkt/a", "1");
 	follow(fixture.token, EVENTS);
-	ck_assert(event_cursor_parse(span_text(last_cursor()), &cursor));
+	ck_assert(event_cursor_parse(span_text(last_cursor()), fixture.context.token_key, &cursor));
 	end();
 	cursor.life ^= 1;
 	put("/bkt/b", "2");
-	event_cursor_print(&cursor, text);
+	event_cursor_print(&cursor, fixture.context.token_key, text);
 	follow(fixture.token, from("cursor", text));
 	hear("ready");
 	hear("\"b\"");
 	expect_unsaid("\"a\"");
 	end();
 	cursor.bucket += 1; /* another bucket had the name */
-	event_cursor_print(&cursor, text);
+	event_cursor_print(&cursor, fixture.context.token_key, text);
 	follow(fixture.token, from("cursor", text));
 	hear("reset");
 }
 END_TEST
 
-static const char *const malformed[] = {"cursor=", "cursor=1-2-3", "cursor=1-2-3-4-5", "cursor=1-2-3-x", "cursor=1-2-3-11111111111111111",
-	"cursor=-1-2-3", "since=", "since=yesterday", "since=1700000000"};
+/* What other buckets do is in the cursor, and nobody sees it there, nor that anything happened. */
+START_TEST(a_cursor_tells_nothing_of_other_buckets)
+{
+	struct event_cursor first;
+	struct event_cursor second;
+	uint8_t bytes[EVENT_CURSOR_BYTES];
+	size_t len;
+	put("/bkt/a", "1");
+	follow(fixture.token, EVENTS);
+	const char *const quiet = last_cursor();
+	end();
+	follow(fixture.token, EVENTS);
+	const char *const still = last_cursor();
+	end();
+	ck_assert_str_ne(quiet, still);
+	ck_assert_uint_eq(strlen(quiet), strlen(still));
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/other", NULL, NULL);
+	put("/other/b", "2");
+	follow(fixture.token, EVENTS);
+	const char *const busy = last_cursor();
+	ck_assert_uint_eq(strlen(quiet), strlen(busy));
+	ck_assert(event_cursor_parse(span_text(quiet), fixture.context.token_key, &first));
+	ck_assert(event_cursor_parse(span_text(busy), fixture.context.token_key, &second));
+	ck_assert_uint_gt(second.position.number, first.position.number);
+	ck_assert(decode_base64_url(span_text(busy), bytes, sizeof(bytes), &len));
+	ck_assert_ptr_null(memmem(bytes, len, &second.life, sizeof(second.life)));
+	ck_assert_ptr_null(memmem(bytes, len, &second.position.moment_ms, 6));
+	ck_assert_ptr_null(memmem(bytes, len, (const uint8_t[6]){0}, 6)); /* the front of any small number */
+}
+END_TEST
+
+static const char *const malformed[] = {"cursor=", "cursor=a+b", "cursor=%00", "cursor={}",
+	"cursor=1111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111", "since=", "since=yesterday", "since=1700000000"};
 
 START_TEST(malformed_positions_are_refused)
 {
@@ -335,6 +368,8 @@ END_TEST
 
 START_TEST(a_server_that_stops_sends_them_elsewhere)
 {
+	struct event_cursor ready;
+	struct event_cursor last;
 	follow(fixture.token, EVENTS);
 	hear("ready");
 	const char *const cursor = last_cursor();
@@ -342,7 +377,9 @@ START_TEST(a_server_that_stops_sends_them_elsewhere)
 	step_watch_wake_all(store_step_watch(fixture.store));
 	hear_end();
 	hear("event: reconnect\ndata: {\"cursor\":\"");
-	ck_assert_str_eq(last_cursor(), cursor);
+	ck_assert(event_cursor_parse(span_text(cursor), fixture.context.token_key, &ready));
+	ck_assert(event_cursor_parse(span_text(last_cursor()), fixture.context.token_key, &last));
+	ck_assert_mem_eq(&last, &ready, sizeof(last));
 }
 END_TEST
 
@@ -425,8 +462,9 @@ Suite *test_hub_events_suite(void)
 	tcase_add_test(tests, many_changes_of_a_file_are_one);
 	tcase_add_test(tests, what_was_missed_comes_before_ready);
 	tcase_add_test(tests, nothing_newer_is_ready_at_once);
-	tcase_add_loop_test(tests, what_cannot_be_told_is_a_reset, 0, 3);
+	tcase_add_loop_test(tests, what_cannot_be_told_is_a_reset, 0, 5);
 	tcase_add_test(tests, a_cursor_of_an_earlier_life_is_good_where_nothing_was_missed);
+	tcase_add_test(tests, a_cursor_tells_nothing_of_other_buckets);
 	tcase_add_loop_test(tests, malformed_positions_are_refused, 0, sizeof(malformed) / sizeof(malformed[0]));
 	tcase_add_test(tests, silence_is_broken_by_pings);
 	tcase_add_test(tests, names_that_are_no_paths_are_left_out);

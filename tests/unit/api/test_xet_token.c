@@ -1,7 +1,11 @@
 #include "api/xet_token.h"
 
+#include <string.h>
+
 #include "api/base_url.h"
 #include "api/keyring.h"
+#include "base/encode.h"
+#include "base/little_endian.h"
 #include "storage/bucket.h"
 #include "tests/unit/api/face_fixture.h"
 
@@ -63,6 +67,22 @@ START_TEST(what_is_over_or_revoked_or_gone_is_refused)
 	asked.bucket.id += 1;
 	ck_assert_int_ne(xet_token_identify(exchange, span_text(print(&asked, "", 60)), &err), 0);
 	ck_assert_int_eq(err.kind, ERROR_NO_BUCKET);
+	close_fixture(&asked);
+}
+END_TEST
+
+START_TEST(nothing_of_a_token_can_be_read)
+{
+	struct asked asked;
+	uint8_t bytes[512];
+	uint8_t number[8];
+	size_t len;
+	open_fixture(&asked);
+	const char *const text = print(&asked, "KEY", 60);
+	little_endian_put(number, (uint64_t)asked.bucket.id, sizeof(number));
+	ck_assert(decode_base64(span_text(text + strlen("xet_")), bytes, sizeof(bytes), &len));
+	ck_assert_ptr_null(memmem(bytes, len, number, sizeof(number)));
+	ck_assert_ptr_null(memmem(bytes, len, "KEY", 3));
 	close_fixture(&asked);
 }
 END_TEST
@@ -130,6 +150,7 @@ Suite *test_xet_token_suite(void)
 	TCase *const cases = tcase_create("all");
 	tcase_add_test(cases, a_token_speaks_for_its_key_and_bucket);
 	tcase_add_test(cases, what_is_over_or_revoked_or_gone_is_refused);
+	tcase_add_test(cases, nothing_of_a_token_can_be_read);
 	tcase_add_test(cases, no_byte_of_a_token_can_be_changed);
 	tcase_add_test(cases, tokens_open_only_the_face_they_are_for);
 	tcase_add_loop_test(cases, the_base_of_urls_is_what_the_client_called, 0, (int)(sizeof(hosts) / sizeof(hosts[0])));

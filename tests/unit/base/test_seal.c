@@ -95,6 +95,70 @@ START_TEST(too_small_a_buffer_is_told)
 }
 END_TEST
 
+static void make_token(const char *const purpose, const char *const text)
+{
+	buffer_reset(&sealed);
+	seal_token(key, purpose, span_text(text), &sealed);
+}
+
+static bool opens(const uint8_t with[SEAL_KEY_BYTES], const char *const purpose, const struct span token, const size_t capacity, size_t *const out_len)
+{
+	uint8_t text[64];
+	const bool good = seal_token_open(with, purpose, token, text, capacity, out_len);
+	buffer_reset(&opened);
+	if (good)
+		buffer_add(&opened, text, *out_len);
+	return good;
+}
+
+START_TEST(a_token_opens_with_its_key_and_purpose)
+{
+	uint8_t other[SEAL_KEY_BYTES];
+	size_t len;
+	memcpy(other, key, sizeof(other));
+	other[0] ^= 1;
+	make_token("tickets", "seat 12");
+	ck_assert_uint_eq(sealed.len, 7 + SEAL_TOKEN_OVERHEAD_BYTES);
+	ck_assert_ptr_null(memmem(sealed.data, sealed.len, "seat", 4));
+	ck_assert(opens(key, "tickets", buffer_span(&sealed), 7, &len));
+	ck_assert_str_eq(buffer_text(&opened), "seat 12");
+	ck_assert(!opens(key, "tickets", buffer_span(&sealed), 6, &len));
+	ck_assert(!opens(key, "coats", buffer_span(&sealed), 64, &len));
+	ck_assert(!opens(other, "tickets", buffer_span(&sealed), 64, &len));
+	make_token("tickets", "");
+	ck_assert(opens(key, "tickets", buffer_span(&sealed), 0, &len));
+	ck_assert_uint_eq(len, 0);
+}
+END_TEST
+
+START_TEST(equal_texts_alone_make_equal_tokens)
+{
+	struct buffer first;
+	buffer_init(&first, 1000);
+	seal_token(key, "tickets", span_text("seat 12"), &first);
+	make_token("tickets", "seat 12");
+	ck_assert(span_equal(buffer_span(&first), buffer_span(&sealed)));
+	make_token("tickets", "seat 13");
+	ck_assert_mem_ne(first.data, sealed.data, 6); /* what is the same does not show through */
+	buffer_release(&first);
+}
+END_TEST
+
+START_TEST(every_changed_bit_of_a_token_is_noticed)
+{
+	size_t len;
+	make_token("tickets", "seat 12");
+	for (size_t bit = 0; bit < 8 * sealed.len; bit++) {
+		sealed.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		ck_assert(!opens(key, "tickets", buffer_span(&sealed), 64, &len));
+		sealed.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	for (size_t cut = 0; cut < sealed.len; cut++)
+		ck_assert(!opens(key, "tickets", span_slice(buffer_span(&sealed), 0, cut), 64, &len));
+	ck_assert(opens(key, "tickets", buffer_span(&sealed), 64, &len));
+}
+END_TEST
+
 Suite *test_seal_suite(void);
 Suite *test_seal_suite(void)
 {
@@ -107,6 +171,9 @@ Suite *test_seal_suite(void)
 	tcase_add_test(tc, every_changed_bit_is_noticed);
 	tcase_add_test(tc, other_key_and_cut_texts_are_refused);
 	tcase_add_test(tc, too_small_a_buffer_is_told);
+	tcase_add_test(tc, a_token_opens_with_its_key_and_purpose);
+	tcase_add_test(tc, equal_texts_alone_make_equal_tokens);
+	tcase_add_test(tc, every_changed_bit_of_a_token_is_noticed);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
