@@ -98,7 +98,7 @@ START_TEST(memory_that_was_freed_goes_back)
 	memory_give_back(&unused);
 	for (size_t i = 0; i < BLOCKS; i++)
 		memset(blocks[i] = memory_new(BLOCK_BYTES), 1, BLOCK_BYTES);
-	void *const last = memory_new(1000);
+	void *const last = memory_new(BLOCK_BYTES); /* too large for a hole before them */
 	for (size_t i = 0; i < BLOCKS; i++)
 		free(blocks[i]);
 	const size_t before = resident_bytes();
