@@ -1,12 +1,14 @@
 #include "base/memory.h"
 
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { UNUSED_BYTES = 16 * 1024 * 1024 /* so much more of it is worth the walk */ };
+enum { UNUSED_BYTES = 16 * 1024 * 1024 /* less is not worth the walk */ };
 
 static void *require(void *const memory, const size_t bytes)
 {
@@ -55,11 +57,24 @@ void *memory_copy(const void *const data, const size_t bytes)
 	return copy;
 }
 
-void memory_give_back(size_t *const unused)
+/* 0 when it cannot be told. */
+static size_t read_resident(void)
 {
-	const size_t now = mallinfo2().fordblks;
-	if (now > *unused + UNUSED_BYTES)
-		malloc_trim(0);
-	if (now > *unused + UNUSED_BYTES || now < *unused)
-		*unused = now; /* what was given back counts as unused still */
+	size_t total = 0;
+	size_t pages = 0;
+	FILE *const file = fopen("/proc/self/statm", "re");
+	if (file == NULL)
+		return 0;
+	const bool is_read = fscanf(file, "%zu %zu", &total, &pages) == 2;
+	fclose(file);
+	return is_read ? pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+void memory_give_back(size_t *const resident)
+{
+	const size_t now = read_resident();
+	if (now < *resident + UNUSED_BYTES || mallinfo2().fordblks < UNUSED_BYTES)
+		return;
+	malloc_trim(0);
+	*resident = read_resident();
 }

@@ -12,7 +12,8 @@ char *memory_copy_text(const char *text);             /* NULL gives NULL */
 void *memory_copy(const void *data, size_t bytes);
 
 /* Gives memory that was freed back to the system, which free alone does at the end of each heap only. To be called now and
- * then; does something when much more lies unused than the last time. *unused: what lay unused then, 0 at first. */
-void memory_give_back(size_t *unused);
+ * then; does something when much lies unused, and the process has grown since the last time. *resident: its size then, in
+ * bytes; 0 at first. */
+void memory_give_back(size_t *resident);
 
 #endif
