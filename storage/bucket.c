@@ -9,6 +9,7 @@
 #include "storage/bucket_sweep.h"
 #include "storage/bucket_totals.h"
 #include "storage/committer.h"
+#include "storage/deployment_row.h"
 #include "storage/lifecycle_cache.h"
 #include "storage/run_row.h"
 #include "storage/upload_row.h"
@@ -194,7 +195,8 @@ static int apply_rename(struct change *const base, struct db *const db, struct e
 	if (bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 || check_free(change, db, change->new_name, err) != 0
 		|| bucket_document_row_read(db, bucket.id, BUCKET_LIFECYCLE, change->arena, &change->lifecycle, err) != 0)
 		return -1;
-	if (account_row_ensure(db, change->account, clock->wall_ms(clock), &account, err) != 0)
+	if (account_row_ensure(db, change->account, clock->wall_ms(clock), &account, err) != 0
+		|| deployment_row_check_move(db, bucket.id, account, err) != 0)
 		return -1;
 	return bucket_row_rename(db, bucket.id, change->new_name, account, err);
 }

@@ -9,40 +9,22 @@
 #include "storage/step_worker.h"
 #include "storage/store_internal.h"
 
-static const char SQL_HOT_LOAD_FIND[] =
-	"SELECT buckets.name, runs.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.hot_load = ?1 AND runs.name IS NOT NULL";
-
 static int shown(const struct span text)
 {
 	return (int)span_slice(text, 0, 120).len;
 }
 
-int hot_load_find(struct store *const store, const struct span deployment, struct arena *const arena, struct span *const out_bucket,
-	struct span *const out_run, struct error *const err)
+int hot_load_find(struct store *const store, const struct span deployment, const struct deployment_place *const among, struct arena *const arena,
+	struct span *const out_bucket, struct span *const out_run, struct error *const err)
 {
 	struct db *const db = store_reader_take(store, err);
-	struct db_statement *const statement = db != NULL ? db_prepare(db, SQL_HOT_LOAD_FIND, err) : NULL;
-	int got = -1;
-	if (statement != NULL) {
-		db_bind_blob(statement, 1, deployment);
-		got = db_step(statement, err);
-		if (got == 1) {
-			*out_bucket = arena_copy(arena, db_column_blob(statement, 0));
-			*out_run = arena_copy(arena, db_column_blob(statement, 1));
-		}
-		db_reset(statement);
-	}
+	const int got = db == NULL ? -1 : deployment_row_find(db, deployment, among, arena, out_bucket, out_run, err);
 	if (db != NULL)
 		store_reader_give(store, db);
 	if (got == 0)
-		return hot_load_refuse(deployment, err);
+		return error_set(err, ERROR_NO_RUN, "No run of yours has the setting \"hot_load\" with the deployment '%.*s'.", shown(deployment),
+			(const char *)deployment.data);
 	return got < 0 ? -1 : 0;
-}
-
-int hot_load_refuse(const struct span deployment, struct error *const err)
-{
-	return error_set(err, ERROR_NO_RUN, "No run has the setting \"hot_load\" with the deployment '%.*s'.", shown(deployment),
-		(const char *)deployment.data);
 }
 
 int hot_load_check_identity(const struct span identity, struct error *const err)

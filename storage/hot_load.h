@@ -3,13 +3,12 @@
 #ifndef STORAGE_HOT_LOAD_H
 #define STORAGE_HOT_LOAD_H
 
+#include "storage/deployment_row.h"
 #include "storage/run.h"
 
-/* The run that a deployment is bound to, its texts in the arena. no_run. */
-int hot_load_find(struct store *store, struct span deployment, struct arena *arena, struct span *out_bucket, struct span *out_run,
-	struct error *err);
-/* -1 with the no_run of a deployment that no run is bound to: also for callers that may not know of the run. */
-int hot_load_refuse(struct span deployment, struct error *err);
+/* The run that a deployment of an account, or one in a bucket, is bound to, its texts in the arena. no_run. */
+int hot_load_find(struct store *store, struct span deployment, const struct deployment_place *among, struct arena *arena, struct span *out_bucket,
+	struct span *out_run, struct error *err);
 
 /* One path segment, 1 to 256 bytes, no control characters, neither "." nor "..". */
 int hot_load_check_identity(struct span identity, struct error *err);

@@ -1,7 +1,8 @@
 #include "storage/run_settings.h"
 
+#include "storage/deployment_row.h"
+
 static const char SQL_SETTINGS_SET[] = "UPDATE runs SET settings = ?2, keep_steps = ?3, adopts = ?4, hot_load = ?5 WHERE id = ?1";
-static const char SQL_SETTINGS_BOUND[] = "SELECT 1 FROM runs WHERE hot_load = ?2 AND id <> ?1";
 static const char SQL_SETTINGS_ADOPTING[] =
 	"SELECT COUNT(*) FROM runs WHERE bucket = (SELECT bucket FROM runs WHERE id = ?1) AND adopts = 1 AND id <> ?1";
 
@@ -14,18 +15,6 @@ int run_settings_read(struct db *const db, const struct span document, const uin
 		return error_set(err, ERROR_CORRUPT, "%s: the settings of a run are damaged: %s", db_path(db), fault.text);
 	out->keep_steps = keep_steps;
 	return 0;
-}
-
-static int check_deployment(struct db *const db, const int64_t run, const char *const deployment, struct error *const err)
-{
-	struct db_statement *const statement = deployment[0] != '\0' ? db_prepare(db, SQL_SETTINGS_BOUND, err) : NULL;
-	if (statement == NULL)
-		return deployment[0] != '\0' ? -1 : 0;
-	db_bind_i64(statement, 1, run);
-	db_bind_blob(statement, 2, span_text(deployment));
-	const int got = db_step(statement, err);
-	db_reset(statement);
-	return got == 1 ? error_set(err, ERROR_EXISTS, "The hot-loads of the deployment '%s' are steps of another run.", deployment) : got;
 }
 
 /* Each of them is looked at with each object that is put (storage/adopt_note.h). */
@@ -46,7 +35,10 @@ static int check_adopting(struct db *const db, const int64_t run, const uint64_t
 int run_settings_store(struct db *const db, const int64_t run, const struct run_settings *const settings, struct error *const err)
 {
 	struct buffer document;
-	if (check_deployment(db, run, settings->hot_load, err) != 0 || check_adopting(db, run, settings->adopt, err) != 0)
+	uint8_t column[DEPLOYMENT_COLUMN_BYTES];
+	if (settings->hot_load[0] != '\0' && deployment_row_check(db, run, settings->hot_load, err) != 0)
+		return -1;
+	if (check_adopting(db, run, settings->adopt, err) != 0)
 		return -1;
 	struct json_writer writer;
 	buffer_init(&document, RUN_SETTINGS_MAX_BYTES);
@@ -60,7 +52,7 @@ int run_settings_store(struct db *const db, const int64_t run, const struct run_
 		db_bind_i64(statement, 3, (int64_t)settings->keep_steps);
 		db_bind_i64(statement, 4, settings->adopt != ADOPT_NONE);
 		if (settings->hot_load[0] != '\0')
-			db_bind_blob(statement, 5, span_text(settings->hot_load));
+			db_bind_blob(statement, 5, span_of(column, deployment_row_column(settings->hot_load, run, column)));
 		result = db_execute(statement, err);
 	} else {
 		result = -1;

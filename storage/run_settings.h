@@ -11,7 +11,7 @@ enum { ADOPTING_RUNS_MAX = 16 };
 
 /* From a row's two columns. corrupt when the document cannot be read. */
 int run_settings_read(struct db *db, struct span document, uint64_t keep_steps, struct run_settings *out, struct error *err);
-/* The run must be there. exists when another run has the deployment, or too many runs of the bucket adopt. */
+/* The run must be there. exists when another run of the account has the deployment, or too many runs of the bucket adopt. */
 int run_settings_store(struct db *db, int64_t run, const struct run_settings *settings, struct error *err);
 
 #endif

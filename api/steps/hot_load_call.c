@@ -4,23 +4,51 @@
 #include "api/keyring.h"
 #include "storage/hot_load.h"
 
-/* The caller has named a deployment alone: which run that is, and of whose bucket, is not for everyone. */
+/* A refusal names neither bucket nor run: the caller knows the deployment alone. */
 static int judge(struct exchange *const exchange, const struct hot_load_call *const call, const unsigned permission, struct error *const err)
 {
 	const char *const key = arena_format(exchange->arena, "%.*s/", (int)call->run.len, (const char *)call->run.data);
-	struct error problem = {0};
 	if (key == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out.");
-	if (authorise_owned_key(exchange, call->bucket, span_text(key), permission, &problem) == 0)
+	if (authorise_owned_key(exchange, call->bucket, span_text(key), permission, err) == 0)
 		return 0;
-	if (authorise_is_refusal(problem.kind) && !authorise_knows(exchange, call->bucket))
-		return hot_load_refuse(call->deployment, err);
-	const struct span id = exchange->principal->key_id;
-	if (problem.kind == ERROR_DENIED)
-		return error_set(err, ERROR_DENIED, "The key %.*s may not %s the run of this deployment.", (int)id.len, (const char *)id.data,
-			permission == PERMISSION_WRITE ? "write to" : "read");
-	*err = problem;
+	if (!authorise_is_refusal(err->kind))
+		return -1;
+	return error_set(err, ERROR_DENIED, "Your key may not %s the run of the deployment '%.*s'.", permission == PERMISSION_WRITE ? "write to" : "read",
+		(int)span_slice(call->deployment, 0, RUN_DEPLOYMENT_MAX_BYTES).len, (const char *)call->deployment.data);
+}
+
+static int find(struct exchange *const exchange, struct hot_load_call *const call, const struct deployment_place *const among,
+	const unsigned permission, struct error *const err)
+{
+	if (hot_load_find(exchange->context->store, call->deployment, among, exchange->arena, &call->bucket, &call->run, err) != 0)
+		return -1;
+	return judge(exchange, call, permission, err);
+}
+
+/* A key that was given for certain buckets, which may be another account's, finds what is in these: the first that it may. */
+static int find_granted(struct exchange *const exchange, struct hot_load_call *const call, const unsigned permission, struct error *const err)
+{
+	const struct principal *const principal = exchange->principal;
+	struct error failure = {0};
+	for (size_t i = 0; i < principal->grant_count; i++) {
+		const struct deployment_place among = {.bucket = principal->grants[i].bucket};
+		struct error one = {0};
+		if (find(exchange, call, &among, permission, &one) == 0)
+			return 0;
+		if (failure.kind == ERROR_NONE || one.kind != ERROR_NO_RUN)
+			failure = one;
+		if (one.kind != ERROR_NO_RUN && one.kind != ERROR_DENIED)
+			break;
+	}
+	*err = failure;
 	return -1;
+}
+
+static int find_own(struct exchange *const exchange, struct hot_load_call *const call, const unsigned permission, struct error *const err)
+{
+	const struct deployment_place among = {.account = exchange->principal->namespace};
+	return find(exchange, call, &among, permission, err);
 }
 
 struct hot_load_call *hot_load_call_open(struct exchange *const exchange, const unsigned permission, struct error *const err)
@@ -35,7 +63,6 @@ struct hot_load_call *hot_load_call_open(struct exchange *const exchange, const 
 		error_set(err, ERROR_INVALID, "The header fireworks-deployment is missing: it says which run is meant.");
 		return NULL;
 	}
-	if (hot_load_find(exchange->context->store, call->deployment, exchange->arena, &call->bucket, &call->run, err) != 0)
-		return NULL;
-	return judge(exchange, call, permission, err) == 0 ? call : NULL;
+	const bool has_grants = exchange->principal->grant_count > 0;
+	return (has_grants ? find_granted : find_own)(exchange, call, permission, err) == 0 ? call : NULL;
 }

@@ -1,4 +1,5 @@
-/* What the handlers of hot-loads share: the run that the deployment of the request is bound to, and whether the caller may. */
+/* What the handlers of hot-loads share: the run that the deployment of the request is bound to in the caller's account (of a key with grants: in the
+ * buckets that they name), and whether the caller may. The caller is signed in. */
 #ifndef API_STEPS_HOT_LOAD_CALL_H
 #define API_STEPS_HOT_LOAD_CALL_H
 

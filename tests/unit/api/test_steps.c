@@ -13,6 +13,7 @@
 #include "wire/step_message.h"
 
 #define HEADERS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define HOT_LOAD "/hot_load/v1/models/hot_load"
 #define RUN "/v1/runs/bkt/r"
 
 enum { ANCHOR_BYTES = 8 + 56 + 4, STEPS_MAX = 16 };
@@ -736,8 +737,55 @@ START_TEST(test_hot_loads_are_not_shared)
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt?acl", shared, NULL);
 	fixture.token = stranger;
 	face_fixture_expect(&fixture, 200, METHOD_GET, "/bkt?list-type=2", NULL, NULL);
-	face_fixture_expect(&fixture, 403, METHOD_GET, "/hot_load/v1/models/hot_load", deployment, NULL);
-	face_fixture_expect(&fixture, 403, METHOD_POST, "/hot_load/v1/models/hot_load", deployment, "{\"identity\":\"a\"}");
+	face_fixture_expect(&fixture, 404, METHOD_GET, HOT_LOAD, deployment, NULL);
+	face_fixture_expect(&fixture, 404, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"a\"}");
+}
+END_TEST
+
+/* Nobody takes a name before others, and nobody hears of what they have by that name. */
+START_TEST(test_deployments_are_an_accounts)
+{
+	static const char *const deployment[] = {"fireworks-deployment", "d", NULL};
+	const char *const stranger = face_fixture_key(&fixture, "strangers", NULL);
+	const char *const owner = face_fixture_key(&fixture, "main", NULL);
+	fixture.token = stranger;
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/strange", NULL, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/strange/first", NULL, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, "/v1/runs/strange/first/settings", NULL, "{\"hot_load\":\"d\"}");
+	fixture.token = owner;
+	face_fixture_expect_text(&fixture, 404, METHOD_GET, HOT_LOAD, deployment, NULL, "\"code\":\"no_run\"");
+	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	face_fixture_expect(&fixture, 200, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"owners\"}");
+	fixture.token = stranger;
+	face_fixture_expect(&fixture, 200, METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"strangers\"}");
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL, "\"identity\":\"strangers\"");
+	fixture.token = owner;
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL, "\"identity\":\"owners\"");
+	fixture.token = face_fixture_root_token; /* of the default namespace */
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, HOT_LOAD, deployment, NULL, "\"identity\":\"owners\"");
+	face_fixture_expect(&fixture, 200, METHOD_POST, "/v1/runs/bkt/second", NULL, NULL);
+	face_fixture_expect_text(&fixture, 409, METHOD_PUT, "/v1/runs/bkt/second/settings", NULL, "{\"hot_load\":\"d\"}", "\"code\":\"exists\"");
+}
+END_TEST
+
+/* Such a key may be of any account. */
+START_TEST(test_a_key_with_grants_finds_deployments_of_its_buckets)
+{
+	static const char *const deployment[] = {"fireworks-deployment", "d", NULL};
+	const struct grant grants[] = {{span_text("bkt"), span_text("r/"), PERMISSION_READ}, {span_text("bkt"), span_text("else/"), PERMISSION_WRITE},
+		{span_text("none"), span_text(""), PERMISSION_WRITE}};
+	const int statuses[][2] = {{200, 403}, {403, 403}, {404, 404}};
+	face_fixture_expect(&fixture, 200, METHOD_POST, RUN, NULL, NULL);
+	face_fixture_expect(&fixture, 200, METHOD_PUT, RUN "/settings", NULL, "{\"hot_load\":\"d\"}");
+	fixture.token = face_fixture_key(&fixture, "trainers", &grants[_i]);
+	struct fake_exchange *const fake = face_fixture_ask(&fixture, statuses[_i][0], METHOD_GET, HOT_LOAD, deployment, NULL);
+	face_fixture_assert_lacks(fake, "bkt");
+	fake_exchange_free(fake);
+	struct fake_exchange *const post = face_fixture_ask(&fixture, statuses[_i][1], METHOD_POST, HOT_LOAD, deployment, "{\"identity\":\"a\"}");
+	face_fixture_assert_lacks(post, "bkt");
+	face_fixture_assert_lacks(post, "r/");
+	fake_exchange_free(post);
 }
 END_TEST
 
@@ -754,7 +802,7 @@ START_TEST(test_hot_loads_name_no_run_to_strangers)
 	for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
 		fixture.token = tokens[i];
 		struct fake_exchange *const fake = face_fixture_ask(&fixture, 404, METHOD_POST, "/hot_load/v1/models/hot_load", bound, body);
-		face_fixture_assert_holds(fake, "No run has the setting");
+		face_fixture_assert_holds(fake, "No run of yours has the setting");
 		face_fixture_assert_lacks(fake, "bkt");
 		fake_exchange_free(fake);
 		face_fixture_expect(&fixture, 404, METHOD_GET, "/hot_load/v1/models/hot_load", bound, NULL);
@@ -801,6 +849,8 @@ Suite *test_steps_suite(void)
 	tcase_add_loop_test(steps, test_settings_name_what_one_may_read, 0, sizeof(foreign_prefixes) / sizeof(foreign_prefixes[0]));
 	tcase_add_test(steps, test_hot_loads_are_not_shared);
 	tcase_add_test(steps, test_hot_loads_name_no_run_to_strangers);
+	tcase_add_test(steps, test_deployments_are_an_accounts);
+	tcase_add_loop_test(steps, test_a_key_with_grants_finds_deployments_of_its_buckets, 0, 3);
 	tcase_add_test(steps, test_webhooks_are_shown_to_writers);
 	suite_add_tcase(suite, steps);
 	return suite;

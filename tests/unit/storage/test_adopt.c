@@ -100,14 +100,21 @@ static size_t count_waiting(void)
 	return count;
 }
 
+static int find_deployment(const char *const account, const char *const deployment, struct span *const out_bucket, struct span *const out_run)
+{
+	const struct deployment_place among = {.account = span_text(account)};
+	err = (struct error){0};
+	return hot_load_find(fixture.store, span_text(deployment), &among, fixture.arena, out_bucket, out_run, &err);
+}
+
 START_TEST(a_deployment_has_one_run)
 {
 	struct span bucket;
 	struct span run;
-	ck_assert_int_eq(hot_load_find(fixture.store, span_text("d"), fixture.arena, &bucket, &run, &err), -1);
+	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
-	ck_assert_int_eq(hot_load_find(fixture.store, span_text("d"), fixture.arena, &bucket, &run, &err), 0);
+	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), 0);
 	ck_assert(span_equal_text(bucket, "bucket") && span_equal_text(run, "run"));
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
@@ -121,6 +128,76 @@ START_TEST(a_deployment_has_one_run)
 	ck_assert_int_eq(set("run", "{\"hot_load\":\"e\"}"), 0);
 	ck_assert_int_eq(hot_load("s", NULL, NULL), -1); /* "d" is the other run's */
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
+}
+END_TEST
+
+static void make_team(void)
+{
+	ck_assert_int_eq(fixture_create_bucket(fixture.store, "team--box", "team", &err), 0);
+	ck_assert_int_eq(fixture_open_run(fixture.store, "team--box", "run", NULL, &err), 0);
+}
+
+static int set_team(const char *const settings)
+{
+	struct settled *const settled = settled_new();
+	err = (struct error){0};
+	return fixture_settle_run(run_settings_start(fixture.store, span_text("team--box"), span_text("run"), span_text(settings), settled_done,
+		settled), settled, NULL, &err);
+}
+
+/* As version 0.1.0 wrote it. */
+static int write_plainly(struct change *const change, struct db *const db, struct error *const error)
+{
+	static const char SQL[] = "UPDATE runs SET hot_load = CAST('d' AS BLOB) WHERE hot_load IS NOT NULL";
+	struct db_statement *const statement = db_prepare(db, SQL, error);
+	(void)change;
+	return statement == NULL ? -1 : db_execute(statement, error);
+}
+
+START_TEST(a_deployment_is_an_accounts)
+{
+	struct change change = {.apply = write_plainly};
+	struct span bucket;
+	struct span run;
+	make_team();
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	if (_i == 1)
+		ck_assert_int_eq(committer_run(store_committer(fixture.store), &change, &err), 0);
+	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), -1);
+	ck_assert_int_eq(find_deployment("team", "d", &bucket, &run), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
+	ck_assert_int_eq(set_team("{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(find_deployment("team", "d", &bucket, &run), 0);
+	ck_assert(span_equal_text(bucket, "team--box"));
+	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), 0);
+	ck_assert(span_equal_text(bucket, "bucket") && span_equal_text(run, "run"));
+	ck_assert_int_eq(set("other", "{\"hot_load\":\"dd\"}"), 0);
+	ck_assert_int_eq(find_deployment("main", "dd", &bucket, &run), 0);
+	ck_assert(span_equal_text(run, "other"));
+	ck_assert_int_eq(find_deployment("team", "dd", &bucket, &run), -1);
+	ck_assert_int_eq(find_deployment("nobody", "d", &bucket, &run), -1);
+	ck_assert_int_eq(find_deployment("main", "", &bucket, &run), -1);
+	ck_assert_int_eq(hot_load("a", NULL, NULL), 0);
+}
+END_TEST
+
+START_TEST(a_deployment_goes_with_its_bucket)
+{
+	struct span bucket;
+	struct span run;
+	make_team();
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(set_team("{\"hot_load\":\"d\"}"), 0);
+	ck_assert_int_eq(fixture_rename_bucket(fixture.store, "team--box", "box", "main", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+	ck_assert_int_eq(fixture_rename_bucket(fixture.store, "team--box", "team--chest", "team", &err), 0);
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"e\"}"), 0);
+	ck_assert_int_eq(fixture_rename_bucket(fixture.store, "team--chest", "box", "main", &err), 0);
+	ck_assert_int_eq(find_deployment("main", "d", &bucket, &run), 0);
+	ck_assert(span_equal_text(bucket, "box"));
+	ck_assert_int_eq(find_deployment("team", "d", &bucket, &run), -1);
+	ck_assert_int_eq(set("run", "{\"hot_load\":\"d\"}"), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
 END_TEST
 
@@ -321,7 +398,7 @@ START_TEST(an_ended_run_has_no_deployment_and_adopts_nothing)
 		settled, NULL, &err), 0);
 	ck_assert_int_eq(fixture_put(fixture.store, "bucket", "run/anchors/step_000001.safetensors", span_text("some bytes"), &err), 0);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM adoptions"), 0);
-	ck_assert_int_eq(hot_load_find(fixture.store, span_text("d"), fixture.arena, &names[0], &names[1], &err), -1);
+	ck_assert_int_eq(find_deployment("main", "d", &names[0], &names[1]), -1);
 	ck_assert_int_eq(err.kind, ERROR_NO_RUN);
 	ck_assert_int_eq(set("other", "{\"hot_load\":\"d\"}"), 0);
 }
@@ -354,6 +431,8 @@ Suite *test_adopt_suite(void)
 	TCase *const tests = tcase_create("all");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_deployment_has_one_run);
+	tcase_add_loop_test(tests, a_deployment_is_an_accounts, 0, 2);
+	tcase_add_test(tests, a_deployment_goes_with_its_bucket);
 	tcase_add_test(tests, snapshots_build_on_the_newest);
 	tcase_add_test(tests, what_builds_on_a_failed_one_fails_with_it);
 	tcase_add_test(tests, a_snapshot_that_failed_may_come_again);
