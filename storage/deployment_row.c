@@ -25,25 +25,31 @@ size_t deployment_row_column(const char *const deployment, const int64_t run, ui
 	return (size_t)len;
 }
 
+/* Where the deployments of a name end. A statement borrows it until it is reset. */
+struct name_end {
+	uint8_t bytes[RUN_DEPLOYMENT_MAX_BYTES + 1];
+};
+
 /* The first two parameters. A deployment that is too long is that of no run. */
-static struct db_statement *prepare(struct db *const db, const char *const sql, const struct span deployment, struct error *const err)
+static struct db_statement *prepare(struct db *const db, const char *const sql, const struct span deployment, struct name_end *const end,
+	struct error *const err)
 {
-	uint8_t end[RUN_DEPLOYMENT_MAX_BYTES + 1];
 	const struct span name = span_slice(deployment, 0, RUN_DEPLOYMENT_MAX_BYTES);
 	struct db_statement *const statement = db_prepare(db, sql, err);
 	if (statement == NULL)
 		return NULL;
-	memcpy(end, name.data, name.len);
-	end[name.len] = 1;
+	memcpy(end->bytes, name.data, name.len);
+	end->bytes[name.len] = 1;
 	db_bind_blob(statement, 1, deployment);
-	db_bind_blob(statement, 2, span_of(end, name.len + 1));
+	db_bind_blob(statement, 2, span_of(end->bytes, name.len + 1));
 	return statement;
 }
 
 int deployment_row_find(struct db *const db, const struct span deployment, const struct deployment_place *const among, struct arena *const arena,
 	struct span *const out_bucket, struct span *const out_run, struct error *const err)
 {
-	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_FIND, deployment, err);
+	struct name_end end;
+	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_FIND, deployment, &end, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_blob(statement, 3, among->bucket);
@@ -59,7 +65,8 @@ int deployment_row_find(struct db *const db, const struct span deployment, const
 
 int deployment_row_check(struct db *const db, const int64_t run, const char *const deployment, struct error *const err)
 {
-	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_OTHER, span_text(deployment), err);
+	struct name_end end;
+	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_OTHER, span_text(deployment), &end, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 3, run);
@@ -70,7 +77,8 @@ int deployment_row_check(struct db *const db, const int64_t run, const char *con
 
 static int check_moved(struct db *const db, const struct span deployment, const int64_t bucket, const int64_t account, struct error *const err)
 {
-	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_OF_ACCOUNT, deployment, err);
+	struct name_end end;
+	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_OF_ACCOUNT, deployment, &end, err);
 	if (statement == NULL)
 		return -1;
 	db_bind_i64(statement, 3, bucket);
