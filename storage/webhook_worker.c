@@ -1,209 +1,155 @@
+/* The thread chooses, senders send. A sender that is free goes to the account that has the fewest, of
+ * equal ones to the next by turns, and there to what is due first. So a receiver that is slow, or
+ * never ends its answer, costs the senders of its own account. */
 #include "storage/webhook_worker.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/digest.h"
-#include "base/encode.h"
-#include "base/http_client.h"
 #include "base/memory.h"
 #include "base/worker_thread.h"
-#include "storage/committer.h"
-#include "storage/run_internal.h"
 #include "storage/store_internal.h"
-#include "storage/webhook.h"
 #include "storage/webhook_row.h"
-#include "storage/webhook_url.h"
+#include "storage/webhook_sender.h"
 
-enum {
-	INTERVAL_MS = 1000,
-	ATTEMPTS_MOST = 12,              /* over nearly six hours */
-	PAUSE_FIRST_MS = 5 * 1000,
-	PAUSE_MOST_MS = 60 * 60 * 1000,
-	CONNECT_MS = 5 * 1000,
-	STALL_MS = 10 * 1000,
-	TOTAL_MS = 30 * 1000, /* a receiver that answers byte by byte keeps the others waiting no longer */
-	EVENT_ARENA_BYTES = 64 * 1024,
-	HEADER_BYTES = 256,
-	DELIVERY_BYTES = 16
-};
+enum { INTERVAL_MS = 1000, SENDERS = 16, SENDERS_OF_ONE_ACCOUNT = 2, EVENT_ARENA_BYTES = 64 * 1024 };
 
 struct webhook_worker {
 	struct store *store;
 	struct worker_thread thread;
-	struct http_client *client; /* guarded by the thread's lock: what runs now, so that a stop can break it off */
+	struct webhook_sender *senders[SENDERS];
+	int64_t last_account; /* whose turn was the last; the thread alone */
 };
 
-struct settle_change {
-	struct change change; /* first */
-	const struct webhook_event *event;
-	bool remove;
-	int64_t due_ms;
+/* What the senders hold. It is looked up before the catalog is read, so that what they settle
+ * meanwhile is at worst left for the next round, never sent twice. */
+struct webhook_holds {
+	struct webhook_run of[SENDERS];
+	size_t free;
 };
 
-static int apply(struct change *const base, struct db *const db, struct error *const err)
+static void look_at_senders(struct webhook_worker *const worker, struct webhook_holds *const out)
 {
-	const struct settle_change *const settle = (const struct settle_change *)base;
-	return settle->remove ? webhook_row_remove(db, settle->event->id, err) : webhook_row_postpone(db, settle->event->id, settle->due_ms, err);
+	out->free = 0;
+	for (size_t i = 0; i < SENDERS; i++)
+		out->free += webhook_sender_is_free(worker->senders[i], &out->of[i]);
 }
 
-/* "t=<seconds>,v1=<hex of HMAC-SHA256 over seconds, a dot and the body>" */
-static void sign(const struct store *const store, const struct webhook_event *const event, const int64_t seconds, char out[HEADER_BYTES])
+struct choice {
+	struct webhook_run run;
+	size_t held;          /* senders that its account has */
+	uint64_t turn;        /* how far its account is from having one: 0 is next */
+	struct webhook_event event;
+	struct arena *arena;  /* of the event's body; NULL: nothing was found */
+};
+
+static bool is_held(const struct webhook_holds *const holds, const int64_t run)
 {
-	char secret[WEBHOOK_SECRET_BYTES];
-	uint8_t digest[SHA256_BYTES];
-	char hex[2 * SHA256_BYTES + 1];
-	struct buffer message;
-	buffer_init(&message, EVENT_ARENA_BYTES);
-	buffer_format(&message, "%lld.", (long long)seconds);
-	buffer_add_span(&message, event->body);
-	webhook_secret(store, event->run, secret);
-	hmac_sha256(span_text(secret), buffer_span(&message), digest);
-	encode_hex(span_of(digest, sizeof(digest)), hex);
-	snprintf(out, HEADER_BYTES, "X-Deltabucket-Signature: t=%lld,v1=%s", (long long)seconds, hex);
-	buffer_release(&message);
+	for (size_t i = 0; i < SENDERS; i++)
+		if (holds->of[i].run == run)
+			return true;
+	return false;
 }
 
-/* The event's name: its number in the table would tell how many events others have. */
-static void name_delivery(const struct store *const store, const struct webhook_event *const event, char out[HEADER_BYTES])
+static size_t count_held(const struct webhook_holds *const holds, const int64_t account)
 {
-	char secret[WEBHOOK_SECRET_BYTES];
-	uint8_t digest[SHA256_BYTES];
-	char text[64];
-	char hex[2 * DELIVERY_BYTES + 1];
-	const int len = snprintf(text, sizeof(text), "delivery %lld", (long long)event->id);
-	webhook_secret(store, event->run, secret);
-	hmac_sha256(span_text(secret), span_of(text, (size_t)len), digest);
-	encode_hex(span_of(digest, DELIVERY_BYTES), hex);
-	snprintf(out, HEADER_BYTES, "X-Deltabucket-Delivery: %s", hex);
+	size_t count = 0;
+	for (size_t i = 0; i < SENDERS; i++)
+		count += holds->of[i].run != 0 && holds->of[i].account == account;
+	return count;
 }
 
-static bool set_client(struct webhook_worker *const worker, struct http_client *const client)
+static bool account_comes_before(const struct choice *const one, const struct choice *const other)
 {
-	lock_enter(&worker->thread.lock);
-	worker->client = client;
-	lock_leave(&worker->thread.lock);
-	return !worker_thread_is_stopping(&worker->thread);
+	return one->held != other->held ? one->held < other->held : one->turn < other->turn;
 }
 
-/* The path of a webhook's URL often is its secret: logs get none of it. It has no blanks, so what stands behind these words is the reason. */
-static int hide_target(const struct webhook_url *const url, struct error *const err)
+static bool is_due_before(const struct webhook_event *const one, const struct webhook_event *const other)
 {
-	static const char words[] = " failed: ";
-	const struct error whole = *err;
-	const char *const reason = strstr(whole.text, words);
-	return error_set(err, whole.kind, "'%.*s' cannot be told: %s.", (int)url->authority.len, (const char *)url->authority.data,
-		reason != NULL ? reason + strlen(words) : "the request failed");
+	return one->due_ms != other->due_ms ? one->due_ms < other->due_ms : one->id < other->id;
 }
 
-static int post(struct webhook_worker *const worker, const struct webhook_event *const event, const struct webhook_url *const url,
-	struct arena *const arena, struct error *const err)
+/* One event of a run at a time: the next is looked for when it is settled. */
+static int consider(const struct webhook_worker *const worker, struct db *const db,
+	const struct webhook_holds *const holds, const struct webhook_run *const run,
+	struct choice *const best, struct error *const err)
 {
 	const struct clock_source *const clock = store_clock(worker->store);
-	char signature[HEADER_BYTES];
-	char delivery[HEADER_BYTES];
-	sign(worker->store, event, clock->wall_ms(clock) / 1000, signature);
-	name_delivery(worker->store, event, delivery);
-	const char *const headers[] = {"Content-Type: application/json", signature, delivery, NULL};
-	const struct http_client_options options = {.endpoint = arena_text(arena, url->endpoint), .connect_timeout_ms = CONNECT_MS,
-		.stall_timeout_ms = STALL_MS, .total_timeout_ms = TOTAL_MS};
-	const struct http_request request = {.method = "POST", .target = url->target.len > 0 ? arena_text(arena, url->target) : "/",
-		.headers = headers, .body = event->body};
-	struct http_response response = {0};
-	struct http_client *const client = http_client_new(&options, err);
-	if (client == NULL)
-		return -1;
-	int result = set_client(worker, client) ? http_client_send(client, &request, &response, err) : error_set(err, ERROR_BUSY, "stopping");
-	if (result != 0)
-		result = hide_target(url, err);
-	else if (response.status < 200 || response.status > 299)
-		result = error_set(err, ERROR_UPSTREAM, "'%.*s' answered with status %d.", (int)url->authority.len, (const char *)url->authority.data,
-			response.status);
-	http_response_release(&response);
-	(void)set_client(worker, NULL);
-	http_client_free(client);
-	return result;
-}
-
-/* The run's URL as it is now, if the operator still allows it. 1, 0: there is none any more, -1. */
-static int find_url(struct store *const store, const int64_t run, struct arena *const arena, struct webhook_url *const out, struct error *const err)
-{
-	struct run_row row;
-	struct db *const db = store_reader_take(store, err);
-	const int found = db == NULL ? -1 : run_row_find_id(db, run, arena, &row, NULL, err);
-	store_reader_give(store, db);
-	if (found != 1 || row.settings.webhook[0] == '\0')
-		return found < 0 ? -1 : 0;
-	struct error refused = {0};
-	if (webhook_check(store, row.settings.webhook, &refused) != 0)
+	struct choice next = {.run = *run, .held = count_held(holds, run->account),
+		.turn = (uint64_t)run->account - (uint64_t)worker->last_account - 1};
+	if (is_held(holds, run->run) || next.held >= SENDERS_OF_ONE_ACCOUNT ||
+	    (best->arena != NULL && account_comes_before(best, &next)))
 		return 0;
-	return webhook_url_parse(arena_copy(arena, span_text(row.settings.webhook)), out, err) == 0 ? 1 : -1;
-}
-
-static int64_t pause_after(const uint64_t attempts)
-{
-	const int64_t pause = attempts < 16 ? (int64_t)PAUSE_FIRST_MS << attempts : PAUSE_MOST_MS;
-	return pause < PAUSE_MOST_MS ? pause : PAUSE_MOST_MS;
-}
-
-static void tell(struct webhook_worker *const worker, const struct webhook_event *const event, const bool dropped, struct error *const failure)
-{
-	struct log *const log = store_log(worker->store);
-	if (dropped)
-		metrics_add(store_metrics(worker->store), METRIC_WEBHOOKS_DROPPED, 1);
-	if (log == NULL || (event->attempts > 0 && !dropped)) /* told at first, and when it is given up */
-		return;
-	error_wrap(failure, dropped ? "the webhook of run %lld is given up" : "the webhook of run %lld", (long long)event->run);
-	log_failure(log, LOG_WARNING, NULL, "webhook_failed", failure);
-}
-
-static int deliver(struct webhook_worker *const worker, const struct webhook_event *const event, struct arena *const arena,
-	struct error *const err)
-{
-	const struct clock_source *const clock = store_clock(worker->store);
-	struct settle_change settle = {.change = {.apply = apply}, .event = event, .remove = true};
-	struct webhook_url url;
-	struct error failure = {0};
-	const int found = find_url(worker->store, event->run, arena, &url, err);
-	if (found < 0)
-		return -1;
-	if (found == 1 && post(worker, event, &url, arena, &failure) != 0) {
-		if (worker_thread_is_stopping(&worker->thread))
-			return 0;
-		settle.remove = event->attempts + 1 >= ATTEMPTS_MOST;
-		settle.due_ms = clock->wall_ms(clock) + pause_after(event->attempts);
-		tell(worker, event, settle.remove, &failure);
-	} else if (found == 1) {
-		metrics_add(store_metrics(worker->store), METRIC_WEBHOOKS_SENT, 1);
+	next.arena = arena_new(EVENT_ARENA_BYTES);
+	const int found = webhook_row_find_due(db, run->run, clock->wall_ms(clock), next.arena, &next.event, err);
+	if (found == 1 && (best->arena == NULL || account_comes_before(&next, best) ||
+	    is_due_before(&next.event, &best->event))) {
+		const struct choice worse = *best;
+		*best = next;
+		next = worse;
 	}
-	return committer_run(store_committer(worker->store), &settle.change, err);
+	if (next.arena != NULL)
+		arena_free(next.arena);
+	return found < 0 ? -1 : 0;
 }
 
-/* 1: one was due and is settled; there may be more. */
+static int choose(const struct webhook_worker *const worker, struct db *const db,
+	const struct webhook_holds *const holds, struct choice *const out, struct error *const err)
+{
+	struct webhook_run run = {0};
+	int found = 1;
+	*out = (struct choice){0};
+	while (found == 1 && !worker_thread_is_stopping(&worker->thread)) {
+		found = webhook_row_next_run(db, run.run, &run, err);
+		if (found == 1 && consider(worker, db, holds, &run, out, err) != 0)
+			found = -1;
+	}
+	if (found < 0 && out->arena != NULL)
+		arena_free(out->arena);
+	return found < 0 ? -1 : out->arena != NULL;
+}
+
+static void give(struct webhook_worker *const worker, struct webhook_holds *const holds,
+	const struct choice *const choice)
+{
+	size_t i = 0;
+	while (holds->of[i].run != 0)
+		i++;
+	holds->of[i] = choice->run;
+	holds->free--;
+	worker->last_account = choice->run.account;
+	webhook_sender_give(worker->senders[i], &choice->run, &choice->event, choice->arena);
+}
+
 static int work(struct webhook_worker *const worker, struct error *const err)
 {
-	const struct clock_source *const clock = store_clock(worker->store);
-	struct arena *const arena = arena_new(EVENT_ARENA_BYTES);
-	struct webhook_event event;
+	struct webhook_holds holds;
+	struct choice choice;
+	int found = 1;
+	look_at_senders(worker, &holds);
 	struct db *const db = store_reader_take(worker->store, err);
-	int found = db == NULL ? -1 : webhook_row_find_first(db, arena, &event, err);
+	if (db == NULL)
+		return -1;
+	while (holds.free > 0 && (found = choose(worker, db, &holds, &choice, err)) == 1)
+		give(worker, &holds, &choice);
 	store_reader_give(worker->store, db);
-	if (found == 1)
-		found = event.due_ms > clock->wall_ms(clock) ? 0 : deliver(worker, &event, arena, err) == 0 ? 1 : -1;
-	arena_free(arena);
-	return found;
+	return found < 0 ? -1 : 0;
 }
 
 static int64_t one_round(void *const owner)
 {
 	struct webhook_worker *const worker = owner;
 	struct error err = {0};
-	const int did = store_takes_work(worker->store) ? work(worker, &err) : 0;
+	const int result = store_takes_work(worker->store) ? work(worker, &err) : 0;
 	struct log *const log = store_log(worker->store);
-	if (did < 0 && err.kind != ERROR_BUSY && log != NULL)
+	if (result < 0 && err.kind != ERROR_BUSY && log != NULL)
 		log_failure(log, LOG_WARNING, NULL, "webhooks", &err);
-	return did == 1 ? 0 : INTERVAL_MS;
+	return INTERVAL_MS;
+}
+
+static void wake(void *const owner)
+{
+	struct webhook_worker *const worker = owner;
+	worker_thread_wake(&worker->thread);
 }
 
 struct webhook_worker *webhook_worker_start(struct store *const store)
@@ -212,7 +158,10 @@ struct webhook_worker *webhook_worker_start(struct store *const store)
 	if (store_webhook_options(store)->host_count == 0)
 		return NULL;
 	struct webhook_worker *const worker = memory_new(sizeof(*worker));
+	const struct webhook_sender_plan sender = {.store = store, .freed = wake, .owner = worker};
 	worker->store = store;
+	for (size_t i = 0; i < SENDERS; i++)
+		worker->senders[i] = webhook_sender_start(&sender);
 	worker_thread_start(&worker->thread, &plan, worker);
 	return worker;
 }
@@ -221,12 +170,11 @@ void webhook_worker_stop(struct webhook_worker *const worker)
 {
 	if (worker == NULL)
 		return;
-	worker_thread_quiesce(&worker->thread);
-	lock_enter(&worker->thread.lock);
-	if (worker->client != NULL)
-		http_client_cancel(worker->client);
-	lock_leave(&worker->thread.lock);
 	worker_thread_stop(&worker->thread);
+	for (size_t i = 0; i < SENDERS; i++)
+		webhook_sender_quiesce(worker->senders[i]);
+	for (size_t i = 0; i < SENDERS; i++)
+		webhook_sender_stop(worker->senders[i]);
 	worker_thread_release(&worker->thread);
 	free(worker);
 }

@@ -1,9 +1,12 @@
 """A run's webhook is told of each step, signed, tried again until it is taken; only hosts that the operator named are called."""
+import collections
+import contextlib
 import hashlib
 import hmac
 import http.server
 import json
 import shutil
+import socket
 import tempfile
 import threading
 import time
@@ -12,17 +15,20 @@ import unittest
 from tests.support.checkpoints import expand_small
 from tests.support.daemon import Daemon
 
+RUNS_OF_ONE = 20  # more than the server has deliveries under way
+
 
 class Target:
     """An HTTP server that keeps what it is told; the first `refusals` requests get 500."""
 
-    def __init__(self, refusals=0):
+    def __init__(self, refusals=0, told=lambda: None):
         self.seen, self.refusals = [], refusals
         target = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers['Content-Length']))
+                told()
                 target.seen.append((self.path, dict(self.headers), body))
                 self.send_response(500 if len(target.seen) <= target.refusals else 204)
                 self.send_header('Content-Length', '0')
@@ -38,6 +44,58 @@ class Target:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+
+class Dripper:
+    """Takes any number of requests and answers each a byte at a time, without an end."""
+
+    BEGINNING = b'HTTP/1.1 200 OK\r\nX-Drip: '  # of headers that do not end: nothing is answered
+
+    def __init__(self):
+        self.held, self.ended = [], threading.Event()
+        self.listening = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listening.getsockname()[1]
+        threading.Thread(target=self.take, daemon=True).start()
+        threading.Thread(target=self.drip, daemon=True).start()
+
+    def take(self):
+        with contextlib.suppress(OSError):  # the end
+            while True:
+                connection = self.listening.accept()[0]
+                connection.setblocking(False)
+                self.held.append(connection)
+
+    def drip(self):
+        sent = collections.Counter()
+        while not self.ended.wait(0.5):
+            for connection in list(self.held):
+                byte = self.BEGINNING[sent[connection]:][:1] or b'a'
+                sent[connection] += 1
+                with contextlib.suppress(OSError):
+                    connection.send(byte)
+
+    def open(self):
+        """How many connections the server still holds."""
+        return sum(map(self.is_open, list(self.held)))
+
+    @staticmethod
+    def is_open(connection):
+        try:
+            while connection.recv(65536):
+                pass
+            return False
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def close(self):
+        self.ended.set()
+        with contextlib.suppress(OSError):
+            self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        for connection in self.held:
+            connection.close()
 
 
 class Webhooks(unittest.TestCase):
@@ -103,6 +161,32 @@ class Webhooks(unittest.TestCase):
         self.assertEqual(target.seen[0][1]['X-Deltabucket-Delivery'], target.seen[1][1]['X-Deltabucket-Delivery'])
         time.sleep(1.5)
         self.assertEqual(len(target.seen), 2)
+
+    def follow(self, bucket, run, port, token):
+        """A run of that account, whose webhook goes to that port, and a step of it."""
+        path = f'/v1/runs/{bucket}/{run}'
+        settings = json.dumps({'webhook': f'http://127.0.0.1:{port}/'})
+        for method, to, body in (('POST', '', None), ('PUT', '/settings', settings)):
+            reply = self.daemon.request(method, path + to, body, token=token)
+            self.assertEqual(reply.status, 200, reply.body)
+        self.daemon.client('publish', '--run', f'{bucket}/{run}', self.checkpoints[0], token=token)
+
+    def test_receivers_that_drip_delay_no_other_account(self):
+        self.start('--webhook-hosts', '127.0.0.1')
+        dripper = Dripper()
+        self.addCleanup(dripper.close)
+        slow, quick = (self.daemon.add_key('--namespace', name)['token'] for name in ('slow', 'quick'))
+        self.assertEqual(self.daemon.request('PUT', '/slow', token=slow).status, 200)
+        self.assertEqual(self.daemon.request('PUT', '/quick', token=quick).status, 200)
+        for number in range(RUNS_OF_ONE):
+            self.follow('slow', f'run{number}', dripper.port, slow)
+        self.wait_for(lambda: dripper.open() > 0)
+        open_then = []
+        target = Target(told=lambda: open_then.append(dripper.open()))
+        self.addCleanup(target.close)
+        self.follow('quick', 'run', target.port, quick)
+        self.wait_for(lambda: open_then, 1200)
+        self.assertIn(open_then[0], (1, 2))  # what an account may have under way, and unanswered
 
     def test_failures_are_logged_without_the_path(self):
         self.start('--webhook-hosts', '127.0.0.1')

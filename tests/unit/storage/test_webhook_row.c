@@ -37,35 +37,58 @@ static uint64_t add(const int64_t run, const char *const body, const int64_t due
 	return dropped;
 }
 
-static struct webhook_event first(void)
+enum { LATE_MS = 1000 };
+
+static struct webhook_event first_of(const int64_t run)
 {
 	struct webhook_event event;
-	ck_assert_int_eq(webhook_row_find_first(db, arena, &event, &err), 1);
+	ck_assert_int_eq(webhook_row_find_due(db, run, LATE_MS, arena, &event, &err), 1);
 	return event;
 }
 
-static void expect_first(const char *const body)
+static void expect_first(const int64_t run, const char *const body)
 {
-	const struct webhook_event event = first();
+	const struct webhook_event event = first_of(run);
 	ck_assert_msg(span_equal_text(event.body, body), "%.*s", (int)event.body.len, (const char *)event.body.data);
 }
 
-START_TEST(what_is_due_first_comes_first)
+START_TEST(what_of_a_run_is_due_first_comes_first)
 {
 	struct webhook_event event;
-	ck_assert_int_eq(webhook_row_find_first(db, arena, &event, &err), 0);
+	ck_assert_int_eq(webhook_row_find_due(db, 1, LATE_MS, arena, &event, &err), 0);
 	add(1, "late", 300);
-	add(2, "early", 100);
+	add(2, "of another run", 50);
+	add(1, "early", 100);
 	add(1, "as early", 100);
-	expect_first("early");
-	ck_assert(first().run == 2 && first().attempts == 0 && first().due_ms == 100);
-	ck_assert_int_eq(webhook_row_remove(db, first().id, &err), 0);
-	expect_first("as early");
-	ck_assert_int_eq(webhook_row_postpone(db, first().id, 400, &err), 0);
-	expect_first("late");
-	ck_assert_int_eq(webhook_row_remove(db, first().id, &err), 0);
-	expect_first("as early");
-	ck_assert(first().attempts == 1 && first().due_ms == 400);
+	expect_first(1, "early");
+	ck_assert(first_of(1).run == 1 && first_of(1).attempts == 0 && first_of(1).due_ms == 100);
+	ck_assert_int_eq(webhook_row_find_due(db, 1, 99, arena, &event, &err), 0);
+	ck_assert_int_eq(webhook_row_find_due(db, 1, 100, arena, &event, &err), 1);
+	ck_assert_int_eq(webhook_row_remove(db, first_of(1).id, &err), 0);
+	expect_first(1, "as early");
+	ck_assert_int_eq(webhook_row_postpone(db, first_of(1).id, 400, &err), 0);
+	expect_first(1, "late");
+	ck_assert_int_eq(webhook_row_remove(db, first_of(1).id, &err), 0);
+	expect_first(1, "as early");
+	ck_assert(first_of(1).attempts == 1 && first_of(1).due_ms == 400);
+}
+END_TEST
+
+START_TEST(runs_of_which_something_waits)
+{
+	struct webhook_run run = {.run = 99, .account = 99};
+	ck_assert_int_eq(webhook_row_next_run(db, 0, &run, &err), 0);
+	ck_assert_int_eq(db_run_script(db, "INSERT INTO accounts (id, namespace, created_ms) VALUES (5, 'a', 0);"
+		"INSERT INTO buckets (id, name, account, created_ms) VALUES (7, 'b', 5, 0);"
+		"INSERT INTO runs (id, bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (2, 7, 'r', 0, 0, 0, 0, 0)", &err), 0);
+	add(3, "of a run that is gone", 2 * LATE_MS);
+	add(2, "one", 100);
+	add(2, "two", 100);
+	ck_assert_int_eq(webhook_row_next_run(db, 0, &run, &err), 1);
+	ck_assert(run.run == 2 && run.account == 5);
+	ck_assert_int_eq(webhook_row_next_run(db, 2, &run, &err), 1);
+	ck_assert(run.run == 3 && run.account == 0);
+	ck_assert_int_eq(webhook_row_next_run(db, 3, &run, &err), 0);
 }
 END_TEST
 
@@ -79,20 +102,20 @@ START_TEST(the_oldest_of_too_many_goes)
 	}
 	ck_assert_uint_eq(add(2, "more of it", 60), 0);
 	ck_assert_uint_eq(add(1, "newest", 100), 1);
-	expect_first("of another run");
-	ck_assert_int_eq(webhook_row_remove_of_run(db, 2, &err), 0);
-	expect_first("1");
+	expect_first(2, "of another run");
+	expect_first(1, "1");
 }
 END_TEST
 
 START_TEST(a_run_takes_its_own_events_along)
 {
+	struct webhook_event event;
 	for (int64_t run = 1; run <= 3; run++)
 		add(run, run == 2 ? "two" : "other", run == 2 ? 50 : 100);
 	ck_assert_int_eq(webhook_row_remove_of_run(db, 2, &err), 0);
-	expect_first("other");
-	ck_assert_int_eq(webhook_row_remove_of_run(db, 1, &err), 0);
-	ck_assert_int_eq(first().run, 3);
+	ck_assert_int_eq(webhook_row_find_due(db, 2, LATE_MS, arena, &event, &err), 0);
+	expect_first(1, "other");
+	expect_first(3, "other");
 }
 END_TEST
 
@@ -102,7 +125,8 @@ Suite *test_webhook_row_suite(void)
 	Suite *const suite = suite_create("webhook_row");
 	TCase *const tests = tcase_create("webhook_row");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
-	tcase_add_test(tests, what_is_due_first_comes_first);
+	tcase_add_test(tests, what_of_a_run_is_due_first_comes_first);
+	tcase_add_test(tests, runs_of_which_something_waits);
 	tcase_add_test(tests, the_oldest_of_too_many_goes);
 	tcase_add_test(tests, a_run_takes_its_own_events_along);
 	suite_add_tcase(suite, tests);
