@@ -53,10 +53,15 @@ static void count(struct share_pool *pool, enum metric metric, int64_t amount)
 		metrics_add(pool->options.metrics, metric, amount);
 }
 
+static bool is_of(const struct share_owner *owner, struct share_caller caller)
+{
+	return owner->caller.id == caller.id && owner->caller.rank == caller.rank;
+}
+
 static struct share_owner **find_owner(struct share_pool *pool, struct share_caller caller)
 {
 	struct share_owner **link = &pool->slots[caller.id % OWNER_SLOTS];
-	while (*link != NULL && ((*link)->caller.id != caller.id || (*link)->caller.rank != caller.rank))
+	while (*link != NULL && !is_of(*link, caller))
 		link = &(*link)->next;
 	return link;
 }
@@ -236,13 +241,23 @@ void share_count(struct share_pool *pool, struct share_hold *hold, struct share_
 	lock_leave(&pool->lock);
 }
 
-void share_move(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
+static void move(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
 {
-	lock_enter(&pool->lock);
-	if (hold->owner != NULL && !hold->is_displaced) {
+	if (is_of(hold->owner, caller)) {
+		unlink_hold(hold);
+		hold->is_busy = is_busy;
+		link_youngest(hold);
+	} else {
 		detach(pool, hold);
 		attach(pool, hold, caller, is_busy);
 	}
+}
+
+void share_move(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy)
+{
+	lock_enter(&pool->lock);
+	if (hold->owner != NULL && !hold->is_displaced)
+		move(pool, hold, caller, is_busy);
 	lock_leave(&pool->lock);
 }
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What a neighbour feels while somebody attacks: the latency of its GETs, quiet and during each attack, and the server's
-memory before, during and a minute after it. Default settings. Arguments: names of attacks (default: all), --seconds N."""
+memory before, during and a minute after it. Default settings, over HTTPS; attackers have an address of their own.
+Arguments: names of attacks (default: all), --seconds N, --rest N, --http, --from ADDRESS."""
 import argparse
+import contextlib
 import json
 import multiprocessing
 import resource
 import socket
+import ssl
 import threading
 import time
 
@@ -25,37 +28,46 @@ def bearer(token):
     return f'Authorization: Bearer {token}'
 
 
-def connect(port):
-    return socket.create_connection(('127.0.0.1', port))
-
-
 def allow_descriptors():
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class Place:
-    """The server as attackers know it."""
+    """The server as one caller knows it."""
 
-    def __init__(self, port, keys):
-        self.port = port
+    def __init__(self, daemon, keys, address):
+        self.port = daemon.port
         self.keys = keys  # names to tokens
+        self.address = address  # that connections come from
+        self.tls = ssl.create_default_context(cafile=daemon.ca) if daemon.tls else None
+
+    def connect(self, is_mute=False):
+        peer = socket.create_connection(('127.0.0.1', self.port), source_address=(self.address, 0))
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.tls is None or is_mute:
+            return peer
+        try:
+            return self.tls.wrap_socket(peer, server_hostname='127.0.0.1')
+        except OSError:
+            peer.close()
+            raise
 
 
 def abandoned_polls(place, stop):
     """Asks for a step that never comes, and closes at once."""
     poll = head('GET', '/v1/runs/public/r/steps/latest?after=0&wait=60')
     while not stop.is_set():
-        with connect(place.port) as peer:
+        with contextlib.suppress(OSError), place.connect() as peer:
             peer.sendall(poll)
 
 
-def idle_connections(place, stop):
+def idle_connections(place, stop, is_mute=True):
     """Opens connections without a word, as many as descriptors allow, and opens those anew that the server closes."""
     peers = []
     while not stop.is_set():
         try:
-            peers.append(connect(place.port))
+            peers.append(place.connect(is_mute))
         except OSError:
             peers = peers[len(peers) // 2:]
         if len(peers) > 15000:
@@ -64,13 +76,18 @@ def idle_connections(place, stop):
         peer.close()
 
 
+def idle_sessions(place, stop):
+    """The same, but each ends its TLS handshake first."""
+    idle_connections(place, stop, is_mute=False)
+
+
 def held_polls(place, stop):
     """Waits for a step that never comes, on as many connections as it gets."""
     poll = head('GET', '/v1/runs/public/r/steps/latest?after=0&wait=60')
     peers = []
     while not stop.is_set():
         try:
-            peers.append(connect(place.port))
+            peers.append(place.connect())
             peers[-1].sendall(poll)
         except OSError:
             peers = peers[len(peers) // 2:]
@@ -88,7 +105,7 @@ def hold_bodies(place, stop, count, request, length):
                 break
             if number in peers:
                 continue
-            peer = connect(place.port)
+            peer = place.connect()
             peer.settimeout(5)
             try:
                 peer.sendall(request)
@@ -104,7 +121,7 @@ def hold_bodies(place, stop, count, request, length):
             try:
                 if peer.recv(65536) == b'':
                     raise ConnectionError
-            except BlockingIOError:
+            except (BlockingIOError, ssl.SSLWantReadError):
                 continue
             except OSError:
                 pass
@@ -135,7 +152,7 @@ def send_whole(place, stop, request, body, connections):
     def loop():
         while not stop.is_set():
             try:
-                with connect(place.port) as peer:
+                with place.connect() as peer:
                     peer.settimeout(30)
                     peer.sendall(request + body)
                     peer.recv(65536)
@@ -171,15 +188,15 @@ def all_streams(place, stop):
     peers = []
     while not stop.is_set():
         if len(peers) < 3000:
-            peers.append(connect(place.port))
+            peers.append(place.connect())
             peers[-1].sendall(request)
         else:
             time.sleep(0.1)
 
 
 ATTACKS = {attack.__name__: attack for attack in (
-    abandoned_polls, idle_connections, held_polls, held_manifests, held_listings, held_deletes, held_deletes_of_nothing, many_values,
-    many_values_4, many_attributes, all_streams)}
+    abandoned_polls, idle_connections, idle_sessions, held_polls, held_manifests, held_listings, held_deletes,
+    held_deletes_of_nothing, many_values, many_values_4, many_attributes, all_streams)}
 
 
 def run_attack(name, place, stop):
@@ -203,10 +220,10 @@ def read_reply(peer, rest):
     return header, rest[length:]
 
 
-def be_neighbour(port, token, stop, out):
+def be_neighbour(place, stop, out):
     """GETs one after the other, each tenth over a new connection; a pause between them, as a worker has. Milliseconds and failures."""
     times, failures = [], []
-    request = head('GET', '/private/object', bearer(token))
+    request = head('GET', '/private/object', bearer(place.keys['neighbour']))
     peer, count = None, 0
     while not stop.is_set():
         began = time.monotonic()
@@ -214,9 +231,8 @@ def be_neighbour(port, token, stop, out):
             if peer is None or count % 10 == 0:
                 if peer is not None:
                     peer.close()
-                peer = connect(port)
+                peer = place.connect()
                 peer.settimeout(30)
-                peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             peer.sendall(request)
             header, _ = read_reply(peer, b'')
             if not header.startswith(b'HTTP/1.1 200'):
@@ -234,25 +250,25 @@ def percentile(values, part):
     return sorted(values)[min(len(values) - 1, int(len(values) * part))]
 
 
-def measure(daemon, token, seconds, attack=None, place=None):
+def measure(daemon, neighbour, seconds, attack=None, attacker=None):
     """Latencies and failures of the neighbour, and the most memory, while the attack lasts."""
     stop, end_attack, out, most = multiprocessing.Event(), multiprocessing.Event(), multiprocessing.Queue(), 0
-    neighbour = multiprocessing.Process(target=be_neighbour, args=(daemon.port, token, stop, out))
-    attacker = attack and multiprocessing.Process(target=run_attack, args=(attack, place, end_attack))
-    if attacker:
-        attacker.start()
-    neighbour.start()
+    gets = multiprocessing.Process(target=be_neighbour, args=(neighbour, stop, out))
+    foe = attack and multiprocessing.Process(target=run_attack, args=(attack, attacker, end_attack))
+    if foe:
+        foe.start()
+    gets.start()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         most = max(most, daemon.rss_bytes())
         time.sleep(0.2)
     stop.set()
     times, failures = out.get()
-    neighbour.join()
-    if attacker:
+    gets.join()
+    if foe:
         end_attack.set()
-        attacker.join(10)
-        attacker.kill()
+        foe.join(10)
+        foe.kill()
     return times, failures, most
 
 
@@ -269,7 +285,24 @@ def prepare(daemon):
         reply = daemon.request('POST', '/-/keys', body=json.dumps({'name': name, 'grants': [grant]}).encode())
         assert reply.status == 201, reply.body
         keys[name] = reply.json()['token']
-    return Place(daemon.port, keys)
+    return keys
+
+
+def show(attack, daemon, options):
+    keys = prepare(daemon)
+    neighbour, attacker = Place(daemon, keys, '127.0.0.1'), Place(daemon, keys, options.address)
+    idle = daemon.rss_bytes()
+    quiet, failures, _ = measure(daemon, neighbour, min(10, options.seconds))
+    assert not failures, failures[:3]
+    times, failures, most = measure(daemon, neighbour, options.seconds, attack, attacker)
+    print(f'-- {attack}')
+    say('GET p99 quiet', percentile(quiet, .99), 'ms')
+    say('GET p99 under attack (want <= 2 x quiet + 20)', percentile(times, .99), 'ms')
+    say('GET p50 under attack', percentile(times, .5), 'ms')
+    say('failed GETs (want 0)', len(failures), f'of {len(times)} {failures[:1] if failures else ""}')
+    say('memory above idle, most (want <= 512)', (most - idle) / MIB, 'MiB')
+    time.sleep(options.rest)
+    say(f'memory above idle, {options.rest} s later (want <= 64)', (daemon.rss_bytes() - idle) / MIB, 'MiB')
 
 
 def main():
@@ -277,23 +310,13 @@ def main():
     parser.add_argument('attacks', nargs='*', default=list(ATTACKS))
     parser.add_argument('--seconds', type=int, default=30)
     parser.add_argument('--rest', type=int, default=REST_SECONDS)
+    parser.add_argument('--http', action='store_true')
+    parser.add_argument('--from', dest='address', default='127.0.0.2')
     options = parser.parse_args()
     allow_descriptors()
     for name in options.attacks:
-        with Daemon(tls=False) as daemon:
-            place = prepare(daemon)
-            idle = daemon.rss_bytes()
-            quiet, failures, _ = measure(daemon, place.keys['neighbour'], min(10, options.seconds))
-            assert not failures, failures[:3]
-            times, failures, most = measure(daemon, place.keys['neighbour'], options.seconds, name, place)
-            print(f'-- {name}')
-            say('GET p99 quiet', percentile(quiet, .99), 'ms')
-            say('GET p99 under attack (want <= 2 x quiet + 20)', percentile(times, .99), 'ms')
-            say('GET p50 under attack', percentile(times, .5), 'ms')
-            say('failed GETs (want 0)', len(failures), f'of {len(times)} {failures[:1] if failures else ""}')
-            say('memory above idle, most (want <= 512)', (most - idle) / MIB, 'MiB')
-            time.sleep(options.rest)
-            say(f'memory above idle, {options.rest} s later (want <= 64)', (daemon.rss_bytes() - idle) / MIB, 'MiB')
+        with Daemon(tls=not options.http) as daemon:
+            show(name, daemon, options)
 
 
 if __name__ == '__main__':
