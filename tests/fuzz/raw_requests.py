@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 sys.path.insert(0, SOURCE)
@@ -291,7 +292,8 @@ def fuzz(seconds, seed):
             server.check(f'{seed} end')
             server.await_rest()
     except Exception as failure:
-        print(f'ERROR: seed {seed}, saved in {save(senders, seed)}: {failure}')
+        told = ''.join(traceback.format_exception(failure))
+        print(f'ERROR: seed {seed}, saved in {save(senders, seed)}: {told}')
         return False
     print(f'seed {seed}: {sum(sender.count for sender in senders)} connections')
     return True
