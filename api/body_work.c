@@ -47,11 +47,25 @@ bool body_work_is_for(const struct exchange *const exchange)
 	return exchange->context->body_work != NULL && exchange->small_body.len > BODY_WORK_LEAST_BYTES;
 }
 
+/* Its connection was cut to make room: nobody hears what becomes of it. */
+static bool is_displaced(const struct exchange *const exchange)
+{
+	struct share_pool *const pool = exchange->context->shares.bodies;
+	return pool != NULL && share_is_displaced(pool, &exchange->body_hold);
+}
+
+static enum next refuse(struct exchange *const exchange)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_BUSY, "Others need the memory of this request, whose caller has more than its part. Try again.");
+	return exchange_fail(exchange, &err);
+}
+
 static void run(struct helper_job *const job)
 {
 	struct body_job *const body = (struct body_job *)job;
 	struct exchange *const exchange = body->exchange;
-	body->next = body->finish(exchange);
+	body->next = is_displaced(exchange) ? refuse(exchange) : body->finish(exchange);
 	exchange->ops->wake(exchange); /* nothing of it may be touched from here on */
 }
 

@@ -386,7 +386,9 @@ void exchange_release(struct exchange *exchange)
 /* What another thread works at is not looked into. */
 void exchange_hang_up(struct exchange *exchange)
 {
-	if (exchange->hang_up == NULL || (exchange->body_job != NULL && !body_job_is_over(exchange->body_job)))
+	if (exchange->body_job != NULL && !body_job_is_over(exchange->body_job))
+		return;
+	if (exchange->hang_up == NULL)
 		return;
 	atomic_store(&exchange->is_gone, true);
 	exchange->hang_up(exchange);

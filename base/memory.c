@@ -70,11 +70,16 @@ static size_t read_resident(void)
 	return is_read ? pages * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-void memory_give_back(size_t *const resident)
+/* The allocator counts as unused what it has given back as well: so only growth tells. */
+void memory_give_back(struct memory_rest *const rest)
 {
-	const size_t now = read_resident();
-	if (now < *resident + UNUSED_BYTES || mallinfo2().fordblks < UNUSED_BYTES)
+	const size_t resident = read_resident();
+	const size_t unused = mallinfo2().fordblks;
+	if (unused < rest->unused)
+		rest->unused = unused;
+	const bool has_grown = resident >= rest->resident + UNUSED_BYTES || unused >= rest->unused + UNUSED_BYTES;
+	if (unused < UNUSED_BYTES || !has_grown)
 		return;
 	malloc_trim(0);
-	*resident = read_resident();
+	*rest = (struct memory_rest){read_resident(), mallinfo2().fordblks};
 }

@@ -11,9 +11,13 @@ void *memory_grow(void *old, size_t count, size_t bytes); /* realloc, overflow c
 char *memory_copy_text(const char *text);             /* NULL gives NULL */
 void *memory_copy(const void *data, size_t bytes);
 
+struct memory_rest { /* in bytes; zeroed at first */
+	size_t resident; /* the process's size */
+	size_t unused;   /* of what was freed */
+};
 /* Gives memory that was freed back to the system, which free alone does at the end of each heap only. To be called now and
- * then; does something when much lies unused, and the process has grown since the last time. *resident: its size then, in
- * bytes; 0 at first. */
-void memory_give_back(size_t *resident);
+ * then; does something when much lies unused, and that or the process has grown since the last time, of which *rest
+ * knows. */
+void memory_give_back(struct memory_rest *rest);
 
 #endif

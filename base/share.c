@@ -182,12 +182,15 @@ static bool comes_before(const struct share_pool *pool, struct share_caller call
 	return largest->held > wanted;
 }
 
-/* Whether `amount` finds room for a caller that holds `own` already. May displace others, and in vain. */
+/* Whether `amount` finds room for a caller that holds `own` already. May displace others, and in vain; but what was displaced is
+ * still there until it is given back, and may be as much as the limit again. */
 static bool find_room(struct share_pool *pool, struct share_caller caller, uint64_t own, uint64_t amount)
 {
 	const uint64_t limit = pool->options.limit + (caller.rank == SHARE_ROOT ? pool->options.reserve : 0);
 	while (amount > limit || pool->held > limit - amount) {
 		struct share_owner *const largest = find_largest(pool);
+		if (pool->displaced >= pool->options.limit)
+			return false;
 		if (largest == NULL || !comes_before(pool, caller, own + amount, largest))
 			return false;
 		displace_oldest(pool, largest);
@@ -259,6 +262,14 @@ void share_move(struct share_pool *pool, struct share_hold *hold, struct share_c
 	if (hold->owner != NULL && !hold->is_displaced)
 		move(pool, hold, caller, is_busy);
 	lock_leave(&pool->lock);
+}
+
+bool share_is_displaced(struct share_pool *pool, const struct share_hold *hold)
+{
+	lock_enter(&pool->lock);
+	const bool is_displaced = hold->is_displaced;
+	lock_leave(&pool->lock);
+	return is_displaced;
 }
 
 uint64_t share_held(struct share_pool *pool)

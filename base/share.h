@@ -46,7 +46,7 @@ struct share_pool *share_pool_new(const struct share_options *options);
 void share_pool_free(struct share_pool *pool); /* all was given back; NULL is fine */
 
 /* Adds `amount` to the hold, which becomes the caller's youngest. False, and nothing changed: there is no room for the
- * caller, or the hold was displaced. All amounts of a hold are one caller's. */
+ * caller, as much as the limit was displaced and is still there, or the hold was displaced. All amounts of a hold are one caller's. */
 bool share_take(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, uint64_t amount);
 /* Gives all of it back. A hold that has nothing is left alone; one that was displaced stays so. */
 void share_give(struct share_pool *pool, struct share_hold *hold);
@@ -59,6 +59,7 @@ void share_count(struct share_pool *pool, struct share_hold *hold, struct share_
 /* The hold is this caller's from now on, and its youngest. */
 void share_move(struct share_pool *pool, struct share_hold *hold, struct share_caller caller, bool is_busy);
 
+bool share_is_displaced(struct share_pool *pool, const struct share_hold *hold);
 uint64_t share_held(struct share_pool *pool);      /* by all, what is displaced left out */
 uint64_t share_displaced(struct share_pool *pool); /* not given back yet */
 

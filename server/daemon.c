@@ -318,13 +318,13 @@ static int wait_for_signal(int seconds, long nanoseconds)
 
 static void serve(struct daemon *daemon)
 {
-	size_t resident = 0;
+	struct memory_rest rest = {0};
 	log_hold(daemon->log);
 	for (unsigned seconds = 1;; seconds++) {
 		const int got = wait_for_signal(WATCH_SECONDS, 0);
 		log_flush(daemon->log);
 		if (seconds % GIVE_BACK_SECONDS == 0)
-			memory_give_back(&resident);
+			memory_give_back(&rest);
 		if (got == SIGTERM || got == SIGINT)
 			return;
 		if (got == SIGHUP || (daemon->certificate != NULL && certificate_is_due(daemon->certificate)))

@@ -74,10 +74,21 @@ static void forget(struct connection *connection)
 	free(connection);
 }
 
+/* libmicrohttpd may have closed a connection of that descriptor without a word. */
+static void take_back_stale(struct listener *listener, int fd)
+{
+	for (size_t which = 0; which < GROUP_COUNT; which++)
+		for (unsigned i = 0; i < listener->groups[which].count; i++) {
+			struct reactor *const reactor = &listener->groups[which].reactors[i];
+			if (atomic_load(&reactor->given_count) > 0)
+				connection_take_back(reactor, fd);
+		}
+}
+
 void connection_give(struct reactor *reactor, int fd, const struct sockaddr *address)
 {
 	struct reactor_group *const group = reactor->group;
-	connection_take_back(reactor, fd); /* one of that descriptor that libmicrohttpd closed without a word */
+	take_back_stale(reactor->listener, fd);
 	struct connection *const connection = memory_new(sizeof *connection);
 	connection->reactor = reactor;
 	connection->fd = fd;

@@ -217,8 +217,7 @@ static bool suspend(struct request *request)
 	request->suspended = true;
 	atomic_fetch_add(&request->reactor->listener->inside, 1);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, 1);
-	if (request->exchange.hang_up != NULL)
-		connection_waits(request->link, request);
+	connection_waits(request->link, request);
 	if (atomic_load(&request->wait_state) == WAIT_RUNNING) {
 		MHD_suspend_connection(request->connection);
 		if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_SUSPENDED))
@@ -235,8 +234,7 @@ static bool take_wake(struct request *request)
 	if (!atomic_compare_exchange_strong(&request->wait_state, &expected, WAIT_RUNNING))
 		return false;
 	request->suspended = false;
-	if (request->exchange.hang_up != NULL)
-		connection_goes_on(request->link);
+	connection_goes_on(request->link);
 	metrics_add(request->exchange.context->metrics, METRIC_WAITING, -1);
 	atomic_fetch_sub(&request->reactor->listener->inside, 1);
 	return true;

@@ -90,7 +90,7 @@ static void give_known(struct file_hash_wait *const wait)
 static void decode(struct file_hash_order *const order, struct file_hash_worker *const worker, const bool is_refused)
 {
 	struct file_hash_wait *const wait = (struct file_hash_wait *)((char *)order - offsetof(struct file_hash_wait, order));
-	for (size_t i = 0; i < wait->count; i++) {
+	for (size_t i = 0; i < wait->count && !atomic_load(&wait->is_given_up); i++) {
 		struct error err = {0};
 		const int given = is_refused ? error_set(&err, ERROR_BUSY, "The server is stopping.") : file_hash_worker_give(worker, wait->versions[i],
 			&err);

@@ -11,7 +11,7 @@
 struct file_hash_wait;
 struct file_hash_wait *file_hash_start(struct store *store, const int64_t *versions, size_t count, void (*done)(void *owner), void *owner);
 /* Nobody waits for it any more: `done` comes now, within this call, unless it came before; the outcome is busy then. What
- * is under way goes on. Any thread, until free. */
+ * is under way goes on until its next file. Any thread, until free. */
 void file_hash_give_up(struct file_hash_wait *wait);
 /* After done: 0 when each version that is still there has its hash; else the first failure (corrupt, busy, ...), the others have theirs. */
 int file_hash_outcome(const struct file_hash_wait *wait, struct error *err);

@@ -16,6 +16,7 @@ struct step_job {
 	int64_t id;    /* row that the job is about, of `steps` for most kinds; jobs are found in its order */
 	uint64_t step;
 	uint64_t from; /* kinds that are about two steps; else 0 */
+	int64_t account; /* the run's, once the worker knows it; 0: it does not */
 };
 struct step_job_kind {
 	const char *name; /* in the log */

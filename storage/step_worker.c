@@ -112,34 +112,35 @@ static uint64_t last_served(const struct step_worker *const worker, struct db *c
 	return run_row_find_account(db, job->run, &account, &ignored) == 1 ? step_turns_last(&worker->turns, account) : 0;
 }
 
-/* Among the first CHOICE_MOST of them the one whose account was served longest ago; of those of one account the first. */
+/* Looks at the first CHOICE_MOST of a kind for one whose account was served before *best; puts it into *out then. 0, -1. */
 static int find_of_kind(struct step_worker *const worker, struct db *const db, const struct step_job_kind *const kind,
-	struct step_job *const out, struct error *const err)
+	uint64_t *const best, struct step_job *const out, struct error *const err)
 {
 	struct step_job each = {.kind = kind};
-	uint64_t best = UINT64_MAX;
 	int found = 1;
-	for (int i = 0; found == 1 && best > 0 && i < CHOICE_MOST; i++) {
+	for (int i = 0; found == 1 && *best > 0 && i < CHOICE_MOST; i++) {
 		found = find_behind(worker, db, kind, each.id, &each, err);
 		const uint64_t served = found == 1 ? last_served(worker, db, &each) : UINT64_MAX;
-		if (served < best) {
-			best = served;
+		if (served < *best) {
+			*best = served;
 			*out = each;
 		}
 	}
-	return found < 0 ? -1 : best != UINT64_MAX;
+	return found < 0 ? -1 : 0;
 }
 
+/* The one whose account was served longest ago; of those of one account the first of the first kind. */
 static int find_job(struct step_worker *const worker, struct step_job *const out, struct error *const err)
 {
 	struct db *const db = store_reader_take(worker->work.store, err);
 	if (db == NULL)
 		return -1;
-	int found = 0;
-	for (size_t i = 0; step_job_kinds[i] != NULL && found == 0; i++)
-		found = find_of_kind(worker, db, step_job_kinds[i], out, err);
+	uint64_t best = UINT64_MAX;
+	int result = 0;
+	for (size_t i = 0; step_job_kinds[i] != NULL && result == 0 && best > 0; i++)
+		result = find_of_kind(worker, db, step_job_kinds[i], &best, out, err);
 	store_reader_give(worker->work.store, db);
-	return found;
+	return result < 0 ? -1 : best != UINT64_MAX;
 }
 
 /* Those that were asked for are only added to, but by this thread. */
@@ -214,14 +215,23 @@ static void tell_failure(struct step_worker *const worker, const struct step_job
 		log_failure(log, LOG_WARNING, NULL, "step_work_failed", err);
 }
 
-static void count_turn(struct step_worker *const worker, const struct step_job *const job)
+/* 0 where it cannot be told. */
+static int64_t find_account(const struct step_worker *const worker, const struct step_job *const job)
 {
 	struct error ignored = {0};
 	int64_t account = 0;
 	struct db *const db = store_reader_take(worker->work.store, &ignored);
-	if (db != NULL && run_row_find_account(db, job->run, &account, &ignored) == 1)
-		step_turns_serve(&worker->turns, account);
+	if (db != NULL && run_row_find_account(db, job->run, &account, &ignored) != 1)
+		account = 0;
 	store_reader_give(worker->work.store, db);
+	return account;
+}
+
+static void count_turn(struct step_worker *const worker, const struct step_job *const job)
+{
+	const int64_t account = find_account(worker, job);
+	if (account != 0)
+		step_turns_serve(&worker->turns, account);
 }
 
 static void run_job(struct step_worker *const worker, const struct step_job *const job, const bool is_asked)
@@ -330,12 +340,12 @@ void step_worker_kick(struct step_worker *const worker)
 	worker_thread_wake(&worker->thread);
 }
 
-/* A run may have as many places as it leaves to others. */
+/* An account may have as many places as it leaves to others. */
 static bool has_place(const struct step_worker *const worker, const struct step_job *const job)
 {
 	size_t own = 0;
 	for (size_t i = 0; i < worker->asked_count; i++)
-		own += worker->asked[i].run == job->run;
+		own += worker->asked[i].account == job->account;
 	return own < ASKED_MAX - worker->asked_count;
 }
 
@@ -359,8 +369,10 @@ static int queue_asked(struct step_worker *const worker, const struct step_job *
 
 int step_worker_ask(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
 {
+	struct step_job asked = *job;
+	asked.account = find_account(worker, job);
 	lock_enter(&worker->thread.lock);
-	const int result = queue_asked(worker, job, err);
+	const int result = queue_asked(worker, &asked, err);
 	lock_leave(&worker->thread.lock);
 	if (result == 0)
 		worker_thread_wake(&worker->thread);

@@ -71,7 +71,6 @@ struct committer *store_committer(struct store *store);
 struct pack_store *store_packs(struct store *store);
 struct helpers *store_helpers(struct store *store);
 struct step_watch *store_step_watch(struct store *store);
-/* For replies that are made whole before they are sent; each key is an owner. */
 struct change_feed *store_change_feed(struct store *store);
 struct gc *store_gc(struct store *store);
 struct step_worker *store_step_worker(struct store *store);

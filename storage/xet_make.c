@@ -171,11 +171,18 @@ static bool unlink_waiting(struct under_way *const under_way, const struct xet_m
 void xet_make_give_up(struct store *const store, struct xet_make *const make)
 {
 	struct xet_makes *const makes = store_xet_makes(store);
-	bool waited = false;
+	struct under_way *unwanted = NULL;
 	lock_enter(&makes->lock);
-	for (struct under_way *each = makes->first; each != NULL && !waited; each = each->next)
-		waited = unlink_waiting(each, make);
+	struct under_way **link = &makes->first;
+	while (*link != NULL && !unlink_waiting(*link, make))
+		link = &(*link)->next;
+	const bool waited = *link != NULL;
+	if (waited && (*link)->waiting == NULL && !(*link)->is_running) {
+		unwanted = *link;
+		*link = unwanted->next;
+	}
 	lock_leave(&makes->lock);
+	free(unwanted);
 	if (!waited)
 		return;
 	make->failed = true;

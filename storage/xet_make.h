@@ -14,7 +14,7 @@ enum { XET_MADE_MS = 60 * 60 * 1000 };
 struct xet_make;
 struct xet_make *xet_make_start(struct store *store, int64_t version, void (*done)(void *owner), void *owner);
 /* Nobody waits for it any more: `done` comes now, within this call, unless it came before; the outcome is busy then. What
- * is being made goes on. Any thread, until free. */
+ * is being made already goes on, and what nobody waits for is not begun. Any thread, until free. */
 void xet_make_give_up(struct store *store, struct xet_make *make);
 /* After done: 0 made. no_key: it is gone; unsupported: larger than all that may be kept so; busy: what others wait for takes all the room, or
  * the store is closing; corrupt: the bytes are not those of the file hash. */

@@ -84,19 +84,23 @@ static void on_doctype(void *const cookie, const char *const name, const char *c
 	stop(reader);
 }
 
+/* The last '>' of what stands between two '<': the tag ends there, or before, whatever its attributes hold. 0: it has no end. */
+static size_t measure_tag(const struct span piece)
+{
+	size_t len = piece.len;
+	while (len > 0 && piece.data[len - 1] != '>')
+		len--;
+	return len;
+}
+
 /* expat takes the attributes of a tag together, and long for very many: so tags are measured before it sees them. */
 static int check_tags(const struct span xml, struct error *const err)
 {
-	ptrdiff_t at;
-	for (struct span rest = xml; (at = span_find(rest, '<')) >= 0;) {
-		rest = span_slice(rest, (size_t)at, rest.len);
-		const ptrdiff_t end = span_find(span_slice(rest, 0, XML_READER_TAG_MAX_BYTES), '>');
-		if (end < 0 && rest.len > XML_READER_TAG_MAX_BYTES)
+	struct span rest = xml;
+	struct span piece;
+	while (span_split(&rest, '<', &piece))
+		if (measure_tag(piece) > XML_READER_TAG_MAX_BYTES)
 			return error_set(err, ERROR_MALFORMED_XML, "A tag of the XML body is over %d bytes.", XML_READER_TAG_MAX_BYTES);
-		if (end < 0)
-			return 0; /* it has no end: expat says so */
-		rest = span_slice(rest, (size_t)end, rest.len);
-	}
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 enum {
 	XML_READER_DEPTH_MAX = 16,
 	XML_READER_TEXT_MAX_BYTES = 8192,
-	XML_READER_TAG_MAX_BYTES = 16 * 1024, /* of a comment or a CDATA section, too, unless it holds a '>' */
+	XML_READER_TAG_MAX_BYTES = 16 * 1024, /* up to the last '>' in front of the next '<', be it in a text, a comment or a CDATA section */
 	XML_READER_ELEMENTS_MAX = 128 * 1024
 };
 

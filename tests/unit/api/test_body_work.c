@@ -155,15 +155,17 @@ START_TEST(manifests_have_no_end_of_values)
 }
 END_TEST
 
+static const char *const tag_begins[] = {"<Delete", "<Delete x=\">\"", "<Delete x='>'", "<!-- > <y x=\" --><Delete x=\"\" z='>'", "<?p > '?><Delete"};
+
 START_TEST(tags_have_no_end_of_attributes)
 {
 	struct buffer body;
 	buffer_init(&body, 4 * 1024 * 1024);
-	buffer_add_text(&body, "<Delete");
+	buffer_add_text(&body, tag_begins[_i]);
 	for (int i = 0; i < 5000; i++)
 		buffer_format(&body, " a%d=\"\"", i);
 	buffer_add_text(&body, "><Object><Key>a</Key></Object></Delete>");
-	face_fixture_expect_text(&fixture, 400, METHOD_POST, "/bkt?delete", NULL, buffer_text(&body), "<Code>MalformedXML</Code>");
+	face_fixture_expect_text(&fixture, 400, METHOD_POST, "/bkt?delete", NULL, buffer_text(&body), "A tag of the XML body is over");
 	buffer_release(&body);
 }
 END_TEST
@@ -252,7 +254,7 @@ Suite *test_body_work_suite(void)
 	tcase_add_test(all, what_is_woken_early_goes_on);
 	tcase_add_test(all, real_requests_do_as_with_small_bodies);
 	tcase_add_test(all, manifests_have_no_end_of_values);
-	tcase_add_test(all, tags_have_no_end_of_attributes);
+	tcase_add_loop_test(all, tags_have_no_end_of_attributes, 0, sizeof tag_begins / sizeof tag_begins[0]);
 	tcase_add_test(all, memory_for_bodies_is_shared);
 	tcase_add_test(all, a_body_is_held_until_the_reply_is_out);
 	tcase_add_loop_test(all, lists_are_not_taken_from_those_that_may_do_nothing, 0, (int)(sizeof(lists) / sizeof(lists[0])));

@@ -96,7 +96,7 @@ START_TEST(memory_that_was_freed_goes_back)
 	enum { BLOCKS = 1024, BLOCK_BYTES = 64 * 1024, SPARED_BYTES = 32 * 1024 * 1024 };
 	static void *blocks[BLOCKS];
 	void *last = NULL;
-	size_t resident = 0;
+	struct memory_rest rest = {0};
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < BLOCKS; i++)
 			memset(blocks[i] = memory_new(BLOCK_BYTES), 1, BLOCK_BYTES);
@@ -105,7 +105,7 @@ START_TEST(memory_that_was_freed_goes_back)
 		for (size_t i = 0; i < BLOCKS; i++)
 			free(blocks[i]);
 		const size_t before = resident_bytes();
-		memory_give_back(&resident);
+		memory_give_back(&rest);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they have a heap of their own */
 		ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
 #else
@@ -116,12 +116,38 @@ START_TEST(memory_that_was_freed_goes_back)
 }
 END_TEST
 
+/* A first look in the midst of it does not make the later ones blind. */
+START_TEST(memory_goes_back_after_a_look_at_a_busy_time)
+{
+	enum { BLOCKS = 2048, BLOCK_BYTES = 64 * 1024, SPARED_BYTES = 64 * 1024 * 1024 };
+	static void *blocks[BLOCKS];
+	struct memory_rest rest = {0};
+	for (size_t i = 0; i < BLOCKS; i++)
+		memset(blocks[i] = memory_new(BLOCK_BYTES), 1, BLOCK_BYTES);
+	void *const last = memory_new(BLOCK_BYTES);
+	for (size_t i = 0; i < BLOCKS; i++) {
+		free(blocks[i]);
+		if (i == BLOCKS / 4)
+			memory_give_back(&rest);
+	}
+	const size_t before = resident_bytes();
+	memory_give_back(&rest);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	ck_assert_uint_lt(resident_bytes() + SPARED_BYTES, before);
+#else
+	(void)before;
+#endif
+	free(last);
+}
+END_TEST
+
 Suite *test_memory_suite(void);
 Suite *test_memory_suite(void)
 {
 	Suite *const suite = suite_create("memory");
 	TCase *const tc = tcase_create("all");
 	tcase_add_test(tc, memory_that_was_freed_goes_back);
+	tcase_add_test(tc, memory_goes_back_after_a_look_at_a_busy_time);
 	tcase_add_test(tc, new_is_zeroed);
 	tcase_add_test(tc, nothing_is_still_a_pointer);
 	tcase_add_test(tc, grow_keeps_what_was_there);

@@ -5,7 +5,7 @@
 
 Suite *test_share_suite(void);
 
-enum { LIMIT = 8, RESERVE = 2, STRANGERS = 4, HOLDS = 16 };
+enum { LIMIT = 8, RESERVE = 2, STRANGERS = 4, HOLDS = 20 };
 
 struct holder {
 	struct share_hold hold; /* first */
@@ -114,6 +114,23 @@ START_TEST(what_is_displaced_counts_no_more_and_grows_no_more)
 	share_give(pool, &holders[0].hold);
 	ck_assert_uint_eq(share_displaced(pool), 0);
 	ck_assert(!take(LIMIT + 1, one)); /* its place is the other's */
+}
+END_TEST
+
+/* It is still there: not more than the limit again, not for the root key either. */
+START_TEST(what_is_displaced_and_stays_has_an_end)
+{
+	fill(0, LIMIT, stranger);
+	fill(8, 4, one);
+	fill(12, 2, other);
+	fill(14, 2, third);
+	ck_assert_uint_eq(share_displaced(pool), LIMIT);
+	fill(16, RESERVE, root);
+	ck_assert(!take(18, root));
+	ck_assert(share_is_displaced(pool, &holders[0].hold));
+	share_give(pool, &holders[0].hold);
+	ck_assert(!share_is_displaced(pool, &holders[18].hold));
+	ck_assert(take(18, root));
 }
 END_TEST
 
@@ -244,6 +261,7 @@ Suite *test_share_suite(void)
 	tcase_add_test(all, two_end_with_a_half_each);
 	tcase_add_test(all, the_largest_makes_room);
 	tcase_add_test(all, what_is_displaced_counts_no_more_and_grows_no_more);
+	tcase_add_test(all, what_is_displaced_and_stays_has_an_end);
 	tcase_add_test(all, a_hold_grows_and_is_given_back_whole);
 	tcase_add_test(all, what_has_long_not_grown_goes_first);
 	tcase_add_test(all, more_than_there_is_is_refused);

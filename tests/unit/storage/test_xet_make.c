@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/memory.h"
 #include "storage/committer.h"
@@ -14,7 +15,7 @@
 #include "tests/unit/storage/derived_fixture.h"
 #include "tests/unit/storage/upload_fixture.h"
 
-enum { LARGE = 3 * 1024 * 1024, NEXT = 3, ASKERS = 8, PART_BYTES = 5 * 1024 * 1024 + 99 };
+enum { LARGE = 3 * 1024 * 1024, NEXT = 4, ASKERS = 8, PART_BYTES = 5 * 1024 * 1024 + 99 };
 
 static struct store_fixture fixture;
 static struct derived_checkpoint base;
@@ -207,6 +208,31 @@ START_TEST(test_made_once_for_all_who_ask)
 }
 END_TEST
 
+/* Three are made at a time: the fourth has not begun when its asker goes. */
+START_TEST(test_what_nobody_waits_for_is_not_begun)
+{
+	struct object objects[NEXT];
+	struct settled *settled[NEXT];
+	struct xet_make *waits[NEXT];
+	fixture.made_max_bytes = 2 * NEXT * base.bytes.len;
+	store_fixture_reopen(&fixture);
+	for (unsigned i = 0; i < NEXT; i++) {
+		objects[i] = put_derived(i);
+		settled[i] = settled_new();
+	}
+	for (unsigned i = 0; i < NEXT; i++)
+		waits[i] = xet_make_start(fixture.store, objects[i].sequence, settled_done, settled[i]);
+	xet_make_give_up(fixture.store, waits[NEXT - 1]);
+	for (unsigned i = 0; i < NEXT; i++) {
+		settled_wait(settled[i]);
+		xet_make_free(waits[i]);
+	}
+	nanosleep(&(struct timespec){.tv_nsec = 300 * 1000 * 1000}, NULL);
+	for (unsigned i = 0; i < NEXT; i++)
+		ck_assert_int_eq(is_made(&objects[i]), i < NEXT - 1);
+}
+END_TEST
+
 START_TEST(test_its_time)
 {
 	struct error err = {0};
@@ -299,6 +325,7 @@ Suite *test_xet_make_suite(void)
 	tcase_add_test(tcase, test_the_least_recently_used_goes);
 	tcase_add_test(tcase, test_one_that_is_too_large);
 	tcase_add_test(tcase, test_made_once_for_all_who_ask);
+	tcase_add_test(tcase, test_what_nobody_waits_for_is_not_begun);
 	tcase_add_test(tcase, test_its_time);
 	tcase_add_test(tcase, test_other_bytes_than_the_hash);
 	tcase_add_test(tcase, test_given_up_and_asked_again);
