@@ -76,7 +76,7 @@ struct exchange {
 	struct arena *arena;
 	char request_id[33];
 	enum method method;
-	struct span target;                /* as sent: path and query, still encoded */
+	struct span target;                /* as sent, still encoded: path and query, or a whole URL */
 	struct span path;                  /* as sent, still encoded */
 	struct span query;                 /* as sent, without '?' */
 	struct query_parameter {                /* of the query, once somebody asked for one */
@@ -88,6 +88,7 @@ struct exchange {
 	uint64_t length;                   /* Content-Length, when has_length */
 	bool chunked;                      /* Transfer-Encoding: chunked */
 	bool secure;                       /* over TLS */
+	bool differs_from_host;            /* the request line names another host than the header Host, which is passed over */
 	bool hoists_headers;               /* set by identify: a URL presigned with V4, whose x-amz-* parameters are headers that its maker hoisted */
 	bool control;                      /* came over DIR/control.sock from the server's own user: is root */
 	uint64_t peer;                     /* a hash of the address that it came from */

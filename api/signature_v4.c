@@ -130,6 +130,8 @@ static void look_for_unsigned(void *taker, struct span name, struct span value)
 int signature_v4_check_headers(struct exchange *exchange, const struct signature_v4 *signature, const char *spared, struct error *err)
 {
 	struct unsigned_search search = {signature, spared, {NULL, 0}};
+	if (exchange->differs_from_host)
+		return error_set(err, ERROR_INVALID_REQUEST, "The request line names another host than the signed header Host.");
 	exchange->ops->each_header(exchange, look_for_unsigned, &search);
 	if (search.found.data == NULL && signature_v4_signs(signature, span_text("host")))
 		return 0;

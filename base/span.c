@@ -29,7 +29,11 @@ static uint8_t lowered(const uint8_t byte)
 
 bool span_equal_nocase(const struct span a, const char *const text)
 {
-	const struct span b = span_text(text);
+	return span_same_nocase(a, span_text(text));
+}
+
+bool span_same_nocase(const struct span a, const struct span b)
+{
 	if (a.len != b.len)
 		return false;
 	for (size_t i = 0; i < a.len; i++)

@@ -16,6 +16,7 @@ struct span span_text(const char *text); /* without the final NUL; NULL gives th
 bool span_equal(struct span a, struct span b);
 bool span_equal_text(struct span a, const char *text);
 bool span_equal_nocase(struct span a, const char *text); /* ASCII case only */
+bool span_same_nocase(struct span a, struct span b);     /* the same of two spans */
 bool span_starts(struct span whole, struct span prefix);
 bool span_ends_text(struct span whole, const char *suffix);
 int span_compare(struct span a, struct span b); /* byte order, shorter first on a common prefix */

@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "server/listener.h"
 #include "server/listener_socket.h"
+#include "server/request_target.h"
 
 enum {
 	DRAIN_MAX_BYTES = 64 * 1024 * 1024, /* of a body that nobody wants any more, before the connection is dropped */
@@ -94,7 +95,8 @@ struct request {
 	uint64_t received;
 	uint64_t dropped;
 	uint64_t sent;
-	char *target;
+	char *target_text;            /* as sent */
+	struct request_target target; /* its parts; the authority only where it counts in place of Host */
 	const char *body;         /* chunked, to be watched: where it begins in libmicrohttpd's buffer */
 };
 

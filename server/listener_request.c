@@ -54,6 +54,8 @@ static struct span find_header(struct exchange *exchange, const char *name)
 {
 	struct request *const request = (struct request *)exchange;
 	struct header_search search = {name, exchange->arena, {NULL, 0}};
+	if (request->target.authority.len > 0 && span_equal_text(span_text(name), "host"))
+		return request->target.authority;
 	MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, search_header, &search);
 	return search.found;
 }
@@ -122,7 +124,7 @@ struct request *request_new(struct reactor *reactor, struct MHD_Connection *conn
 	request->connection = connection;
 	request->link = connection_find(connection);
 	request->started_ms = context->clock->monotonic_ms(context->clock);
-	request->target = memory_copy_text(uri);
+	request->target_text = memory_copy_text(uri);
 	exchange->ops = &request_ops;
 	exchange->context = context;
 	exchange->arena = arena_new(EXCHANGE_ARENA_BYTES);
@@ -130,10 +132,10 @@ struct request *request_new(struct reactor *reactor, struct MHD_Connection *conn
 	exchange->peer = request->link->peer;
 	exchange->control = reactor->control;
 	exchange->face = &face_s3;
-	exchange->target = span_text(request->target);
-	const ptrdiff_t mark = span_find(exchange->target, '?');
-	exchange->path = mark < 0 ? exchange->target : span_slice(exchange->target, 0, (size_t)mark);
-	exchange->query = mark < 0 ? span_text("") : span_slice(exchange->target, (size_t)mark + 1, exchange->target.len);
+	exchange->target = span_text(request->target_text);
+	request->target = request_target_parse(exchange->target);
+	exchange->path = request->target.path;
+	exchange->query = request->target.query;
 	atomic_fetch_add(&reactor->listener->open, 1);
 	parse_no_more(connection, uri);
 	return request;
@@ -183,9 +185,24 @@ static bool leaves_room(const struct request *request, const struct raw_header *
 	return taken <= request->reactor->listener->options.connection_memory_bytes;
 }
 
+/* Host is passed over where the request line names another (RFC 9112, 3.2.2), and kept, as it may be signed, where it names
+ * the same. */
+static void read_host(struct request *request)
+{
+	struct request_target *const target = &request->target;
+	const struct span authority = target->authority;
+	target->authority = span_text("");
+	const struct span host = span_trim(exchange_header(&request->exchange, "host"));
+	if (authority.len == 0 || request_target_is_same_host(host, authority))
+		return;
+	request->exchange.differs_from_host = host.data != NULL;
+	target->authority = authority;
+}
+
 static void read_headers(struct request *request, const char *method)
 {
 	struct exchange *const exchange = &request->exchange;
+	read_host(request);
 	exchange->method = parse_method(method);
 	exchange->chunked = exchange_header(exchange, "transfer-encoding").data != NULL;
 	exchange->has_length = !exchange->chunked && span_parse_u64(exchange_header(exchange, "content-length"), &exchange->length);
@@ -194,11 +211,14 @@ static void read_headers(struct request *request, const char *method)
 }
 
 /* Where the body ends must be beyond doubt, or a proxy in front could see other requests on this connection than we do. */
-static int check_framing(struct exchange *exchange, const struct raw_header *raw, struct error *err)
+static int check_framing(struct request *request, const struct raw_header *raw, struct error *err)
 {
+	struct exchange *const exchange = &request->exchange;
 	const bool gives_length = exchange_header(exchange, "content-length").data != NULL;
 	if (raw->fault != NULL)
 		return error_set(err, ERROR_INVALID_REQUEST, "%s", raw->fault);
+	if (request->target.fault != NULL)
+		return error_set(err, ERROR_INVALID_REQUEST, "%s", request->target.fault);
 	if (exchange->chunked && raw->is_1_0)
 		return error_set(err, ERROR_INVALID_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
 	if (exchange->chunked && !span_equal_nocase(exchange_header(exchange, "transfer-encoding"), "chunked"))
@@ -319,7 +339,7 @@ static enum MHD_Result first_call(struct request *request, const char *method)
 			: MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE);
 	read_headers(request, method);
 	router_match(exchange);
-	if (check_framing(exchange, &raw, &err) != 0) {
+	if (check_framing(request, &raw, &err) != 0) {
 		exchange_fail(exchange, &err);
 		return refuse_at_once(request);
 	}
@@ -480,7 +500,7 @@ void request_end(struct request *request, bool whole)
 	log_request(request, whole);
 	buffer_release(&exchange->reply.bytes);
 	arena_free(exchange->arena);
-	free(request->target);
+	free(request->target_text);
 	free(request);
 	atomic_fetch_sub(&listener->open, 1);
 }

@@ -1,4 +1,4 @@
-"""usage: files_client.py TEST ENDPOINT FOLDER   pyarrow, s3fs (fsspec), DuckDB and obstore at work; run by test_arrow.py in their own environment.
+"""usage: files_client.py TEST ENDPOINT FOLDER   pyarrow, s3fs (fsspec), DuckDB, obstore and runai-model-streamer at work; run by test_arrow.py in their own environment.
 
 Keys and region come from the environment, the CA too where the library reads it there.
 """
@@ -165,5 +165,34 @@ def obstore():
     assert [entry for batch in obstore.list(store) for entry in batch] == []
 
 
-{'arrow': arrow, 'fsspec': fsspec, 'duckdb': duckdb, 'obstore': obstore}[TEST]()
+def streamer_library():
+    """runai_model_streamer.libstreamer. The package itself imports torch, for what comes behind the reading."""
+    import importlib.util
+    import types
+    package = types.ModuleType('runai_model_streamer')
+    package.__path__ = importlib.util.find_spec('runai_model_streamer').submodule_search_locations
+    sys.modules['runai_model_streamer'] = package
+    from runai_model_streamer.libstreamer import libstreamer
+    return libstreamer
+
+
+def streamer():
+    import ctypes
+    os.environ['RUNAI_STREAMER_S3_USE_VIRTUAL_ADDRESSING'] = '0'
+    os.environ.update(AWS_ENDPOINT_URL=ENDPOINT, AWS_EC2_METADATA_DISABLED='true')
+    library = streamer_library()
+    session, found = library.runai_start(), []
+    library.runai_list_files(session, 's3://streamer/model/', lambda path, size: found.append((path, size)))
+    assert found == [('s3://streamer/model/shard 1.safetensors', len(DATA))], found
+    into, cuts = (ctypes.c_char * len(DATA))(), [0, 1, 9_000_000, len(DATA) - 7, len(DATA)]
+    sizes = [end - at for at, end in zip(cuts, cuts[1:])]
+    places = [ctypes.addressof(into) + at for at in cuts[:-1]]
+    library.runai_request(session, [found[0][0]], [len(sizes)], cuts[:-1], sizes, places)
+    results = [library.runai_response(session, 60_000)[0] for _ in sizes]
+    library.runai_end(session)
+    assert results == [library.SUCCESS_ERROR_CODE] * len(sizes), [library.runai_response_str(result) for result in results]
+    same(bytes(into), DATA)
+
+
+{'arrow': arrow, 'fsspec': fsspec, 'duckdb': duckdb, 'obstore': obstore, 'streamer': streamer}[TEST]()
 print('passed')

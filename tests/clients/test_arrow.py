@@ -1,7 +1,8 @@
-"""pyarrow's S3FileSystem, fsspec's s3fs, DuckDB's httpfs and obstore (the Rust crate object_store): files_client.py.
+"""pyarrow's S3FileSystem, fsspec's s3fs, DuckDB's httpfs, obstore (the Rust crate object_store) and runai-model-streamer, with which vLLM and
+SGLang load weights (`--load-format runai_streamer`): files_client.py.
 
 Exceptions: pyarrow is told that it may create and delete buckets, DuckDB to verify certificates (it does not by default) and, where the endpoint is
-an address, to use path style; obstore that plain HTTP is allowed. pyarrow and DuckDB take the CA as a setting of their own.
+an address, to use path style; obstore that plain HTTP is allowed; the streamer to use path style. pyarrow and DuckDB take the CA as a setting of their own.
 """
 import os
 import unittest
@@ -78,6 +79,24 @@ class Obstore(FilesCase):
     def test_obstore(self):
         self.run_library('obstore')
         self.assertCalled('CreateMultipartUpload', 'CompleteMultipartUpload', 'GetObject', 'ListObjectsV2', 'DeleteObjects')
+
+
+@unittest.skipUnless(READY, MISSING)
+@both_schemes
+class Streamer(FilesCase):
+    """It sends the whole URL as the target of each request."""
+    agent = '^(CRTS3NativeClient|aws-sdk-cpp)/'
+
+    @classmethod
+    def prepare(cls):
+        super().prepare()
+        cls.daemon.request('PUT', '/streamer')
+        with open(cls.path('data.bin'), 'rb') as data:
+            cls.daemon.request('PUT', '/streamer/model/shard%201.safetensors', data.read())
+
+    def test_streamer(self):
+        self.run_library('streamer')
+        self.assertCalled('GetObject', 'ListObjectsV2')
 
 
 if __name__ == '__main__':

@@ -51,6 +51,30 @@ class Authentication(unittest.TestCase):
         unsigned = self.ask('PUT', '/auth/unsigned', body, **self.signer.headers('PUT', '/auth/unsigned', payload=UNSIGNED))
         self.assertEqual(unsigned.status, 200, unsigned.body)
 
+    def test_a_whole_url_as_the_target(self):
+        """As clients send it that treat each server as a proxy; the signature is that of the path."""
+        body = b'absolute'
+        url = f'http://127.0.0.1:{self.daemon.port}'
+        put = self.ask('PUT', f'{url}/auth/absolute?x-id=PutObject', body,
+                       **self.signer.headers('PUT', '/auth/absolute?x-id=PutObject', body=body))
+        self.assertEqual(put.status, 200, put.body)
+        self.assertEqual(self.ask('GET', f'{url}/auth/absolute', **self.signer.headers('GET', '/auth/absolute')).body, body)
+        presigned = self.signer.presign('GET', '/auth/absolute')
+        self.assertEqual(self.ask('GET', url + presigned, host=self.signer.host).body, body)
+        listing = self.ask('GET', f'{url}?x-id=ListBuckets', **self.signer.headers('GET', '/?x-id=ListBuckets'))
+        self.assertIn(b'<Name>auth</Name>', listing.body)
+
+    def test_a_signed_host_is_that_of_the_url(self):
+        signed = self.signer.headers('GET', '/auth/key')
+        other = self.ask('GET', 'http://elsewhere.example/auth/key', **signed)
+        self.assertEqual((other.status, other.code()), (400, 'InvalidRequest'))
+        self.assertIn(b'names another host than the signed header Host', other.body)
+        capitals = Signer(f'LOCALHOST:{self.daemon.port}')
+        same = self.ask('GET', f'http://localhost:{self.daemon.port}/auth/key', **capitals.headers('GET', '/auth/key'))
+        self.assertEqual(same.status, 200, same.body)
+        without_port = Signer('localhost').headers('GET', '/auth/key')
+        self.assertEqual(self.ask('GET', 'https://localhost:443/auth/key', **without_port).status, 200)
+
     def test_any_region_is_accepted(self):
         for region in ('us-east-1', 'eu-west-1', 'garage', 'auto', 'a-very-long-region-name-that-no-cache-would-hold'):
             signer = Signer.of(self.daemon, region=region)

@@ -115,6 +115,9 @@ LINES = [
     ('a version in small letters', get(line='GET /wire http/1.1')),
     ('blanks behind the version', get(line='GET /wire HTTP/1.1 ')),
     ('a long version', get(line='GET /wire HTTP/1.10')),
+    *[(f'the URL {url!r}', get(line=f'GET {url} HTTP/1.1')) for url in
+      ('http:///wire', 'http://', 'https://?x', 'http://:80/wire', 'http://a@127.0.0.1/wire', 'http://a%20/wire',
+       'http://a#b/wire')],
 ]
 LENGTHS = [
     *[(f'Content-Length {value!r}', put(f'Content-Length: {value}\r\n')) for value in
@@ -181,7 +184,12 @@ TAKEN = [
     ('a query', get(line='GET /wire?list-type=2&prefix=a+b&x HTTP/1.1'), [200]),
     ('a query of nothing', get(line='GET /wire? HTTP/1.1'), [200]),
     ('query marks', get(line='GET /wire?prefix=a?b&list-type=2 HTTP/1.1'), [200]),
-    ('an absolute target', get(line='GET http://127.0.0.1/wire HTTP/1.1'), [404]),
+    ('a URL', get(line='GET http://127.0.0.1/wire HTTP/1.1'), [200]),
+    ('a URL of another host and scheme', get(line='GET HTTPS://other.example:99/wire HTTP/1.1'), [200]),
+    ('a URL with a query', get(line='GET http://[::1]:80/wire?prefix=http://x/ HTTP/1.1'), [200]),
+    ('a URL without a path', get(line='GET http://x HTTP/1.1'), [200]),
+    ('a URL without a path, with a query', get(line='GET http://x?max-buckets=1 HTTP/1.1'), [200]),
+    ('a URL of something else', get(line='GET ftp://127.0.0.1/wire HTTP/1.1'), [404]),
     ('OPTIONS *', get(line='OPTIONS * HTTP/1.1'), [404]),
     ('TRACE', get(line='TRACE /wire HTTP/1.1'), [405]),
     ('CONNECT', get(line='CONNECT x:1 HTTP/1.1'), [404]),

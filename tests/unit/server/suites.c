@@ -7,6 +7,7 @@ Suite *test_listener_socket_suite(void);
 Suite *test_root_key_suite(void);
 Suite *test_raw_header_suite(void);
 Suite *test_raw_chunk_suite(void);
+Suite *test_request_target_suite(void);
 Suite *test_listener_suite(void);
 Suite *test_power_server_suite(void);
 
@@ -18,6 +19,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_root_key_suite,
 	test_raw_header_suite,
 	test_raw_chunk_suite,
+	test_request_target_suite,
 	test_listener_suite,
 	test_power_server_suite,
 	NULL,
