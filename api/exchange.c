@@ -12,6 +12,7 @@
 #include "api/payload.h"
 #include "base/encode.h"
 #include "base/memory.h"
+#include "storage/store.h"
 
 enum { HEADER_VALUE_MAX_BYTES = 8192, FIRST_HEADERS = 16 };
 
@@ -128,19 +129,30 @@ static bool declared_length(const struct exchange *exchange, uint64_t *out)
 	return exchange->has_body_length || (exchange->has_length && !payload_is_chunked(exchange));
 }
 
-enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
+static enum next take_body(struct exchange *exchange, struct body_sink *sink)
 {
-	const uint64_t cap = exchange->context->put_max_bytes;
-	uint64_t length;
-	if (declared_length(exchange, &length) && length > cap) {
-		struct error err = {0};
-		error_set(&err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %llu bytes", (unsigned long long)length,
-			(unsigned long long)cap);
-		sink->abort(sink);
-		return exchange_fail(exchange, &err);
-	}
 	exchange->sink = body_filter_new(exchange, sink);
 	return NEXT_BODY;
+}
+
+/* Of content whose length is known: whether it may come. */
+static int check_length(const struct exchange *exchange, uint64_t length, struct error *err)
+{
+	const uint64_t cap = exchange->context->put_max_bytes;
+	if (length <= cap)
+		return store_check_room(exchange->context->store, length, err);
+	return error_set(err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %llu bytes", (unsigned long long)length,
+		(unsigned long long)cap);
+}
+
+enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
+{
+	struct error err = {0};
+	uint64_t length;
+	if (!declared_length(exchange, &length) || check_length(exchange, length, &err) == 0)
+		return take_body(exchange, sink);
+	sink->abort(sink);
+	return exchange_fail(exchange, &err);
 }
 
 /* A small body: lies outside the arena, so that a peer's slow dribble does not leave a trail of copies there. */
@@ -200,7 +212,7 @@ enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes)
 	small->exchange = exchange;
 	buffer_init(&exchange->small_body, cap_bytes);
 	exchange->body_hold.displace = displace_body;
-	return exchange_accept(exchange, &small->sink);
+	return take_body(exchange, &small->sink);
 }
 
 struct span exchange_body(const struct exchange *exchange)

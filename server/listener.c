@@ -298,6 +298,9 @@ static int start(struct listener *listener, struct error *err)
 	listener->hang_up_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (listener->hang_up_fd < 0)
 		return error_set_errno(err, "cannot make an epoll descriptor");
+	listener->lingering = lingering_close_start();
+	if (listener->lingering == NULL)
+		return error_set_errno(err, "cannot make an event descriptor");
 	if (open_sockets(listener, err) != 0)
 		return -1;
 	for (size_t i = 0; i < listener->socket_count; i++) {
@@ -387,6 +390,7 @@ void listener_stop(struct listener *listener)
 		free(group->reactors);
 		share_pool_free(group->pool);
 	}
+	lingering_close_stop(listener->lingering);
 	if (listener->stop_fd >= 0)
 		close(listener->stop_fd);
 	if (listener->hang_up_fd >= 0)

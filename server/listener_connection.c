@@ -133,6 +133,8 @@ void connection_close(void **slot)
 	lock_enter(&listener->lock);
 	epoll_ctl(listener->hang_up_fd, EPOLL_CTL_DEL, connection->fd, NULL);
 	lock_leave(&listener->lock);
+	if (connection->lingers && !atomic_load(&connection->hung_up))
+		lingering_close_take(listener->lingering, connection->fd);
 	if (connection->unstarted != NULL)
 		request_end(connection->unstarted, false);
 	forget(connection);

@@ -7,12 +7,13 @@
 
 #include "api/exchange.h"
 #include "base/lock.h"
+#include "server/lingering_close.h"
 #include "server/listener.h"
 #include "server/listener_socket.h"
 #include "server/request_target.h"
 
 enum {
-	DRAIN_MAX_BYTES = 64 * 1024 * 1024, /* of a body that nobody wants any more, before the connection is dropped */
+	DRAIN_MAX_BYTES = 1024 * 1024, /* of a body that nobody wants any more, to keep its connection */
 	HEADERS_MAX_BYTES = 8 * 1024
 };
 
@@ -46,6 +47,7 @@ struct connection {
 	struct share_hold hold;
 	struct share_caller caller;  /* whose it is: of its last request's key, before that its address's */
 	_Atomic bool hung_up;        /* its client is gone; its reading side was shut here */
+	bool lingers;                /* its client was answered before it had sent all */
 	struct request *waiting;     /* guarded by the listener's lock: what to end when the client hangs up */
 	struct request *unstarted;   /* the first line is here, the headers are not: nobody else would free it */
 };
@@ -64,6 +66,7 @@ struct listener {
 	_Atomic bool dropping;       /* no step runs any more */
 	_Atomic int64_t open;        /* requests between their first line and their end */
 	struct lock lock;            /* guards what the watch for hang-ups finds: connections, until they are closed; and those that are given */
+	struct lingering_close *lingering;
 	int hang_up_fd;              /* an epoll of all connections, for the ends of their clients alone; -1: not made */
 	_Atomic int64_t inside;      /* calls of handlers under way, and suspended requests */
 };
@@ -138,8 +141,9 @@ void request_end(struct request *request, bool whole); /* logs, counts, frees */
 
 /* listener_reply.c */
 enum MHD_Result request_send(struct request *request);
-/* Writes a status alone, past libmicrohttpd, and closes: for what has no room for a reply, or
- * cannot be read on. Only while no other reply is on its way. */
+/* Both write past libmicrohttpd and close, while more may come of the request. Only while no other reply is on its way: the
+ * reply as it is set, of which nothing but a body in memory is sent; a status alone, for what has no room for a reply. */
+enum MHD_Result request_send_past(struct request *request);
 enum MHD_Result request_send_bare(struct request *request, unsigned status);
 
 #endif

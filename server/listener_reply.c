@@ -7,9 +7,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "storage/assemble.h"
 
-enum { STREAM_BLOCK_BYTES = 4096 };
+enum { STREAM_BLOCK_BYTES = 4096, PAST_MAX_BYTES = 32 * 1024 };
 
 static ssize_t read_source(void *owner, uint64_t position, char *into, size_t capacity)
 {
@@ -63,29 +64,42 @@ static struct MHD_Response *make_response(struct request *request)
 	return MHD_create_response_from_buffer(len, len > 0 ? (void *)(uintptr_t)reply->body.data : "", MHD_RESPMEM_PERSISTENT);
 }
 
-/* libmicrohttpd refuses an empty value. A blank one is the same to readers: they trim it. */
-static bool add(struct MHD_Response *response, const char *name, const char *value)
+typedef bool add_header_fn(void *to, const char *name, const char *value);
+
+/* libmicrohttpd refuses an empty value. A blank one is the same to readers: they trim it. It refuses line breaks as well. */
+static bool add_to_response(void *to, const char *name, const char *value)
 {
-	return MHD_add_response_header(response, name, value[0] != '\0' ? value : " ") == MHD_YES;
+	return MHD_add_response_header(to, name, value[0] != '\0' ? value : " ") == MHD_YES;
 }
 
-/* libmicrohttpd refuses values with line breaks: such a header is dropped, and said so, instead of losing the whole reply. */
-static void add_headers(struct request *request, struct MHD_Response *response)
+static bool add_to_text(void *to, const char *name, const char *value)
+{
+	if (strpbrk(value, "\r\n") != NULL)
+		return false;
+	buffer_format(to, "%s: %s\r\n", name, value);
+	return true;
+}
+
+/* A header that cannot be sent is dropped, and said so, instead of losing the whole reply. */
+static void add_headers(const struct request *request, add_header_fn *add, void *to)
 {
 	const struct exchange *const exchange = &request->exchange;
 	const struct reply *const reply = &exchange->reply;
-	add(response, "Server", "deltabucket");
-	add(response, "x-amz-request-id", exchange->request_id);
-	add(response, "x-amz-id-2", exchange->request_id);
+	add(to, "Server", "deltabucket");
+	add(to, "x-amz-request-id", exchange->request_id);
+	add(to, "x-amz-id-2", exchange->request_id);
 	if (reply->content_type != NULL)
-		add(response, "Content-Type", reply->content_type);
+		add(to, "Content-Type", reply->content_type);
 	for (size_t i = 0; i < reply->header_count; i++)
-		if (!add(response, reply->headers[i].name, reply->headers[i].value) && exchange->context->log != NULL) {
+		if (!add(to, reply->headers[i].name, reply->headers[i].value) && exchange->context->log != NULL) {
 			const struct log_field field = log_text("header", reply->headers[i].name);
 			log_event(exchange->context->log, LOG_WARNING, exchange->request_id, "header_dropped", &field, 1);
 		}
-	if (atomic_load(&request->reactor->listener->quiesced) || atomic_load(&request->link->hung_up) || request->body != NULL)
-		add(response, "Connection", "close");
+}
+
+static bool must_close(const struct request *request)
+{
+	return atomic_load(&request->reactor->listener->quiesced) || atomic_load(&request->link->hung_up) || request->body != NULL;
 }
 
 enum MHD_Result request_send(struct request *request)
@@ -93,7 +107,9 @@ enum MHD_Result request_send(struct request *request)
 	struct MHD_Response *const response = make_response(request);
 	if (response == NULL)
 		return MHD_NO;
-	add_headers(request, response);
+	add_headers(request, add_to_response, response);
+	if (must_close(request))
+		add_to_response(response, "Connection", "close");
 	const enum MHD_Result queued = MHD_queue_response(request->connection, (unsigned)request->exchange.reply.status, response);
 	MHD_destroy_response(response);
 	request->phase = PHASE_SENT;
@@ -101,19 +117,45 @@ enum MHD_Result request_send(struct request *request)
 }
 
 /* So short that a socket takes it whole, unless its client reads nothing and will not miss it. */
-enum MHD_Result request_send_bare(struct request *request, unsigned status)
+static enum MHD_Result send_past(struct request *request, struct span text)
 {
 	struct MHD_Connection *const connection = request->connection;
+	const union MHD_ConnectionInfo *const session =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	if (session != NULL)
+		gnutls_record_send(session->tls_session, text.data, text.len);
+	else
+		send(request->link->fd, text.data, text.len, MSG_NOSIGNAL);
+	request->phase = PHASE_SENT;
+	request->link->lingers = true;
+	return MHD_NO;
+}
+
+enum MHD_Result request_send_past(struct request *request)
+{
+	const struct exchange *const exchange = &request->exchange;
+	const struct clock_source *const clock = exchange->context->clock;
+	const unsigned status = (unsigned)exchange->reply.status;
+	const struct span body = exchange->reply.source == NULL ? exchange->reply.body : span_text("");
+	char date[CLOCK_TEXT_BYTES];
+	struct buffer text;
+	clock_format_http(clock->wall_ms(clock), date);
+	buffer_init(&text, PAST_MAX_BYTES);
+	buffer_format(&text, "HTTP/1.1 %u %s\r\nDate: %s\r\n", status, MHD_get_reason_phrase_for(status), date);
+	add_headers(request, add_to_text, &text);
+	buffer_format(&text, "Connection: close\r\nContent-Length: %zu\r\n\r\n", body.len);
+	buffer_add_span(&text, body);
+	request->sent = body.len;
+	const enum MHD_Result result = buffer_failed(&text) ? request_send_bare(request, status) : send_past(request, buffer_span(&text));
+	buffer_release(&text);
+	return result;
+}
+
+enum MHD_Result request_send_bare(struct request *request, unsigned status)
+{
 	char text[128];
 	snprintf(text, sizeof text, "HTTP/1.1 %u %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
 		status, MHD_get_reason_phrase_for(status));
 	request->exchange.reply.status = (int)status;
-	request->phase = PHASE_SENT;
-	const union MHD_ConnectionInfo *const session =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-	if (session != NULL)
-		gnutls_record_send(session->tls_session, text, strlen(text));
-	else
-		send(connection_find(connection)->fd, text, strlen(text), MSG_NOSIGNAL);
-	return MHD_NO;
+	return send_past(request, span_text(text));
 }

@@ -1,10 +1,11 @@
 /* A request on its way through its steps. libmicrohttpd calls the access handler once when the headers are there, then with pieces of
  * the body, then with an empty piece until a reply is queued. What follows from its habits (each measured):
  *  - A reply queued in the first call closes the connection. So the first call replies only when the client waits for 100 Continue, or
- *    when a body would follow that is too large to be dropped.
+ *    when a body would follow that is too large to be dropped. What still comes of it is dropped behind the close (lingering_close.h).
  *  - The first call of an upload must not suspend. So routes with a body never wait in `begin`, and for the others `begin` runs in the
  *    last call.
- *  - While a body comes no reply can be queued: it is kept, the rest of the body is dropped, the last call queues it.
+ *  - While a body comes no reply can be queued: it is kept, the rest of the body is dropped, the last call queues it. Where the rest is
+ *    long the reply is written past libmicrohttpd, and the connection closed.
  *  - A call with a piece may suspend only when it consumed nothing of it. */
 #include "server/listener_internal.h"
 
@@ -301,6 +302,7 @@ static enum MHD_Result settle(struct request *request, enum next next)
 static enum MHD_Result refuse_at_once(struct request *request)
 {
 	exchange_add_header(&request->exchange, "Connection", "close");
+	request->link->lingers = true;
 	request->phase = PHASE_REPLY;
 	return request_send(request);
 }
@@ -362,9 +364,14 @@ static enum MHD_Result first_call(struct request *request, const char *method)
 
 static enum MHD_Result drop_piece(struct request *request, size_t *data_size)
 {
+	const struct exchange *const exchange = &request->exchange;
+	const uint64_t taken = request->received + request->dropped;
+	const uint64_t left = exchange->has_length && exchange->length > taken ? exchange->length - taken : 0;
+	if (left > DRAIN_MAX_BYTES || request->dropped > DRAIN_MAX_BYTES)
+		return request_send_past(request);
 	request->dropped += *data_size;
 	*data_size = 0;
-	return request->dropped > DRAIN_MAX_BYTES ? MHD_NO : MHD_YES;
+	return MHD_YES;
 }
 
 static enum MHD_Result take_piece(struct request *request, const char *data, size_t *data_size)

@@ -14,5 +14,7 @@ struct disk_floor {
 };
 /* read_only when the store takes no writes; no_space when there is less. A disk that cannot be asked is not full: writing to it will tell. NULL is no floor. */
 int disk_floor_check(const struct disk_floor *floor, struct error *err);
+/* The same for content of so many bytes, as far as its length is known before it comes. */
+int disk_floor_check_room(const struct disk_floor *floor, uint64_t bytes, struct error *err);
 
 #endif

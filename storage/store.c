@@ -450,6 +450,11 @@ struct pack_touches *store_pack_touches(struct store *const store)
 	return store->touches;
 }
 
+int store_check_room(const struct store *const store, const uint64_t bytes, struct error *const err)
+{
+	return disk_floor_check_room(&store->floor, bytes, err);
+}
+
 const struct disk_floor *store_disk_floor(const struct store *const store)
 {
 	return &store->floor;

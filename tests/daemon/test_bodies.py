@@ -207,13 +207,30 @@ class Bodies(unittest.TestCase):
     def test_the_connection_lives_on_after_refused_bodies(self):
         connection = self.daemon.connect()
         for _ in range(3):
-            refused = self.daemon.request('PUT', '/no-such-bucket-here/k', LARGE, connection=connection)
+            refused = self.daemon.request('PUT', '/no-such-bucket-here/k', LARGE[:1000000], connection=connection)
             self.assertEqual(refused.status, 404)
             self.assertIsNone(refused.headers['connection'])
             headers = self.signer.headers('PUT', '/bodies/refused', payload=UNSIGNED_CHUNKS_TRAILER, extra={'x-amz-decoded-content-length': '5'})
             self.assertEqual(self.daemon.request('PUT', '/bodies/refused', b'garbage' * 100000, headers, token=None, connection=connection).status, 400)
             self.assertEqual(self.daemon.request('PUT', '/bodies/fine', b'fine', connection=connection).status, 200)
         connection.close()
+
+    def test_clients_that_send_all_first_hear_why_a_large_body_is_refused(self):
+        """They read no answer before their last byte, which nobody wants; the connection closes then."""
+        body = b'0123456789abcdef' * 2000000
+        damaged = self.signer.headers('PUT', '/bodies/refused', payload=UNSIGNED_CHUNKS_TRAILER, extra={'x-amz-decoded-content-length': '31000000'})
+        for target, headers, token, wanted in (
+                ('/no-such-bucket-here/k', {}, ROOT_TOKEN, (404, 'NoSuchBucket')),
+                ('/bodies/refused', {}, 'wrong', (403, 'InvalidAccessKeyId')),
+                ('/bodies/refused', damaged, None, (400, 'IncompleteBody')),
+                ('/no-such-bucket-here/k', {'Transfer-Encoding': 'chunked'}, ROOT_TOKEN, (404, 'NoSuchBucket'))):
+            with self.subTest(wanted):
+                sent = b'%x\r\n%s\r\n0\r\n\r\n' % (len(body), body) if 'Transfer-Encoding' in headers else body
+                reply = self.daemon.request('PUT', target, sent, headers, token=token)
+                self.assertEqual((reply.status, reply.code()), wanted)
+                self.assertEqual(reply.headers['connection'], 'close')
+                self.assertEqual(reply.headers['server'], 'deltabucket')
+                self.assertIn(reply.headers['x-amz-request-id'].encode(), reply.body)
 
 
 class BodiesOverTls(Bodies):

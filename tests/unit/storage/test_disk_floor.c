@@ -125,6 +125,20 @@ START_TEST(small_disks_keep_an_eighth_and_some_keep_nothing)
 }
 END_TEST
 
+START_TEST(content_of_known_length_needs_its_room_beside)
+{
+	struct error err = {0};
+	struct disk_floor floor = {.files = &files, .folder = "folder", .bytes = FLOOR};
+	free_bytes = FLOOR + 1000;
+	ck_assert_int_eq(disk_floor_check_room(&floor, 1000, &err), 0);
+	expect_no_space(disk_floor_check_room(&floor, 1001, &err), &err);
+	expect_no_space(disk_floor_check_room(&floor, UINT64_MAX, &err), &err);
+	floor.bytes = 0;
+	ck_assert_int_eq(disk_floor_check_room(&floor, FLOOR + 1000, &err), 0);
+	expect_no_space(disk_floor_check_room(&floor, FLOOR + 1001, &err), &err);
+}
+END_TEST
+
 /* Whatever room there is. */
 START_TEST(a_store_that_takes_no_writes_takes_no_content)
 {
@@ -149,6 +163,7 @@ Suite *test_disk_floor_suite(void)
 	tcase_add_test(tcase, an_upload_under_way_stops_there_too);
 	tcase_add_test(tcase, a_store_that_takes_no_writes_takes_no_content);
 	tcase_add_test(tcase, small_disks_keep_an_eighth_and_some_keep_nothing);
+	tcase_add_test(tcase, content_of_known_length_needs_its_room_beside);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }
