@@ -274,6 +274,17 @@ class Framing(unittest.TestCase):
                 self.assertEqual(reply_headers['connection'].lower(), 'close')
                 self.assertTrue(raw.is_closed())
 
+    def test_content_without_room_is_refused_before_it_comes(self):
+        """No disk here has five tebibytes to spare; small bodies that are no content need none."""
+        with Daemon(tls=False, arguments=['--put-max', str(5 << 40)]) as daemon:
+            daemon.request('PUT', '/full')
+            for more in ([], ['Expect: 100-continue']):
+                with Raw(daemon) as raw:
+                    raw.head('PUT', '/full/k', f'Content-Length: {5 << 40}', *more)
+                    status, headers, body = raw.reply()
+                    self.assertEqual((status, code_of(body), headers['connection']), (507, 'InsufficientStorage', 'close'))
+            self.assertEqual(daemon.request('PUT', '/full/k', b'small').status, 200)
+
     def test_other_expectations_are_passed_over(self):
         for value in ('200', 'nonsense', '100-continued'):
             with Raw(self.daemon) as raw:
