@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -14,7 +15,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 
-enum { DROPPED_AT_ONCE = 64 * 1024, LOOK_MS = 500 };
+enum { DROPPED_AT_ONCE = 64 * 1024, NAP_AFTER_BYTES = 1024 * 1024, NAP_NS = 1000 * 1000, LOOK_MS = 500 };
 
 struct guest {
 	int fd;
@@ -24,11 +25,12 @@ struct guest {
 
 struct lingering_close {
 	pthread_t thread;
-	int event_fd;                     /* somebody came, or it is time to stop */
-	struct guest guests[LINGERING_CLOSE_MOST]; /* the thread's own, oldest first */
+	int event_fd;                              /* somebody came, or it is time to stop */
+	struct guest guests[LINGERING_CLOSE_MOST]; /* the thread's own, oldest first, as what follows */
 	int count;
 	char dropped[DROPPED_AT_ONCE];
-	struct lock lock;                 /* guards what follows */
+	size_t since_nap;                          /* bytes */
+	struct lock lock;                          /* guards what follows */
 	int arrivals[LINGERING_CLOSE_MOST];        /* descriptors that the thread has not taken yet */
 	int arrival_count;
 	bool stops;
@@ -63,12 +65,24 @@ static bool welcome(struct lingering_close *lingering)
 	return goes_on;
 }
 
+/* Whoever sends what nobody wants takes a part of one processor, at a gigabyte a second, and not all of it. */
+static void nap_now_and_then(struct lingering_close *lingering, size_t dropped)
+{
+	lingering->since_nap += dropped;
+	if (lingering->since_nap < NAP_AFTER_BYTES)
+		return;
+	nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+	lingering->since_nap = 0;
+}
+
 /* False once the client has ended, or its connection has. */
 static bool drop_some(struct lingering_close *lingering, struct guest *guest, int64_t now)
 {
 	const ssize_t got = recv(guest->fd, lingering->dropped, sizeof lingering->dropped, MSG_DONTWAIT);
-	if (got > 0)
+	if (got > 0) {
 		guest->heard_ms = now;
+		nap_now_and_then(lingering, (size_t)got);
+	}
 	return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
