@@ -22,7 +22,7 @@ bool xet_token_is_meant(struct span text);
 /* Who the token speaks for: sets exchange->transfer and principal. unknown_key_id when it is none of ours, is over, or its key is gone; no_bucket. */
 int xet_token_identify(struct exchange *exchange, struct span text, struct error *err);
 
-/* The inside, for tests: false when the text is no token that `key` has sealed. Spans lie in the arena. */
+/* The inside, for tests: false when the text is not a token that `key` has sealed. Spans lie in the arena. */
 bool xet_token_parse(struct arena *arena, const uint8_t key[32], struct span text, struct xet_token *out);
 
 #endif

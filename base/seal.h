@@ -16,7 +16,7 @@ enum { SEAL_TOKEN_OVERHEAD_BYTES = 32 };
 /* Tokens are too many for random nonces, so their signature (HMAC-SHA256, behind the text) is the nonce: equal texts make equal tokens. `purpose`
  * tells kinds of tokens of one key apart. Adds the token. */
 void seal_token(const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct span plain, struct buffer *out);
-/* False when it is no token of this key and purpose, or longer than `capacity` when opened. */
+/* False when it is not a token of this key and purpose, or longer than `capacity` when opened. */
 bool seal_token_open(const uint8_t key[SEAL_KEY_BYTES], const char *purpose, struct span token, uint8_t *out, size_t capacity, size_t *out_len);
 
 #endif

@@ -15,7 +15,7 @@ struct event_cursor {
 	struct change_position position;
 };
 void event_cursor_print(const struct event_cursor *cursor, const uint8_t key[SEAL_KEY_BYTES], char out[EVENT_CURSOR_BYTES]);
-/* False when it is no cursor that was sealed with this key. */
+/* False when it is not a cursor that was sealed with this key. */
 bool event_cursor_parse(struct span text, const uint8_t key[SEAL_KEY_BYTES], struct event_cursor *out);
 /* Whether it may be one that an earlier version, or a server with another master key, gave out. */
 bool event_cursor_is_like(struct span text);

@@ -26,7 +26,7 @@ struct fetch_token {
 };
 /* Adds the text. At least one span. */
 void fetch_token_print(const struct fetch_token *token, const uint8_t key[FETCH_KEY_BYTES], struct buffer *out);
-/* False when the text is no token that `key` has sealed. Whether its time is over is the caller's to judge. */
+/* False when the text is not a token that `key` has sealed. Whether its time is over is the caller's to judge. */
 bool fetch_token_parse(struct span text, const uint8_t key[FETCH_KEY_BYTES], struct fetch_token *out);
 
 /* The bytes in the seal, for tests. */
