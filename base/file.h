@@ -60,6 +60,8 @@ int file_place(const struct file_ops *ops, const char *path, struct span bytes, 
 int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, struct error *err);
 bool file_exists(const char *path);
 int file_size(const char *path, uint64_t *out_size, struct error *err);
+/* A reflink: 0, or 1 when the file system has none for these two, and nothing is left of `to`. */
+int file_reflink(const struct file_ops *ops, const char *from, const char *to, struct error *err);
 /* Reflink when the file system can, else copy; `to` must not exist. Not synced. The bytes do not
  * pass through the table's pwrite. */
 int file_clone(const struct file_ops *ops, const char *from, const char *to, struct error *err);

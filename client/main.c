@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/commands.h"
+#include "client/cut_file.h"
 #include "client/exit_code.h"
 
 struct command {
@@ -179,6 +180,7 @@ static int run(const struct command *const command, char *const *const words, co
 int main(const int argc, char **const argv)
 {
 	signal(SIGPIPE, SIG_IGN);
+	cut_file_guard();
 	if (argc < 2) {
 		print_overview(stderr);
 		return EXIT_CODE_USAGE;
