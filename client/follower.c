@@ -26,6 +26,7 @@ struct follower {
 	struct run_name run;
 	struct remote *remote;
 	struct follow_folder folder;
+	struct file_ops files;   /* for weights and downloads; the folder's own notes are always synced */
 	struct arena *arena;     /* of the answers of one round */
 	struct retry pause;      /* between rounds that failed */
 	int64_t deadline_ms;     /* monotonic: how long --once waits */
@@ -139,7 +140,7 @@ static void start_prefetch(struct follower *const follower, const struct follow_
 	if (order->once || order->has_step)
 		return;
 	const struct prefetch_params params = {
-		.files = follower->session->files,
+		.files = &follower->files,
 		.remote = &follower->session->remote_options,
 		.run = &follower->run,
 		.work = follower->work,
@@ -186,7 +187,7 @@ static int advance(struct follower *const follower, const struct path_message *c
 	follow_folder_next(folder, path->to_step, &name, &out);
 	char *const base = folder->has_current && !path->from_nothing ? follow_folder_current(folder) : NULL;
 	char *const label = text_of(manifest.label);
-	const struct catch_up_params params = {
+	struct catch_up_params params = {
 		.transfer = session_transfer(follower->session, follower->remote, NULL),
 		.run = &follower->run,
 		.path = path,
@@ -199,6 +200,7 @@ static int advance(struct follower *const follower, const struct path_message *c
 		.base_digest = folder->current.digest,
 		.tensor_digests = manifest.tensor_digests,
 	};
+	params.transfer.files = &follower->files;
 	struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
 		.label = label, .tensors = part_of(follower)};
 	int result = bring(follower, &params, &swap, &fetched, err);
@@ -440,6 +442,8 @@ static int open_follower(struct follower *const follower, struct error *const er
 int follower_run(struct session *const session, const struct follow_order *const order, struct error *const err)
 {
 	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
+	follower.files = *session->files;
+	follower.files.is_volatile = order->is_volatile;
 	follower.report = (struct follow_report){.session = session, .run = &follower.run, .folder = &follower.folder};
 	if (run_name_init(&follower.run, order->run, err) != 0)
 		return -1;

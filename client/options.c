@@ -36,6 +36,8 @@ static const struct option_row ROWS[] = {
 	{"--wait", OPTION_NUMBER, COMMAND_FOLLOW | COMMAND_PUBLISH, AT(wait), "SECONDS", 0, 86400,
 		"follow --once: how long to wait for a step to appear (0); publish --rank: for the other ranks (3600)"},
 	{"--poll", OPTION_NUMBER, COMMAND_FOLLOW, AT(poll), "SECONDS", 1, 60, "how long one request may wait for a newer step (30)"},
+	{"--volatile", OPTION_FLAG, COMMAND_FOLLOW, AT(is_volatile), NULL, 0, 0,
+		"do not sync the weights: faster, but a power cut may leave `current` damaged until follow runs again"},
 	{"--keep", OPTION_NUMBER, COMMAND_FOLLOW, AT(keep), "N", 0, 1000, "older checkpoints to keep beside the current one (1)"},
 	{"--label", OPTION_TEXT, COMMAND_PUBLISH, AT(label), "TEXT", 0, 0, "the trainer's own number or name of this step"},
 	{"--metadata", OPTION_LIST, COMMAND_PUBLISH, AT(metadata), "KEY=VALUE", 0, 0, "goes into the step's manifest; repeats"},
