@@ -19,7 +19,7 @@ struct command {
 };
 
 static const struct command COMMANDS[] = {
-	{"publish", COMMAND_PUBLISH, command_publish, 1, 1, 8, "--run BUCKET/RUN CHECKPOINT",
+	{"publish", COMMAND_PUBLISH, command_publish, 0, 1, 8, "--run BUCKET/RUN CHECKPOINT",
 		"make a checkpoint (file or folder) the run's next step"},
 	{"follow", COMMAND_FOLLOW, command_follow, 0, 0, 4, "--run BUCKET/RUN --into DIR", "keep DIR/current on the newest step"},
 	{"diff", COMMAND_DIFF, command_diff, 3, 3, 0, "BASE NEW OUT", "write the delta from one checkpoint to another"},

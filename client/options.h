@@ -37,6 +37,7 @@ struct options {
 	const char *ca;
 	bool json, quiet, help;
 	const char *run, *into, *exec, *state, *label, *format, *anchor, *replica, *glob, *rank, *name, *namespace, *base, *to, *checksum;
+	const char *watch_folder, *marker;
 	bool take_over, create_bucket, once, recursive, tensors, stats, delete, dry_run, plain, is_volatile;
 	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit, epoch, ttl, watch;
 	struct option_list metadata; /* "key=value", checked */
