@@ -1,10 +1,13 @@
 #include "client/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/columns.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/near_word.h"
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST, OPTION_PATHS };
 
@@ -27,25 +30,35 @@ static const struct option_row ROWS[] = {
 	{"--replica", OPTION_TEXT, COMMAND_FOLLOW, AT(replica), "ID", 0, 0,
 		"what this worker is called in `replicas` (the host's name and a hash of DIR)"},
 	{"--tensors", OPTION_TEXT, COMMAND_FOLLOW, AT(glob), "GLOB", 0, 0, "keep only the tensors whose names match, like 'model.layers.[0-9].*'"},
-	{"--rank", OPTION_TEXT, COMMAND_FOLLOW | COMMAND_PUBLISH, AT(rank), "I/N", 0, 0,
-		"follow: keep only the I-th of N shares of the tensors (from 0); publish: this is rank I of N that publish one step together"},
+	{"--rank", OPTION_TEXT, COMMAND_FOLLOW, AT(rank), "I/N", 0, 0, "keep only the I-th of N shares of the tensors (from 0)"},
+	{"--rank", OPTION_TEXT, COMMAND_PUBLISH, AT(rank), "I/N", 0, 0, "this is rank I (from 0) of N that publish one step together"},
 	{"--epoch", OPTION_NUMBER, COMMAND_PUBLISH, AT(epoch), "N", 0, UINT32_MAX, "with --rank: the epoch that rank 0 opened"},
 	{"--once", OPTION_FLAG, COMMAND_FOLLOW, AT(once), NULL, 0, 0, "bring the newest step, then end"},
-	{"--step", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_FOLD | COMMAND_TRANSCODE, AT(step), "N", 0, UINT32_MAX,
-		"publish: refuse unless this is the next step; follow: bring this step, then end; diff, fold, transcode: what the delta says of its step"},
-	{"--wait", OPTION_NUMBER, COMMAND_FOLLOW | COMMAND_PUBLISH, AT(wait), "SECONDS", 0, 86400,
-		"follow --once: how long to wait for a step to appear (0); publish --rank: for the other ranks (3600)"},
+	{"--step", OPTION_NUMBER, COMMAND_PUBLISH, AT(step), "N", 0, UINT32_MAX, "refuse unless this is the next step"},
+	{"--step", OPTION_NUMBER, COMMAND_FOLLOW, AT(step), "N", 0, UINT32_MAX, "bring this step, then end"},
+	{"--step", OPTION_NUMBER, COMMAND_DIFF | COMMAND_FOLD | COMMAND_TRANSCODE, AT(step), "N", 0, UINT32_MAX,
+		"what the delta says of its step"},
+	{"--wait", OPTION_NUMBER, COMMAND_FOLLOW, AT(wait), "SECONDS", 0, 86400,
+		"with --once: how long to wait for a step to appear (0)"},
+	{"--wait", OPTION_NUMBER, COMMAND_PUBLISH, AT(wait), "SECONDS", 0, 86400,
+		"with --rank: how long to wait for the other ranks (3600)"},
 	{"--poll", OPTION_NUMBER, COMMAND_FOLLOW, AT(poll), "SECONDS", 1, 60, "how long one request may wait for a newer step (30)"},
 	{"--keep", OPTION_NUMBER, COMMAND_FOLLOW, AT(keep), "N", 0, 1000, "older checkpoints to keep beside the current one (1)"},
 	{"--label", OPTION_TEXT, COMMAND_PUBLISH, AT(label), "TEXT", 0, 0, "the trainer's own number or name of this step"},
 	{"--metadata", OPTION_LIST, COMMAND_PUBLISH, AT(metadata), "KEY=VALUE", 0, 0, "goes into the step's manifest; repeats"},
 	{"--anchor", OPTION_TEXT, COMMAND_PUBLISH, AT(anchor), "WHEN", 0, 0,
 		"upload a full copy too: auto, always, never, or every N steps (auto)"},
-	{"--format", OPTION_TEXT, COMMAND_PUBLISH | COMMAND_DIFF, AT(format), "FORMAT", 0, 0,
-		"of the delta: ulp-class, slime-xor, slime-overwrite, trl-gap, trl-raw, trl-v1; diff: full too (ulp-class)"},
-	{"--base", OPTION_TEXT, COMMAND_FOLD | COMMAND_TRANSCODE | COMMAND_INSPECT, AT(base), "CHECKPOINT", 0, 0,
-		"what the first delta was made from; fold does without it for slime-xor and TRL deltas, inspect --stats for sizes"},
-	{"--to", OPTION_TEXT, COMMAND_FOLD | COMMAND_TRANSCODE, AT(to), "FORMAT", 0, 0, "of the result, as diff's --format (ulp-class)"},
+	{"--format", OPTION_TEXT, COMMAND_PUBLISH, AT(format), "FORMAT", 0, 0,
+		"of the delta: ulp-class, slime-xor, slime-overwrite, trl-gap, trl-raw, trl-v1 (ulp-class)"},
+	{"--format", OPTION_TEXT, COMMAND_DIFF, AT(format), "FORMAT", 0, 0,
+		"of the delta: ulp-class, slime-xor, slime-overwrite, trl-gap, trl-raw, trl-v1, or full (ulp-class)"},
+	{"--base", OPTION_TEXT, COMMAND_FOLD, AT(base), "CHECKPOINT", 0, 0,
+		"what the first delta was made from; slime-xor and TRL deltas are folded without it"},
+	{"--base", OPTION_TEXT, COMMAND_TRANSCODE, AT(base), "CHECKPOINT", 0, 0, "what the delta was made from"},
+	{"--base", OPTION_TEXT, COMMAND_INSPECT, AT(base), "CHECKPOINT", 0, 0,
+		"what the delta was made from: with --stats, how far the changed floats moved"},
+	{"--to", OPTION_TEXT, COMMAND_FOLD | COMMAND_TRANSCODE, AT(to), "FORMAT", 0, 0,
+		"of the result: ulp-class, slime-xor, slime-overwrite, trl-gap, trl-raw, trl-v1, or full (ulp-class)"},
 	{"--checksum", OPTION_TEXT, COMMAND_DIFF | COMMAND_FOLD | COMMAND_TRANSCODE, AT(checksum), "KIND", 0, 0,
 		"of the slime formats: xxh3-128, blake3 or adler32 (xxh3-128)"},
 	{"--stats", OPTION_FLAG, COMMAND_INSPECT, AT(stats), NULL, 0, 0, "of a delta: density, bits per changed element and, with --base, |ulp| steps"},
@@ -54,13 +67,17 @@ static const struct option_row ROWS[] = {
 	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0, "become the run's writer, fencing off any earlier one"},
 	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX,
 		"set the run to keep its newest N steps (0: all)"},
-	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT | COMMAND_SYNC, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
+	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT | COMMAND_CP | COMMAND_SYNC, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
 	{"--recursive", OPTION_FLAG, COMMAND_LS, AT(recursive), NULL, 0, 0, "list below folders too"},
+	{"--recursive", OPTION_FLAG, COMMAND_RM, AT(recursive), NULL, 0, 0,
+		"remove all that lies below BUCKET/PREFIX/ (BUCKET/: all objects of the bucket)"},
+	{"--exist-ok", OPTION_FLAG, COMMAND_MB, AT(exist_ok), NULL, 0, 0, "succeed where the bucket is there already"},
+	{"--force", OPTION_FLAG, COMMAND_RB, AT(force), NULL, 0, 0, "remove the objects in it too; a bucket that holds runs stays"},
 	{"--tensors", OPTION_FLAG, COMMAND_INSPECT, AT(tensors), NULL, 0, 0, "list every tensor with its digest"},
 	{"--delete", OPTION_FLAG, COMMAND_SYNC, AT(delete), NULL, 0, 0, "remove at the target what the source does not have"},
-	{"--dry-run", OPTION_FLAG, COMMAND_SYNC, AT(dry_run), NULL, 0, 0, "say what would be done, and do nothing"},
-	{"--seed", OPTION_PATHS, COMMAND_GET, AT(seeds), "FILE", 0, 0, "a local file that may hold parts of it; repeats"},
-	{"--plain", OPTION_FLAG, COMMAND_PUT | COMMAND_GET | COMMAND_SYNC, AT(plain), NULL, 0, 0, "whole files by plain PUT and GET, without looking for what the other side has"},
+	{"--dry-run", OPTION_FLAG, COMMAND_SYNC | COMMAND_RM, AT(dry_run), NULL, 0, 0, "say what would be done, and do nothing"},
+	{"--seed", OPTION_PATHS, COMMAND_GET | COMMAND_CP, AT(seeds), "FILE", 0, 0, "a local file that may hold parts of it; repeats"},
+	{"--plain", OPTION_FLAG, COMMAND_PUT | COMMAND_GET | COMMAND_CP | COMMAND_SYNC, AT(plain), NULL, 0, 0, "whole files by plain PUT and GET, without looking for what the other side has"},
 	{"--ttl", OPTION_NUMBER, COMMAND_PINS, AT(ttl), "SECONDS", 1, UINT32_MAX, "with add: let the pin end by itself"},
 	{"--watch", OPTION_NUMBER, COMMAND_REPLICAS, AT(watch), "SECONDS", 1, 86400, "show it again every so often, until stopped"},
 	{"--name", OPTION_TEXT, COMMAND_KEYS, AT(name), "NAME", 0, 0, "with add: what the key is for"},
@@ -70,7 +87,7 @@ static const struct option_row ROWS[] = {
 	{"--limit", OPTION_NUMBER, COMMAND_STEPS | COMMAND_LS, AT(limit), "N", 1, UINT32_MAX, "stop after N entries (steps: the newest N)"},
 	{"--threads", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_FOLD | COMMAND_TRANSCODE | COMMAND_INSPECT, AT(threads), "N",
 		1, 1024, "threads that compute (one per core)"},
-	{"--parallel", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_SYNC, AT(parallel), "N", 1, 64,
+	{"--parallel", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_PUT | COMMAND_GET | COMMAND_CP | COMMAND_SYNC, AT(parallel), "N", 1, 64,
 		"transfers at a time (4)"},
 	{"--retries", OPTION_NUMBER, COMMAND_REMOTE, AT(retries), "N", 0, 1000,
 		"tries after the first one fails (8 for transfers, 3 for listings)"},
@@ -83,15 +100,74 @@ static const struct option_row ROWS[] = {
 	{"--help", OPTION_FLAG, COMMAND_ALL, AT(help), NULL, 0, 0, "this text"},
 };
 #undef AT
-enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], CONFIG_MAX_BYTES = 64 * 1024 };
+enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], CONFIG_MAX_BYTES = 64 * 1024, ROW_LEFT_BYTES = 80 };
+
+static const struct {
+	const char *letter;
+	const char *name;
+} LETTERS[] = {{"-r", "--recursive"}, {"-f", "--force"}, {"-q", "--quiet"}, {"-h", "--help"}};
+
+/* NULL: the flag has none. */
+static const char *letter_of(const struct option_row *const row)
+{
+	for (size_t i = 0; i < sizeof LETTERS / sizeof LETTERS[0]; i++)
+		if (strcmp(LETTERS[i].name, row->name) == 0)
+			return LETTERS[i].letter;
+	return NULL;
+}
+
+static bool is_named(const struct option_row *const row, const struct span name)
+{
+	const char *const letter = letter_of(row);
+	return span_equal_text(name, row->name) || (letter != NULL && span_equal_text(name, letter));
+}
 
 /* The row of this command: a name may mean different things to different ones. */
 static const struct option_row *find_row(const struct span name, const enum command_bit command)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
-		if ((ROWS[i].commands & (int)command) != 0 && span_equal_text(name, ROWS[i].name))
+		if ((ROWS[i].commands & (int)command) != 0 && is_named(&ROWS[i], name))
 			return &ROWS[i];
 	return NULL;
+}
+
+static bool is_common(const struct option_row *const row)
+{
+	return row->commands == COMMAND_ALL || row->commands == COMMAND_REMOTE;
+}
+
+static int refuse_flag(const struct span name, const enum command_bit command, struct error *const err)
+{
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	near_word_begin(&near, name);
+	for (size_t i = 0; i < ROW_COUNT; i++)
+		if ((ROWS[i].commands & (int)command) != 0)
+			near_word_offer(&near, ROWS[i].name);
+	return error_set(err, ERROR_INVALID, "this command has no flag %.*s%s%s", (int)span_slice(name, 0, 100).len,
+		(const char *)name.data, near_word_hint(&near, hint), near.best == NULL ? "; --help lists its flags" : "");
+}
+
+static struct span flag_name(const char *const word)
+{
+	const char *const equals = strchr(word, '=');
+	return equals == NULL ? span_text(word) : span_of(word, (size_t)(equals - word));
+}
+
+int options_find_command(char *const *const words, const size_t count, size_t *const out_at, struct error *const err)
+{
+	size_t at = 0;
+	for (; at < count && words[at][0] == '-'; at++) {
+		const struct span name = flag_name(words[at]);
+		const struct option_row *const row = find_row(name, COMMAND_LS); /* has all common flags */
+		if (row == NULL || !is_common(row))
+			return error_set(err, ERROR_INVALID, "%.*s stands before the command: only flags that every command has may; write the "
+				"others behind it", (int)span_slice(name, 0, 100).len, (const char *)name.data);
+		if (row->kind != OPTION_FLAG && name.len == strlen(words[at]))
+			at++;
+	}
+	*out_at = at < count ? at : count;
+	return 0;
 }
 
 static int add_pair(struct option_list *const list, const struct option_row *const row, const char *const value, struct error *const err)
@@ -154,11 +230,10 @@ static int take_flag(struct options *const options, const enum command_bit comma
 {
 	const char *const word = words[(*at)++];
 	const char *const equals = strchr(word, '=');
-	const struct span name = equals == NULL ? span_text(word) : span_of(word, (size_t)(equals - word));
+	const struct span name = flag_name(word);
 	const struct option_row *const row = find_row(name, command);
 	if (row == NULL)
-		return error_set(err, ERROR_INVALID, "this command has no flag %.*s; --help lists its flags", (int)name.len,
-			(const char *)name.data);
+		return refuse_flag(name, command, err);
 	if (row->kind == OPTION_FLAG) {
 		if (equals != NULL)
 			return error_set(err, ERROR_INVALID, "%s takes no value", row->name);
@@ -302,16 +377,46 @@ void options_release(struct options *const options)
 	*options = (struct options){0};
 }
 
+/* "--recursive, -r" or "--run BUCKET/RUN". */
+static void print_left(const struct option_row *const row, char out[ROW_LEFT_BYTES])
+{
+	const char *const letter = letter_of(row);
+	snprintf(out, ROW_LEFT_BYTES, "%s%s%s%s%s", row->name, row->value != NULL ? " " : "", row->value != NULL ? row->value : "",
+		letter != NULL ? ", " : "", letter != NULL ? letter : "");
+}
+
+static size_t left_width(const enum command_bit command)
+{
+	size_t width = 0;
+	char left[ROW_LEFT_BYTES];
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if ((ROWS[i].commands & (int)command) == 0)
+			continue;
+		print_left(&ROWS[i], left);
+		width = columns_widen(width, left);
+	}
+	return width;
+}
+
+/* The flags that are the command's own, or those it shares with all. */
+static void print_rows(const enum command_bit command, const bool common, const char *const heading, struct buffer *const out)
+{
+	const size_t width = left_width(command);
+	char left[ROW_LEFT_BYTES];
+	bool begun = false;
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if ((ROWS[i].commands & (int)command) == 0 || is_common(&ROWS[i]) != common)
+			continue;
+		if (!begun)
+			buffer_format(out, "\n%s:\n", heading);
+		begun = true;
+		print_left(&ROWS[i], left);
+		columns_add(out, left, width, ROWS[i].help);
+	}
+}
+
 void options_print_help(const enum command_bit command, struct buffer *const out)
 {
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const struct option_row *const row = &ROWS[i];
-		if ((row->commands & (int)command) == 0)
-			continue;
-		struct buffer text;
-		buffer_init(&text, 128);
-		buffer_format(&text, "%s%s%s", row->name, row->value != NULL ? " " : "", row->value != NULL ? row->value : "");
-		buffer_format(out, "  %-24s %s\n", buffer_text(&text), row->help);
-		buffer_release(&text);
-	}
+	print_rows(command, false, "flags", out);
+	print_rows(command, true, "flags of every command", out);
 }

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/columns.h"
 #include "base/memory.h"
+#include "base/near_word.h"
 #include "server/listener_socket.h"
 
 enum setting_type { SETTING_TEXT, SETTING_LIST, SETTING_FLAG, SETTING_NUMBER };
@@ -28,7 +30,7 @@ static const struct setting settings[] = {
 #include "server/configuration.def"
 #undef SETTING
 };
-enum { SETTING_COUNT = sizeof settings / sizeof settings[0], VALUE_MAX_BYTES = 4096, LIST_MAX = 64 };
+enum { SETTING_COUNT = sizeof settings / sizeof settings[0], VALUE_MAX_BYTES = 4096, LIST_MAX = 64, NEAR_MAX_BYTES = 40, HELP_WIDTH = 30, COMMAND_WIDTH = 9 };
 
 struct loading {
 	struct configuration *configuration;
@@ -187,6 +189,13 @@ static int read_environment(struct loading *loading, char *const *environment)
 	return 0;
 }
 
+static void print_flag(const struct setting *setting, struct buffer *out)
+{
+	buffer_add_text(out, "--");
+	for (const char *letter = setting->name; *letter != '\0'; letter++)
+		buffer_add_byte(out, *letter == '_' ? '-' : (uint8_t)*letter);
+}
+
 struct special {
 	const char *flag;
 	enum configuration_request request;
@@ -211,7 +220,41 @@ static int refuse_word(struct loading *loading, const char *before, const char *
 	const size_t at = strncmp(before, "--", 2) == 0 ? find_setting(span_text(before + 2)) : SETTING_COUNT;
 	if (at < SETTING_COUNT && settings[at].type == SETTING_FLAG)
 		return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; write %s=yes or %s=no", argument, before, before);
-	return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; see deltabucketd --help", argument);
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	static const char *const commands[] = {"keys", "gc", "set-aside", "help", "version"};
+	near_word_begin(&near, span_text(argument));
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		near_word_offer(&near, commands[i]);
+	return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command%s", argument,
+		near.best != NULL ? near_word_hint(&near, hint) : "; see deltabucketd --help");
+}
+
+/* The setting of the nearest name, with its underscores. */
+static void find_near(struct span given, struct near_word *near, char folded[NEAR_MAX_BYTES])
+{
+	const struct span clipped = span_slice(given, 0, NEAR_MAX_BYTES);
+	for (size_t i = 0; i < clipped.len; i++)
+		folded[i] = fold((char)clipped.data[i]);
+	near_word_begin(near, span_of(folded, clipped.len));
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		near_word_offer(near, settings[i].name);
+}
+
+static int refuse_flag(struct loading *loading, struct span name)
+{
+	struct near_word near;
+	struct buffer flag;
+	char folded[NEAR_MAX_BYTES];
+	buffer_init(&flag, VALUE_MAX_BYTES);
+	find_near(name, &near, folded);
+	for (size_t i = 0; near.best != NULL && i < SETTING_COUNT; i++)
+		if (settings[i].name == near.best)
+			print_flag(&settings[i], &flag);
+	error_set(loading->err, ERROR_INVALID, "there is no flag --%.*s; %s%s%s", (int)span_slice(name, 0, 100).len, (const char *)name.data,
+		flag.len > 0 ? "did you mean " : "see deltabucketd --help", buffer_text(&flag), flag.len > 0 ? "?" : "");
+	buffer_release(&flag);
+	return -1;
 }
 
 /* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and passed over here. */
@@ -225,8 +268,7 @@ static int take_flag(struct loading *loading, int count, char *const *arguments,
 	const bool is_config = span_equal_text(name, "config");
 	const size_t found = find_setting(name);
 	if (found == SETTING_COUNT && !is_config)
-		return error_set(loading->err, ERROR_INVALID, "there is no flag --%.*s; see deltabucketd --help", (int)name.len,
-			(const char *)name.data);
+		return refuse_flag(loading, name);
 	const char *value = equals != NULL ? equals + 1 : "yes";
 	if (equals == NULL && (is_config || settings[found].type != SETTING_FLAG)) {
 		if (++*at >= count)
@@ -339,13 +381,6 @@ void configuration_release(struct configuration *configuration)
 	memset(configuration, 0, sizeof *configuration);
 }
 
-static void print_flag(const struct setting *setting, struct buffer *out)
-{
-	buffer_add_text(out, "--");
-	for (const char *letter = setting->name; *letter != '\0'; letter++)
-		buffer_add_byte(out, *letter == '_' ? '-' : (uint8_t)*letter);
-}
-
 static void print_range(const struct setting *setting, struct buffer *out)
 {
 	if (setting->type == SETTING_NUMBER)
@@ -361,33 +396,56 @@ static const char *value_name(const struct setting *setting)
 	return setting->unit[0] != '\0' ? setting->unit : "TEXT";
 }
 
+static void print_left(const struct setting *setting, struct buffer *out)
+{
+	print_flag(setting, out);
+	if (setting->type == SETTING_FLAG)
+		buffer_add_text(out, "[=no]");
+	else
+		buffer_format(out, " %s", value_name(setting));
+}
+
+static void print_help_line(const struct setting *setting, struct buffer *out)
+{
+	struct buffer left;
+	struct buffer right;
+	buffer_init(&left, VALUE_MAX_BYTES);
+	buffer_init(&right, VALUE_MAX_BYTES);
+	print_left(setting, &left);
+	buffer_add_text(&right, setting->help);
+	if (setting->type == SETTING_NUMBER) {
+		buffer_add_text(&right, " (");
+		print_range(setting, &right);
+		buffer_add_byte(&right, ')');
+	}
+	if (setting->standard[0] != '\0')
+		buffer_format(&right, "; default %s", setting->standard);
+	columns_add(out, buffer_text(&left), HELP_WIDTH, buffer_text(&right));
+	buffer_release(&left);
+	buffer_release(&right);
+}
+
 void configuration_print_help(struct buffer *out)
 {
-	buffer_add_text(out, "deltabucketd: a bucket server for model weights\n\n"
-		"  deltabucketd --data DIR [--listen 127.0.0.1:9000] [--http | --tls-cert F --tls-key F] [--config FILE]\n"
-		"  deltabucketd keys add|list|revoke --data DIR ...      (see deltabucketd keys --help)\n"
-		"  deltabucketd gc --data DIR [--dry-run]                (see deltabucketd gc --help)\n\n"
-		"Settings, as flag, as key in the INI file, or as environment variable DELTABUCKET_NAME;\n"
-		"flags win over the environment, that over the file. Switches are turned off with =no:\n");
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		buffer_add_text(out, "\n  ");
-		print_flag(&settings[i], out);
-		if (settings[i].type == SETTING_FLAG)
-			buffer_add_text(out, "[=no]");
-		else
-			buffer_format(out, " %s", value_name(&settings[i]));
-		buffer_format(out, "\n      %s", settings[i].help);
-		if (settings[i].type == SETTING_NUMBER) {
-			buffer_add_text(out, " (");
-			print_range(&settings[i], out);
-			buffer_add_byte(out, ')');
-		}
-		if (settings[i].standard[0] != '\0')
-			buffer_format(out, "; default %s", settings[i].standard);
-		buffer_add_byte(out, '\n');
-	}
-	buffer_add_text(out, "\n  --config FILE\n      INI file with lines name = value\n  --version\n"
-		"  --print-config-docs\n      this table as Markdown\n");
+	buffer_add_text(out, "usage: deltabucketd --data DIR [FLAGS]     serve the folder DIR\n"
+		"       deltabucketd COMMAND [FLAGS]        one of the commands below\n\n");
+	columns_add(out, "keys", COMMAND_WIDTH, "add, list or revoke keys");
+	columns_add(out, "gc", COMMAND_WIDTH, "give back the space of what nothing needs any more");
+	columns_add(out, "set-aside", COMMAND_WIDTH, "list or drop the files that a start has set aside");
+	columns_add(out, "help", COMMAND_WIDTH, "this text; `deltabucketd help COMMAND`: the flags of a command");
+	columns_add(out, "version", COMMAND_WIDTH, "say which version this is");
+	buffer_add_text(out, "\nexamples:\n"
+		"  deltabucketd --data ./data\n"
+		"  deltabucketd --data /srv/deltabucket --listen 0.0.0.0:9000 --tls-name bucket.example\n"
+		"  deltabucketd --config /etc/deltabucket.ini\n\n"
+		"Each setting is a flag, a key in the INI file, or an environment variable DELTABUCKET_NAME; flags win over\n"
+		"the environment, that over the file. Switches are turned off with =no.\n\nflags:\n");
+	columns_add(out, "--config FILE", HELP_WIDTH, "INI file with lines name = value (DELTABUCKET_CONFIG)");
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		print_help_line(&settings[i], out);
+	columns_add(out, "--help, -h", HELP_WIDTH, "this text");
+	columns_add(out, "--version", HELP_WIDTH, "say which version this is");
+	columns_add(out, "--print-config-docs", HELP_WIDTH, "the settings as a Markdown table");
 }
 
 static void print_upper(const char *text, struct buffer *out)

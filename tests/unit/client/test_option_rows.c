@@ -26,7 +26,11 @@ static const struct {
 	{COMMAND_PUT, " --create-bucket --plain" MOVER},
 	{COMMAND_GET, " --seed --plain" MOVER},
 	{COMMAND_LS, " --recursive --limit" SERVER},
-	{COMMAND_RM, SERVER},
+	{COMMAND_RM, " --recursive --dry-run" SERVER},
+	{COMMAND_CP, " --create-bucket --seed --plain" MOVER},
+	{COMMAND_MB, " --exist-ok" SERVER},
+	{COMMAND_RB, " --force" SERVER},
+	{COMMAND_VERSION, " --json --quiet --help"},
 	{COMMAND_SYNC, " --create-bucket --delete --dry-run --plain" MOVER},
 	{COMMAND_RUNS, SERVER},
 	{COMMAND_STEPS, " --limit" SERVER},
@@ -54,6 +58,8 @@ static void list_flags(const struct span help, struct buffer *const out)
 		struct span word;
 		if (!span_starts(line, span_text("--")) || !span_split(&line, ' ', &word))
 			continue;
+		if (span_ends_text(word, ",")) /* a letter follows */
+			word = span_slice(word, 0, word.len - 1);
 		buffer_add_byte(out, ' ');
 		buffer_add_span(out, word);
 	}

@@ -92,11 +92,46 @@ START_TEST(a_dash_is_an_argument_and_two_end_the_flags)
 }
 END_TEST
 
+START_TEST(common_flags_may_stand_before_the_command)
+{
+	static const struct {
+		const char *words[6];
+		size_t at;
+	} cases[] = {{{"ls"}, 0}, {{"--json", "ls", "-r"}, 1}, {{"--endpoint", "ls", "-q", "put"}, 3}, {{"--token=x", "rm"}, 1}, {{"--json"}, 1},
+		{{"--ca"}, 1}, {{NULL}, 0}};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct error err = {0};
+		size_t count = 0;
+		size_t at = 99;
+		while (cases[i].words[count] != NULL)
+			count++;
+		ck_assert_int_eq(options_find_command((char *const *)(const void *)cases[i].words, count, &at, &err), 0);
+		ck_assert_uint_eq(at, cases[i].at);
+	}
+	struct error err = {0};
+	size_t at;
+	const char *const own[] = {"--recursive", "ls"};
+	ck_assert_int_eq(options_find_command((char *const *)(const void *)own, 2, &at, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "--recursive stands before the command"));
+}
+END_TEST
+
+START_TEST(letters_are_short_names)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const words[] = {"-r", "-q", "b", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
+	ck_assert(options.recursive && options.quiet);
+}
+END_TEST
+
 static const struct {
 	enum command_bit command;
 	const char *words[4];
 	const char *says;
 } REFUSED[] = {
+	{COMMAND_LS, {"--recursve", NULL}, "did you mean --recursive?"},
 	{COMMAND_PUBLISH, {"--frob", NULL}, "--frob"},
 	{COMMAND_PUBLISH, {"--once", NULL}, "--once"},          /* another command's */
 	{COMMAND_DIFF, {"--endpoint", "http://x", NULL}, "--endpoint"},
@@ -234,6 +269,8 @@ Suite *test_options_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, flags_and_arguments_mix);
 	tcase_add_test(tests, seeds_are_paths_of_any_form);
+	tcase_add_test(tests, common_flags_may_stand_before_the_command);
+	tcase_add_test(tests, letters_are_short_names);
 	tcase_add_test(tests, one_name_may_mean_two_things);
 	tcase_add_test(tests, a_dash_is_an_argument_and_two_end_the_flags);
 	tcase_add_loop_test(tests, refusals_name_the_flag, 0, sizeof REFUSED / sizeof REFUSED[0]);
