@@ -67,6 +67,11 @@ static const struct command COMMANDS[] = {
 		"deltabucket status\n"},
 	{"keys", COMMAND_KEYS, command_keys, 0, 2, 3, "[add | rm KEY_ID]", "list, make or revoke keys (root only)",
 		"deltabucket keys add --name workers --grant models/policy/=read,list\n"},
+	{"login", COMMAND_LOGIN, command_login, 1, 1, 0, "ENDPOINT",
+		"store a server's endpoint, CA and token (asked for, or on stdin) for later commands",
+		"deltabucket login https://bucket.example:9000\n"
+		"deltabucket login --profile lab --fingerprint sha256:... https://10.0.0.5:9000 < token\n"},
+	{"logout", COMMAND_LOGOUT, command_logout, 0, 0, 0, "", "forget what login stored", "deltabucket logout --profile lab\n"},
 	{"version", COMMAND_VERSION, command_version, 0, 0, 0, "", "say which version this is",
 		"deltabucket version\n"},
 };

@@ -31,7 +31,7 @@ void help_print_overview(struct buffer *const out)
 		columns_add(out, commands[i].name, width, commands[i].summary);
 	columns_add(out, "help", width, "this text; `deltabucket help COMMAND`: the arguments, flags and examples of a command");
 	buffer_add_text(out, "\nThe server comes from --endpoint, --token and --ca, else from DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN\n"
-		"and DELTABUCKET_CA, else from ~/.config/deltabucket/config (lines like `endpoint = https://host:9000`).\n");
+		"and DELTABUCKET_CA, else from what `deltabucket login` stored in ~/.config/deltabucket/config.\n");
 	print_codes(out);
 }
 

@@ -44,7 +44,7 @@ static int set_remote(struct session *const session, const struct command *const
 	const struct options *const options = session->options;
 	if (options->endpoint == NULL)
 		return session_usage(session, err,
-			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `endpoint = URL` in the config file");
+			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `deltabucket login ENDPOINT` once");
 	if (strncmp(options->endpoint, "https://", 8) != 0 && strncmp(options->endpoint, "http://", 7) != 0)
 		return session_usage(session, err, "the endpoint %s does not begin with https:// or http://", options->endpoint);
 	session->remote_options = (struct remote_options){

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/near_word.h"
+#include "client/profile.h"
 
 enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST, OPTION_PATHS };
 
@@ -95,12 +96,18 @@ static const struct option_row ROWS[] = {
 	{"--token", OPTION_TEXT, COMMAND_REMOTE, AT(token), "TOKEN", 0, 0,
 		"bearer token; others on this machine can see flags, so rather use DELTABUCKET_TOKEN or the config file"},
 	{"--ca", OPTION_TEXT, COMMAND_REMOTE, AT(ca), "FILE", 0, 0, "PEM file with the server's CA (DELTABUCKET_CA)"},
+	{"--profile", OPTION_TEXT, COMMAND_REMOTE, AT(profile), "NAME", 0, 0,
+		"the server that `deltabucket login --profile NAME` stored (DELTABUCKET_PROFILE)"},
+	{"--profile", OPTION_TEXT, COMMAND_LOGIN | COMMAND_LOGOUT, AT(profile), "NAME", 0, 0, "which profile of the config file (default)"},
+	{"--fingerprint", OPTION_TEXT, COMMAND_LOGIN, AT(fingerprint), "SHA256", 0, 0,
+		"of the server's CA, as deltabucketd prints it when it starts"},
+	{"--ca", OPTION_TEXT, COMMAND_LOGIN, AT(ca), "FILE", 0, 0, "PEM file with the server's CA, instead of fetching it"},
 	{"--json", OPTION_FLAG, COMMAND_ALL, AT(json), NULL, 0, 0, "one JSON object per line on stdout"},
 	{"--quiet", OPTION_FLAG, COMMAND_ALL, AT(quiet), NULL, 0, 0, "only results and failures"},
 	{"--help", OPTION_FLAG, COMMAND_ALL, AT(help), NULL, 0, 0, "this text"},
 };
 #undef AT
-enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], CONFIG_MAX_BYTES = 64 * 1024, ROW_LEFT_BYTES = 80 };
+enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], ROW_LEFT_BYTES = 80 };
 
 static const struct {
 	const char *letter;
@@ -270,60 +277,6 @@ int options_parse(struct options *const options, const enum command_bit command,
 	return 0;
 }
 
-/* One `key = value` line of the config file. */
-static int take_line(struct options *const options, const struct span line, const char *const path, const unsigned number,
-	struct error *const err)
-{
-	const struct {
-		const char *key;
-		const char **value;
-	} keys[] = {{"endpoint", &options->endpoint}, {"token", &options->token}, {"ca", &options->ca}};
-	const struct span text = span_trim(line);
-	if (text.len == 0 || text.data[0] == '#')
-		return 0;
-	struct span rest = text;
-	struct span key;
-	if (span_find(text, '=') < 0 || !span_split(&rest, '=', &key))
-		return error_set(err, ERROR_INVALID, "%s, line %u: this is no `key = value` line", path, number);
-	key = span_trim(key);
-	const struct span value = span_trim(rest);
-	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-		if (!span_equal_text(key, keys[i].key))
-			continue;
-		if (value.len == 0)
-			return error_set(err, ERROR_INVALID, "%s, line %u: %s has no value", path, number, keys[i].key);
-		if (*keys[i].value == NULL) {
-			options->owned[i] = memory_new(value.len + 1);
-			memcpy(options->owned[i], value.data, value.len);
-			*keys[i].value = options->owned[i];
-		}
-		return 0;
-	}
-	return error_set(err, ERROR_INVALID, "%s, line %u: there is no key \"%.*s\"; the keys are endpoint, token and ca", path, number,
-		(int)(key.len < 60 ? key.len : 60), (const char *)key.data);
-}
-
-static int read_config(struct options *const options, const char *const path, struct error *const err)
-{
-	struct buffer text;
-	buffer_init(&text, CONFIG_MAX_BYTES);
-	int result = -1;
-	if (file_read_all(path, &text, err) != 0)
-		goto out;
-	struct span rest = buffer_span(&text);
-	struct span line;
-	for (unsigned number = 1; span_split(&rest, '\n', &line); number++) {
-		if (line.len > 0 && line.data[line.len - 1] == '\r')
-			line.len--;
-		if (take_line(options, line, path, number, err) != 0)
-			goto out;
-	}
-	result = 0;
-out:
-	buffer_release(&text);
-	return result;
-}
-
 static void from_environment(const char **const value, const char *const variable)
 {
 	const char *const given = getenv(variable);
@@ -344,13 +297,63 @@ static void trim_endpoint(struct options *const options)
 	options->endpoint = options->owned[3];
 }
 
+const char *options_profile(const struct options *const options)
+{
+	const char *name = options->profile;
+	from_environment(&name, "DELTABUCKET_PROFILE");
+	return name;
+}
+
+static bool is_same_endpoint(const char *const one, const char *const other)
+{
+	size_t lens[2] = {strlen(one), strlen(other)};
+	while (lens[0] > 0 && one[lens[0] - 1] == '/')
+		lens[0]--;
+	while (lens[1] > 0 && other[lens[1] - 1] == '/')
+		lens[1]--;
+	return lens[0] == lens[1] && memcmp(one, other, lens[0]) == 0;
+}
+
+/* Moves a value from the profile to where it is missing. */
+static void take_over(struct options *const options, const char **const value, char **const from, const size_t place)
+{
+	if (*value != NULL || *from == NULL)
+		return;
+	options->owned[place] = *from;
+	*value = *from;
+	*from = NULL;
+}
+
+/* A token goes to the server that it was stored for, to no other that is named elsewhere. */
+static void from_profile(struct options *const options, struct profile *const profile)
+{
+	const bool is_other = options->endpoint != NULL && profile->endpoint != NULL && !is_same_endpoint(options->endpoint, profile->endpoint);
+	if (is_other)
+		return;
+	take_over(options, &options->endpoint, &profile->endpoint, 0);
+	take_over(options, &options->token, &profile->token, 1);
+	take_over(options, &options->ca, &profile->ca, 2);
+}
+
 int options_complete(struct options *const options, const char *const config, struct error *const err)
 {
-	from_environment(&options->endpoint, "DELTABUCKET_ENDPOINT");
-	from_environment(&options->token, "DELTABUCKET_TOKEN");
-	from_environment(&options->ca, "DELTABUCKET_CA");
-	if (config != NULL && file_exists(config) && read_config(options, config, err) != 0)
+	const char *const name = options_profile(options);
+	struct profile profile = {0};
+	if (name != NULL && profile_check_name(name, err) != 0)
 		return -1;
+	const int found = config == NULL ? name == NULL : profile_read(config, name, &profile, err);
+	if (found < 0)
+		return -1;
+	if (found == 0)
+		return error_set(err, ERROR_INVALID, "there is no profile %s in %s; `deltabucket login --profile %s ENDPOINT` makes it", name,
+			config != NULL ? config : "a config file", name);
+	if (options->profile == NULL) { /* a profile named outright stands before the environment */
+		from_environment(&options->endpoint, "DELTABUCKET_ENDPOINT");
+		from_environment(&options->token, "DELTABUCKET_TOKEN");
+		from_environment(&options->ca, "DELTABUCKET_CA");
+	}
+	from_profile(options, &profile);
+	profile_release(&profile);
 	trim_endpoint(options);
 	return 0;
 }

@@ -71,7 +71,7 @@ NOT_THERE = {
 # The routes by what they ask of their caller.
 NAMES = {
     'anyone': (
-        'Health Ready AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets '
+        'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets '
         'NoBucket FetchRecords PostTelemetry Preflight PostObject'
     ),
     'root': 'Metrics ListKeys AddKey RevokeKey Gc',

@@ -8,7 +8,7 @@
 
 #include "client/options.h"
 
-#define SERVER " --retries --endpoint --token --ca --json --quiet --help"
+#define SERVER " --retries --endpoint --token --ca --profile --json --quiet --help"
 #define MOVER " --parallel" SERVER
 
 static const struct {
@@ -30,6 +30,8 @@ static const struct {
 	{COMMAND_CP, " --create-bucket --seed --plain" MOVER},
 	{COMMAND_MB, " --exist-ok" SERVER},
 	{COMMAND_RB, " --force" SERVER},
+	{COMMAND_LOGIN, " --profile --fingerprint --ca --json --quiet --help"},
+	{COMMAND_LOGOUT, " --profile --json --quiet --help"},
 	{COMMAND_VERSION, " --json --quiet --help"},
 	{COMMAND_SYNC, " --create-bucket --delete --dry-run --plain" MOVER},
 	{COMMAND_RUNS, SERVER},

@@ -15,6 +15,7 @@ static void set_up(void)
 	unsetenv("DELTABUCKET_ENDPOINT");
 	unsetenv("DELTABUCKET_TOKEN");
 	unsetenv("DELTABUCKET_CA");
+	unsetenv("DELTABUCKET_PROFILE");
 }
 
 static void tear_down(void)
@@ -173,7 +174,7 @@ START_TEST(flags_win_over_environment_and_that_over_the_file)
 	struct options options;
 	struct error err = {0};
 	const char *const words[] = {"--endpoint", "http://flag/", NULL};
-	char *const config = write_config("# a comment\n\nendpoint = http://file\r\n token=file-token  \nca = /file/ca");
+	char *const config = write_config("# a comment\n\nendpoint = http://flag//\r\n token=file-token  \nca = /file/ca");
 	setenv("DELTABUCKET_ENDPOINT", "http://environment", 1);
 	setenv("DELTABUCKET_TOKEN", "environment-token", 1);
 	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
@@ -181,6 +182,35 @@ START_TEST(flags_win_over_environment_and_that_over_the_file)
 	ck_assert_str_eq(options.endpoint, "http://flag");
 	ck_assert_str_eq(options.token, "environment-token");
 	ck_assert_str_eq(options.ca, "/file/ca");
+	options_release(&options);
+	free(config);
+}
+END_TEST
+
+/* Another server must not get the token. */
+START_TEST(the_token_and_ca_of_the_file_are_for_its_endpoint)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const words[] = {"--endpoint", "http://flag", NULL};
+	char *const config = write_config("endpoint = http://file\ntoken = t\nca = /ca\n[lab]\nendpoint = http://lab\ntoken = u");
+	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
+	ck_assert_int_eq(options_complete(&options, config, &err), 0);
+	ck_assert_pstr_eq(options.token, NULL);
+	ck_assert_pstr_eq(options.ca, NULL);
+	options_release(&options);
+	setenv("DELTABUCKET_ENDPOINT", "http://environment", 1);
+	setenv("DELTABUCKET_TOKEN", "environment-token", 1);
+	const char *const named[] = {"--profile", "lab", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_LS, named, &err), 0);
+	ck_assert_int_eq(options_complete(&options, config, &err), 0);
+	ck_assert_str_eq(options.endpoint, "http://lab");
+	ck_assert_str_eq(options.token, "u");
+	options_release(&options);
+	const char *const missing[] = {"--profile", "other", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_LS, missing, &err), 0);
+	ck_assert_int_eq(options_complete(&options, config, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "login --profile other"));
 	options_release(&options);
 	free(config);
 }
@@ -276,6 +306,7 @@ Suite *test_options_suite(void)
 	tcase_add_loop_test(tests, refusals_name_the_flag, 0, sizeof REFUSED / sizeof REFUSED[0]);
 	tcase_add_test(tests, flags_win_over_environment_and_that_over_the_file);
 	tcase_add_test(tests, the_file_alone_is_enough);
+	tcase_add_test(tests, the_token_and_ca_of_the_file_are_for_its_endpoint);
 	tcase_add_test(tests, an_absent_file_and_empty_variables_are_fine);
 	tcase_add_loop_test(tests, a_wrong_line_is_named, 0, sizeof BAD_CONFIGS / sizeof BAD_CONFIGS[0]);
 	tcase_add_test(tests, the_config_folder_can_be_moved);
