@@ -8,9 +8,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/near_word.h"
+#include "base/quantity.h"
 #include "client/profile.h"
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_LIST, OPTION_PATHS };
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NUMBER, OPTION_DURATION, OPTION_LIST, OPTION_PATHS };
 
 struct option_row {
 	const char *name;
@@ -39,11 +40,11 @@ static const struct option_row ROWS[] = {
 	{"--step", OPTION_NUMBER, COMMAND_FOLLOW, AT(step), "N", 0, UINT32_MAX, "bring this step, then end"},
 	{"--step", OPTION_NUMBER, COMMAND_DIFF | COMMAND_FOLD | COMMAND_TRANSCODE, AT(step), "N", 0, UINT32_MAX,
 		"what the delta says of its step"},
-	{"--wait", OPTION_NUMBER, COMMAND_FOLLOW, AT(wait), "SECONDS", 0, 86400,
+	{"--wait", OPTION_DURATION, COMMAND_FOLLOW, AT(wait), "TIME", 0, 86400,
 		"with --once: how long to wait for a step to appear (0)"},
-	{"--wait", OPTION_NUMBER, COMMAND_PUBLISH, AT(wait), "SECONDS", 0, 86400,
+	{"--wait", OPTION_DURATION, COMMAND_PUBLISH, AT(wait), "TIME", 0, 86400,
 		"with --rank: how long to wait for the other ranks (3600)"},
-	{"--poll", OPTION_NUMBER, COMMAND_FOLLOW, AT(poll), "SECONDS", 1, 60, "how long one request may wait for a newer step (30)"},
+	{"--poll", OPTION_DURATION, COMMAND_FOLLOW, AT(poll), "TIME", 1, 60, "how long one request may wait for a newer step (30s)"},
 	{"--keep", OPTION_NUMBER, COMMAND_FOLLOW, AT(keep), "N", 0, 1000, "older checkpoints to keep beside the current one (1)"},
 	{"--label", OPTION_TEXT, COMMAND_PUBLISH, AT(label), "TEXT", 0, 0, "the trainer's own number or name of this step"},
 	{"--metadata", OPTION_LIST, COMMAND_PUBLISH, AT(metadata), "KEY=VALUE", 0, 0, "goes into the step's manifest; repeats"},
@@ -79,12 +80,12 @@ static const struct option_row ROWS[] = {
 	{"--dry-run", OPTION_FLAG, COMMAND_SYNC | COMMAND_RM, AT(dry_run), NULL, 0, 0, "say what would be done, and do nothing"},
 	{"--seed", OPTION_PATHS, COMMAND_GET | COMMAND_CP, AT(seeds), "FILE", 0, 0, "a local file that may hold parts of it; repeats"},
 	{"--plain", OPTION_FLAG, COMMAND_PUT | COMMAND_GET | COMMAND_CP | COMMAND_SYNC, AT(plain), NULL, 0, 0, "whole files by plain PUT and GET, without looking for what the other side has"},
-	{"--ttl", OPTION_NUMBER, COMMAND_PINS, AT(ttl), "SECONDS", 1, UINT32_MAX, "with add: let the pin end by itself"},
-	{"--watch", OPTION_NUMBER, COMMAND_REPLICAS, AT(watch), "SECONDS", 1, 86400, "show it again every so often, until stopped"},
+	{"--ttl", OPTION_DURATION, COMMAND_PINS, AT(ttl), "TIME", 1, UINT32_MAX, "with add: let the pin end by itself"},
+	{"--watch", OPTION_DURATION, COMMAND_REPLICAS, AT(watch), "TIME", 1, 86400, "show it again every so often, until stopped"},
 	{"--name", OPTION_TEXT, COMMAND_KEYS, AT(name), "NAME", 0, 0, "with add: what the key is for"},
 	{"--namespace", OPTION_TEXT, COMMAND_KEYS, AT(namespace), "NS", 0, 0, "with add: the account it belongs to"},
 	{"--grant", OPTION_LIST, COMMAND_KEYS, AT(grants), "BUCKET[/PREFIX]=read,write,list,admin", 0, 0,
-		"with add: what it may do, and nothing else; repeats"},
+		"with add: what it may do, and nothing else; `metrics`: read /-/metrics; repeats"},
 	{"--limit", OPTION_NUMBER, COMMAND_STEPS | COMMAND_LS, AT(limit), "N", 1, UINT32_MAX, "stop after N entries (steps: the newest N)"},
 	{"--threads", OPTION_NUMBER, COMMAND_PUBLISH | COMMAND_FOLLOW | COMMAND_DIFF | COMMAND_APPLY | COMMAND_FOLD | COMMAND_TRANSCODE | COMMAND_INSPECT, AT(threads), "N",
 		1, 1024, "threads that compute (one per core)"},
@@ -180,7 +181,8 @@ int options_find_command(char *const *const words, const size_t count, size_t *c
 static int add_pair(struct option_list *const list, const struct option_row *const row, const char *const value, struct error *const err)
 {
 	const char *const equals = strchr(value, '=');
-	if (equals == NULL || equals == value)
+	const bool is_metrics = strcmp(row->name, "--grant") == 0 && strcmp(value, "metrics") == 0; /* the one grant without a bucket */
+	if (!is_metrics && (equals == NULL || equals == value))
 		return error_set(err, ERROR_INVALID, "%s wants %s, not \"%s\"", row->name, row->value, value);
 	if (list->count == OPTIONS_LIST_MAX)
 		return error_set(err, ERROR_INVALID, "%s is given over %d times", row->name, OPTIONS_LIST_MAX);
@@ -209,6 +211,18 @@ static int set_number(struct option_number *const number, const struct option_ro
 	return 0;
 }
 
+/* In seconds, where no unit says otherwise. */
+static int set_duration(struct option_number *const number, const struct option_row *const row, const char *const value,
+	struct error *const err)
+{
+	uint64_t seconds;
+	if (!quantity_parse(span_text(value), QUANTITY_SECONDS, 1, &seconds) || seconds < row->least || seconds > row->most)
+		return error_set(err, ERROR_INVALID, "%s wants a time from %llu to %llu seconds, like 30, 30s or 10min, not \"%s\"", row->name,
+			(unsigned long long)row->least, (unsigned long long)row->most, value);
+	*number = (struct option_number){.given = true, .value = seconds};
+	return 0;
+}
+
 static int set_value(struct options *const options, const struct option_row *const row, const char *const value, struct error *const err)
 {
 	void *const member = (char *)options + row->offset;
@@ -223,6 +237,8 @@ static int set_value(struct options *const options, const struct option_row *con
 		return 0;
 	case OPTION_NUMBER:
 		return set_number(member, row, value, err);
+	case OPTION_DURATION:
+		return set_duration(member, row, value, err);
 	case OPTION_LIST:
 		return add_pair(member, row, value, err);
 	case OPTION_PATHS:

@@ -29,7 +29,7 @@ struct keys_options {
 struct keys_verb {
 	const char *name;
 	const char *method;
-	int (*work)(const struct keys_options *options, struct keyring *keyring, struct buffer *out, struct error *err);
+	int (*work)(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err);
 	int (*print)(const struct json_node *answer);
 };
 
@@ -52,7 +52,8 @@ static const char usage[] =
 	"  --name NAME        what the key is for\n"
 	"  --namespace NS     the account it belongs to\n"
 	"  --grant BUCKET[/PREFIX]=read,write,list,admin\n"
-	"                     what it may do, and nothing else; repeats\n";
+	"                     what it may do, and nothing else; repeats\n"
+	"  --grant metrics    it may read /-/metrics\n";
 
 /* The request that makes a key, and what admin_keys_parse reads without a server. */
 static void print_request(const struct keys_options *options, struct buffer *out)
@@ -71,18 +72,18 @@ static void print_request(const struct keys_options *options, struct buffer *out
 	json_writer_end(&json, '}');
 }
 
-static int work_add(const struct keys_options *options, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_add(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
 {
-	const char *const standard = getenv("DELTABUCKET_DEFAULT_NAMESPACE");
+	const char *const given = getenv("DELTABUCKET_DEFAULT_NAMESPACE");
+	const char *const standard = given != NULL ? given : "main";
 	struct arena *const arena = arena_new(COMMAND_ARENA_BYTES);
-	struct keyring_new_key key;
-	struct keyring_made_key made;
+	struct admin_made_key made = {.warnings = NULL};
 	struct buffer request;
 	buffer_init(&request, ANSWER_MAX_BYTES);
 	print_request(options, &request);
-	int outcome = admin_keys_parse(buffer_span(&request), standard != NULL ? standard : "main", arena, &key, err);
+	int outcome = admin_keys_parse(buffer_span(&request), standard, arena, &made.key, err);
 	if (outcome == 0)
-		outcome = keyring_add(keyring, &key, arena, &made, err);
+		outcome = admin_keys_make(store, keyring, standard, &made, arena, err);
 	if (outcome == 0)
 		admin_keys_print_made(&made, out);
 	buffer_release(&request);
@@ -90,9 +91,10 @@ static int work_add(const struct keys_options *options, struct keyring *keyring,
 	return outcome;
 }
 
-static int work_list(const struct keys_options *options, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_list(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
 {
 	(void)options;
+	(void)store;
 	struct arena *const arena = arena_new(COMMAND_ARENA_BYTES);
 	struct key_record *keys = NULL;
 	size_t count = 0;
@@ -103,8 +105,9 @@ static int work_list(const struct keys_options *options, struct keyring *keyring
 	return outcome;
 }
 
-static int work_revoke(const struct keys_options *options, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_revoke(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
 {
+	(void)store;
 	(void)out;
 	return keyring_revoke(keyring, span_text(options->key_id), err);
 }
@@ -116,13 +119,35 @@ static void print_member(const struct json_node *object, const char *label, cons
 	printf("%s%.*s", label, (int)text.len, (const char *)text.data);
 }
 
+static void print_grants(const struct json_node *answer)
+{
+	const struct json_node *const grants = json_node_member(answer, "grants");
+	for (size_t i = 0; i < json_node_count(grants); i++) {
+		struct span grant = {NULL, 0};
+		json_node_text(json_node_at(grants, i), &grant);
+		printf("\ngrant      %.*s", (int)grant.len, (const char *)grant.data);
+	}
+}
+
+/* On stderr, with --json too. */
+static void print_warnings(const struct json_node *answer)
+{
+	const struct json_node *const warnings = json_node_member(answer, "warnings");
+	for (size_t i = 0; i < json_node_count(warnings); i++) {
+		struct span text = {NULL, 0};
+		json_node_text(json_node_at(warnings, i), &text);
+		fprintf(stderr, "deltabucketd: %.*s\n", (int)text.len, (const char *)text.data);
+	}
+}
+
 static int print_added(const struct json_node *answer)
 {
 	print_member(answer, "key id     ", "key_id");
-	print_member(answer, "\nsecret     ", "secret");
-	print_member(answer, "\ntoken      ", "token");
-	print_member(answer, "\nnamespace  ", "namespace");
-	printf("\nSecret and token are shown this once.\n");
+	print_member(answer, "  (AWS_ACCESS_KEY_ID)\nsecret     ", "secret");
+	print_member(answer, "  (AWS_SECRET_ACCESS_KEY)\ntoken      ", "token");
+	print_member(answer, "  (DELTABUCKET_TOKEN, HF_TOKEN)\nnamespace  ", "namespace");
+	print_grants(answer);
+	printf("\nSecret and token are shown this once; in brackets what takes them. On another machine: `deltabucket login`.\n");
 	return 0;
 }
 
@@ -172,7 +197,7 @@ static int work_alone(void *owner, struct store *store, const struct data_folder
 {
 	const struct keys_run *const run = owner;
 	struct keyring *const keyring = keyring_open(store, folder->master_key, err);
-	const int outcome = keyring != NULL ? run->verb->work(run->options, keyring, out, err) : -1;
+	const int outcome = keyring != NULL ? run->verb->work(run->options, store, keyring, out, err) : -1;
 	keyring_close(keyring);
 	return outcome;
 }
@@ -204,12 +229,13 @@ static int run_verb(const struct keys_verb *verb, const struct keys_options *opt
 static int print_answer(const struct keys_verb *verb, const struct keys_options *options, const struct buffer *answer)
 {
 	struct error err = {0};
-	if (options->json) {
-		printf("%s\n", answer->len > 0 ? buffer_text(answer) : "{}");
-		return 0;
-	}
+	int outcome = 0;
 	struct json_node *const root = answer->len > 0 ? json_node_parse(buffer_span(answer), "the answer", &err) : NULL;
-	const int outcome = verb->print(root);
+	print_warnings(root);
+	if (options->json)
+		printf("%s\n", answer->len > 0 ? buffer_text(answer) : "{}");
+	else
+		outcome = verb->print(root);
 	json_node_free(root);
 	return outcome;
 }

@@ -71,7 +71,7 @@ const struct route admin_routes[] = {
 	{GET_HEAD, "/-/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Health", health_begin, NULL, NULL},
 	{GET_HEAD, "/-/ready", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Ready", ready_begin, NULL, NULL},
 	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", ca_begin, NULL, NULL},
-	{GET_HEAD, "/-/metrics", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "Metrics", metrics_begin, NULL, NULL},
+	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics", metrics_begin, NULL, NULL},
 	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys", admin_keys_list_begin, NULL, admin_keys_list_resume},
 	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey", admin_keys_add_begin, admin_keys_add_finish,
 		admin_keys_add_resume},

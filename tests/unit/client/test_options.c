@@ -117,6 +117,19 @@ START_TEST(common_flags_may_stand_before_the_command)
 }
 END_TEST
 
+START_TEST(times_may_have_units)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const words[] = {"--ttl", "2h", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_PINS, words, &err), 0);
+	ck_assert_uint_eq(options.ttl.value, 7200);
+	const char *const wrong[] = {"--ttl", "2GiB", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_PINS, wrong, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "10min"));
+}
+END_TEST
+
 START_TEST(letters_are_short_names)
 {
 	struct options options;
@@ -301,6 +314,7 @@ Suite *test_options_suite(void)
 	tcase_add_test(tests, seeds_are_paths_of_any_form);
 	tcase_add_test(tests, common_flags_may_stand_before_the_command);
 	tcase_add_test(tests, letters_are_short_names);
+	tcase_add_test(tests, times_may_have_units);
 	tcase_add_test(tests, one_name_may_mean_two_things);
 	tcase_add_test(tests, a_dash_is_an_argument_and_two_end_the_flags);
 	tcase_add_loop_test(tests, refusals_name_the_flag, 0, sizeof REFUSED / sizeof REFUSED[0]);
