@@ -266,6 +266,10 @@ int authorise(struct exchange *exchange, struct error *err)
 		return error_set(err, ERROR_NO_CREDENTIALS, "this request needs credentials");
 	if (access == ACCESS_SIGNED_IN || principal->is_root)
 		return 0;
+	if (access == ACCESS_METRICS && principal_may_read_metrics(principal))
+		return 0;
+	if (access == ACCESS_METRICS)
+		return error_set(err, ERROR_DENIED, "only the root key and keys with the grant metrics may do this");
 	if (access == ACCESS_ROOT)
 		return error_set(err, ERROR_DENIED, "only the root key may do this");
 	if (!may_create(principal, exchange->parameters[0]))

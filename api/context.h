@@ -30,6 +30,7 @@ struct api_context {
 	const char *public_url;        /* what clients call the server, no slash at the end; NULL: as the request says */
 	bool hub_buckets_public;       /* of Hub buckets that are made without saying private or public */
 	uint8_t token_key[32];         /* seals Xet tokens, fetch URLs and cursors */
+	const char *ca_pem;            /* the CA that issued the server's certificate, for clients; NULL: none of its own */
 	const char *domain;            /* a Host below it names the bucket (virtual hosts); NULL: path style only */
 	uint64_t put_max_bytes;        /* 5 GiB */
 	bool sigv2;                    /* accept SigV2 signatures in queries and forms */

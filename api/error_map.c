@@ -17,6 +17,7 @@ static const struct error_row rows[] = {
 	ROW(CONTENT_DAMAGED, 409, "OperationAborted", "content_damaged"),
 	ROW(READ_ONLY, 503, "ServiceUnavailable", "read_only"),
 	ROW(UPSTREAM, 502, "ServiceUnavailable", "upstream"),
+	ROW(UNTRUSTED, 502, "ServiceUnavailable", "untrusted"),
 	ROW(UNSUPPORTED, 501, "NotImplemented", "unsupported"),
 	ROW(NO_MEMORY, 503, "SlowDown", "no_memory"),
 	ROW(PRECONDITION, 412, "PreconditionFailed", "precondition"),

@@ -418,8 +418,29 @@ static unsigned find_permission(struct span name)
 	return 0;
 }
 
+/* Stored as a grant for what lies below "-", which no bucket is called. */
+static const struct grant metrics_grant = {
+	.bucket = {(const uint8_t *)"-", 1}, .prefix = {(const uint8_t *)"metrics", 7}, .permissions = PERMISSION_READ};
+
+bool keyring_is_metrics_grant(const struct grant *grant)
+{
+	return span_equal(grant->bucket, metrics_grant.bucket);
+}
+
+bool principal_may_read_metrics(const struct principal *principal)
+{
+	bool may = principal->is_root;
+	for (size_t i = 0; i < principal->grant_count; i++)
+		may = may || keyring_is_metrics_grant(&principal->grants[i]);
+	return may;
+}
+
 int keyring_parse_grant(struct span text, struct grant *out, struct error *err)
 {
+	if (span_equal_text(text, "metrics")) {
+		*out = metrics_grant;
+		return 0;
+	}
 	ptrdiff_t equals = (ptrdiff_t)text.len - 1; /* the last one: a prefix may hold others */
 	while (equals >= 0 && text.data[equals] != '=')
 		equals--;
@@ -432,14 +453,14 @@ int keyring_parse_grant(struct span text, struct grant *out, struct error *err)
 	}
 	struct span rest = span_slice(text, (size_t)(equals + 1), text.len);
 	struct span name;
-	bool good = grant.bucket.len > 0 && rest.len > 0;
+	bool good = grant.bucket.len > 0 && rest.len > 0 && !keyring_is_metrics_grant(&grant);
 	while (good && span_split(&rest, ',', &name)) {
 		const unsigned permission = find_permission(name);
 		good = permission != 0;
 		grant.permissions |= permission;
 	}
 	if (!good || grant.permissions == 0)
-		return error_set(err, ERROR_INVALID, "the grant '%.*s' is not of the form BUCKET[/PREFIX]=read,write,list,admin",
+		return error_set(err, ERROR_INVALID, "the grant '%.*s' is not of the form BUCKET[/PREFIX]=read,write,list,admin, nor \"metrics\"",
 			(int)(text.len < 120 ? text.len : 120), (const char *)text.data);
 	*out = grant;
 	return 0;
@@ -447,6 +468,10 @@ int keyring_parse_grant(struct span text, struct grant *out, struct error *err)
 
 void keyring_print_grant(const struct grant *grant, struct buffer *out)
 {
+	if (keyring_is_metrics_grant(grant)) {
+		buffer_add_text(out, "metrics");
+		return;
+	}
 	buffer_add_span(out, grant->bucket);
 	if (grant->prefix.len > 0) {
 		buffer_add_byte(out, '/');

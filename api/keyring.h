@@ -60,9 +60,12 @@ struct helper_lane *keyring_lane(struct keyring *keyring);
 
 /* All keys without their secrets, in the arena; blocking. */
 int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys, size_t *out_count, struct error *err);
-/* One grant as people write it, "BUCKET[/PREFIX]=read,write,list,admin": invalid otherwise. Spans point into `text`. */
+/* One grant as people write it, "BUCKET[/PREFIX]=read,write,list,admin", or "metrics": invalid otherwise. Spans point into `text`. */
 int keyring_parse_grant(struct span text, struct grant *out, struct error *err);
 void keyring_print_grant(const struct grant *grant, struct buffer *out);
+/* The grant "metrics" names no bucket: reading /-/metrics is all that it gives. */
+bool keyring_is_metrics_grant(const struct grant *grant);
+bool principal_may_read_metrics(const struct principal *principal); /* root too; not NULL */
 
 /* May this principal do `permission` on bucket (and key or prefix)? `owner` is the bucket's account (empty when it does not exist).
  * Root: all. No grants: when the account owns the bucket or nobody does (so that its caller learns that it does not exist). Grants: exactly

@@ -12,6 +12,7 @@ enum body_mode { BODY_NONE, BODY_SMALL, BODY_STREAM };
 enum access {
 	ACCESS_ANYONE,       /* health, ready */
 	ACCESS_SIGNED_IN,    /* any valid key: ListBuckets shows its own */
+	ACCESS_METRICS,      /* root, and keys with the grant "metrics" */
 	ACCESS_ROOT,         /* admin routes, control socket */
 	ACCESS_CREATE_BUCKET,
 	ACCESS_BUCKET_KNOWN, /* any permission on anything in the bucket */

@@ -136,6 +136,7 @@ static const struct {
 	{ERROR_DAMAGED, "damaged"},
 	{ERROR_READ_ONLY, "read_only"},
 	{ERROR_CONTENT_DAMAGED, "content_damaged"},
+	{ERROR_UNTRUSTED, "untrusted"},
 };
 
 enum {

@@ -22,6 +22,7 @@ struct http_client {
 	char *endpoint;
 	char *ca_file;
 	char *unix_socket;
+	bool unverified;
 	char *authorization; /* the whole header; NULL: none */
 	int connect_timeout_ms;
 	int total_timeout_ms;
@@ -57,6 +58,8 @@ static int check_options(const struct http_client_options *const options, struct
 		return -1;
 	if (options->ca_file != NULL && access(options->ca_file, R_OK) != 0)
 		return error_set_errno(err, "cannot read the CA file %s", options->ca_file);
+	if (options->unverified && options->token != NULL)
+		return error_set(err, ERROR_INVALID, "a token goes to nobody whose certificate is not checked");
 	const struct span token = span_text(options->token);
 	for (size_t i = 0; i < token.len; i++)
 		if (token.data[i] <= ' ' || token.data[i] >= 0x7f)
@@ -99,6 +102,7 @@ struct http_client *http_client_new(const struct http_client_options *const opti
 	client->endpoint = copy_endpoint(options->endpoint);
 	client->ca_file = memory_copy_text(options->ca_file);
 	client->unix_socket = memory_copy_text(options->unix_socket);
+	client->unverified = options->unverified;
 	client->authorization = make_authorization(options->token);
 	client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
 	client->total_timeout_ms = options->total_timeout_ms;
@@ -227,8 +231,8 @@ static void set_connection(struct http_client *const client, const int64_t wait_
 	curl_easy_setopt(client->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)TRANSFER_BUFFER_BYTES);
 	curl_easy_setopt(client->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(client->easy, CURLOPT_USERAGENT, "deltabucket/" PACKAGE_VERSION);
-	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYPEER, 1L);
-	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYPEER, client->unverified ? 0L : 1L);
+	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYHOST, client->unverified ? 0L : 2L);
 	curl_easy_setopt(client->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	if (client->ca_file != NULL)
 		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->ca_file);
@@ -261,9 +265,11 @@ static void set_body(struct http_client *const client, struct http_transfer *con
 }
 
 /* What mostly is behind it, where libcurl's own words do not lead there. */
-static const char *hint_of(const struct http_client *const client, const CURLcode code)
+static const char *hint_of(const struct http_client *const client, const CURLcode code, const char *const reason)
 {
 	const bool is_plain = span_starts(span_text(client->endpoint), span_text("http://"));
+	if (code == CURLE_PEER_FAILED_VERIFICATION && strstr(reason, "subject name") != NULL)
+		return " (the server's certificate does not name this host: deltabucketd --tls-name HOST adds a name)";
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
 		return client->ca_file != NULL ? " (is this the CA of that server?)" : " (no CA was given: a server with a CA of its own wants its tls/ca.pem)";
 	if (code == CURLE_GOT_NOTHING && is_plain)
@@ -293,8 +299,9 @@ static int perform(struct http_client *const client, struct http_transfer *const
 		return 0;
 	if (atomic_load(&client->cancelled))
 		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method, client->endpoint, request->target);
-	return error_set(err, ERROR_UPSTREAM, "%s %s%s failed: %s%s", request->method, client->endpoint, request->target,
-		reason[0] != '\0' ? reason : curl_easy_strerror(code), hint_of(client, code));
+	const enum error_kind kind = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ? ERROR_UNTRUSTED : ERROR_UPSTREAM;
+	return error_set(err, kind, "%s %s%s failed: %s%s", request->method, client->endpoint, request->target,
+		reason[0] != '\0' ? reason : curl_easy_strerror(code), hint_of(client, code, reason));
 }
 
 static void response_init(struct http_response *const response)

@@ -11,6 +11,7 @@ struct http_client;
 struct http_client_options {
 	const char *endpoint;   /* https://host:port, no trailing slash; copied */
 	const char *ca_file;    /* PEM; NULL: the system's */
+	bool unverified;        /* whoever answers is believed: for what is checked otherwise. Goes with no token */
 	const char *unix_socket; /* path of the unix socket to speak through instead of TCP; NULL: none. The endpoint then only names the host */
 	const char *token;      /* bearer; NULL: none */
 	int connect_timeout_ms; /* 0: 10 s */
@@ -47,8 +48,8 @@ struct http_response {
 
 struct http_client *http_client_new(const struct http_client_options *options, struct error *err);
 void http_client_free(struct http_client *client);
-/* 0 when any HTTP status came back whole (an error's body may be cut at its cap); -1 with upstream (or the sink's or source's own error)
- * otherwise. A source that ends before source_size gives incomplete_body. Redirects come back as they are.
+/* 0 when any HTTP status came back whole (an error's body may be cut at its cap); -1 with untrusted for a certificate, upstream (or the
+ * sink's or source's own error) otherwise. A source that ends before source_size gives incomplete_body. Redirects come back as they are.
  * `response` must be released with http_response_release in both cases. */
 int http_client_send(struct http_client *client, const struct http_request *request, struct http_response *response, struct error *err);
 /* Makes a blocked http_client_send (within about a second) and every later one return with busy. From any thread or a signal-watching one. */

@@ -70,6 +70,16 @@ static void print_order(const struct options *const options, struct buffer *cons
 	json_writer_end(&writer, '}');
 }
 
+static void say_warnings(struct session *const session, const struct json_node *const made)
+{
+	const struct json_node *const warnings = json_node_member(made, "warnings");
+	for (size_t i = 0; i < json_node_count(warnings); i++) {
+		struct span text = {0};
+		json_node_text(json_node_at(warnings, i), &text);
+		output_note(&session->output, "%.*s", (int)text.len, (const char *)text.data);
+	}
+}
+
 static int add(struct session *const session, struct remote *const remote, struct error *const err)
 {
 	struct buffer body;
@@ -85,8 +95,10 @@ static int add(struct session *const session, struct remote *const remote, struc
 		const struct span secret = text_of(made, "secret");
 		const struct span token = text_of(made, "token");
 		output_object(&session->output, made);
-		output_say(&session->output, "key id  %.*s\nsecret  %.*s\ntoken   %.*s\nThey are shown this once.", (int)id.len, (const char *)id.data,
-			(int)secret.len, (const char *)secret.data, (int)token.len, (const char *)token.data);
+		say_warnings(session, made);
+		output_say(&session->output, "key id  %.*s  (AWS_ACCESS_KEY_ID)\nsecret  %.*s  (AWS_SECRET_ACCESS_KEY)\ntoken   %.*s  (DELTABUCKET_TOKEN, "
+			"HF_TOKEN)\nThey are shown this once; in brackets what takes them.", (int)id.len, (const char *)id.data, (int)secret.len,
+			(const char *)secret.data, (int)token.len, (const char *)token.data);
 	}
 	json_node_free(made);
 	buffer_release(&body);

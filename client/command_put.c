@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "client/file_word.h"
 #include "client/remote_hub.h"
 #include "client/remote_object.h"
 #include "client/xet_upload.h"
@@ -69,6 +70,18 @@ struct put {
 	uint64_t size;
 	uint64_t sent;
 };
+
+/* A folder is named as such, with what sends one. */
+static int check_file(struct put *const put, struct error *const err)
+{
+	struct stat facts;
+	const char *const path = put->path;
+	if (strcmp(path, "-") == 0 || stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode))
+		return 0;
+	const char *const dot = file_word_is_path(path) ? "" : "./";
+	return session_usage(put->session, err, "%s is a folder; `deltabucket sync %s%s %s` sends all that is in it", path, dot, path,
+		put->session->options->arguments[1]);
+}
 
 static int put_plain(struct put *const put, struct error *const err)
 {
@@ -174,6 +187,8 @@ int command_put(struct session *const session, struct error *const err)
 	struct buffer key;
 	int result = -1;
 	buffer_init(&key, 1024);
+	if (check_file(&put, err) != 0)
+		goto out;
 	if (session_object_name(session, session->options->arguments[1], &name, err) != 0 || make_key(session, put.path, &name, &key, err) != 0)
 		goto out;
 	put.bucket = name.bucket;

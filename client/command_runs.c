@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "client/command_settings.h"
+#include "client/remote_json.h"
 #include "client/run_walk.h"
 
 static int say_run(struct session *const session, struct remote *const remote, const struct run_message *const run, struct error *const err)
@@ -40,14 +41,47 @@ static int say_run(struct session *const session, struct remote *const remote, c
 	return 0;
 }
 
+/* Its steps go with it; the objects that they were published from stay in the bucket. */
+static int remove_run(struct session *const session, struct remote *const remote, const char *const text, struct error *const err)
+{
+	struct run_name run;
+	if (run_name_init(&run, text, err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	const struct remote_json_request request = {.method = "DELETE", .target = run.target};
+	const int result = remote_json_send(remote, &request, NULL, err);
+	if (result == 0) {
+		struct output_line line;
+		output_line_begin(&line, &session->output, "run_removed");
+		json_writer_text(&line.writer, "run", span_text(run.text));
+		output_line_end(&line);
+		output_say(&session->output, "removed run %s; its objects stay until `deltabucket rm -r %s`", run.text, run.text);
+	}
+	run_name_release(&run);
+	return result;
+}
+
+static int remove_runs(struct session *const session, struct error *const err)
+{
+	struct remote *const remote = session_connect(session, err);
+	int result = remote == NULL ? -1 : 0;
+	for (size_t i = 1; i < session->options->argument_count && result == 0; i++)
+		result = remove_run(session, remote, session->options->arguments[i], err);
+	remote_free(remote);
+	return result;
+}
+
 int command_runs(struct session *const session, struct error *const err)
 {
 	struct object_name name = {0};
 	const struct options *const options = session->options;
 	if (options->argument_count > 1 && strcmp(options->arguments[0], "settings") == 0)
 		return command_settings(session, err);
+	if (options->argument_count > 1 && strcmp(options->arguments[0], "rm") == 0)
+		return remove_runs(session, err);
 	if (options->argument_count > 1)
-		return session_usage(session, err, "runs takes one bucket, or `settings BUCKET/RUN [KEY=VALUE...]`");
+		return session_usage(session, err, "runs takes one bucket, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN`");
 	if (options->argument_count > 0) {
 		if (session_object_name(session, options->arguments[0], &name, err) != 0)
 			return -1;

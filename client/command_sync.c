@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "client/file_word.h"
 #include "client/pool.h"
 #include "client/remote_object.h"
 #include "client/sync_move.h"
@@ -28,19 +29,13 @@ struct sync {
 	size_t removed;
 };
 
-/* What a person writes for a folder begins like a path; so it never depends on what happens to lie on the disk. */
-static bool is_folder_word(const char *const word)
-{
-	return word[0] == '/' || strcmp(word, ".") == 0 || strcmp(word, "..") == 0 || strncmp(word, "./", 2) == 0 || strncmp(word, "../", 3) == 0;
-}
-
 static int read_arguments(struct sync *const sync, struct error *const err)
 {
 	struct session *const session = sync->session;
 	const char *const *const words = session->options->arguments;
 	struct object_name name;
-	sync->move.uploads = is_folder_word(words[0]);
-	if (sync->move.uploads == is_folder_word(words[1]))
+	sync->move.uploads = file_word_is_path(words[0]);
+	if (sync->move.uploads == file_word_is_path(words[1]))
 		return session_usage(session, err,
 			"sync goes from a folder to BUCKET[/PREFIX] or back; one of the two is a path that begins with /, ./ or ../");
 	sync->move.folder = words[sync->move.uploads ? 0 : 1];

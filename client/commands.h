@@ -16,8 +16,11 @@ command_fn command_apply;
 command_fn command_inspect;
 command_fn command_put;
 command_fn command_get;
+command_fn command_cp;
 command_fn command_ls;
 command_fn command_rm;
+command_fn command_mb;
+command_fn command_rb;
 command_fn command_runs;
 command_fn command_steps;
 command_fn command_sync;
@@ -25,5 +28,8 @@ command_fn command_replicas;
 command_fn command_pins;
 command_fn command_status;
 command_fn command_keys;
+command_fn command_login;
+command_fn command_logout;
+command_fn command_version;
 
 #endif

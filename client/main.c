@@ -4,85 +4,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/commands.h"
+#include "base/memory.h"
 #include "client/cut_file.h"
 #include "client/exit_code.h"
+#include "client/help.h"
 
-struct command {
-	const char *name;
-	enum command_bit bit;
-	command_fn *run;
-	size_t least, most;      /* arguments */
-	unsigned retries;        /* tries after the first, when --retries is not given */
-	const char *arguments;
-	const char *summary;
-};
+enum { HELP_MAX_BYTES = 64 * 1024 };
 
-static const struct command COMMANDS[] = {
-	{"publish", COMMAND_PUBLISH, command_publish, 0, 1, 8, "--run BUCKET/RUN CHECKPOINT",
-		"make a checkpoint (file or folder) the run's next step"},
-	{"follow", COMMAND_FOLLOW, command_follow, 0, 0, 4, "--run BUCKET/RUN --into DIR", "keep DIR/current on the newest step"},
-	{"diff", COMMAND_DIFF, command_diff, 3, 3, 0, "BASE NEW OUT", "write the delta from one checkpoint to another"},
-	{"apply", COMMAND_APPLY, command_apply, 3, 3, 0, "BASE DELTA OUT", "write the checkpoint that a delta makes of its base"},
-	{"fold", COMMAND_FOLD, command_fold, 2, OPTIONS_ARGUMENTS_MAX, 0, "[--base CHECKPOINT] DELTA... OUT", "make one delta of several that follow on one another"},
-	{"transcode", COMMAND_TRANSCODE, command_transcode, 2, 2, 0, "--base CHECKPOINT --to FORMAT DELTA OUT", "write a delta in another format"},
-	{"inspect", COMMAND_INSPECT, command_inspect, 1, 1, 0, "PATH", "say what a checkpoint or delta is"},
-	{"put", COMMAND_PUT, command_put, 2, 2, 8, "FILE BUCKET/KEY", "upload a file, or stdin (-)"},
-	{"get", COMMAND_GET, command_get, 1, 2, 8, "BUCKET/KEY [FILE]", "download an object to a file, or stdout (-)"},
-	{"ls", COMMAND_LS, command_ls, 0, 1, 3, "[BUCKET[/PREFIX]]", "list buckets or objects"},
-	{"rm", COMMAND_RM, command_rm, 1, OPTIONS_ARGUMENTS_MAX, 3, "BUCKET/KEY...", "remove objects"},
-	{"sync", COMMAND_SYNC, command_sync, 2, 2, 8, "FROM TO", "make a prefix like a folder, or a folder like a prefix: what differs is sent"},
-	{"runs", COMMAND_RUNS, command_runs, 0, OPTIONS_ARGUMENTS_MAX, 3, "[BUCKET]", "list runs; `runs settings B/R [KEY=VALUE...]` shows or sets"},
-	{"steps", COMMAND_STEPS, command_steps, 1, 1, 3, "BUCKET/RUN", "list the steps of a run"},
-	{"replicas", COMMAND_REPLICAS, command_replicas, 1, 1, 3, "BUCKET/RUN", "list the workers of a run: state, step, how far behind"},
-	{"pins", COMMAND_PINS, command_pins, 1, 4, 3, "BUCKET/RUN [add NAME STEP | rm NAME]", "list the steps that are kept by name, or change that"},
-	{"status", COMMAND_STATUS, command_status, 0, 1, 3, "[BUCKET]", "the server, its runs and their fleets at a glance"},
-	{"keys", COMMAND_KEYS, command_keys, 0, 2, 3, "[add | rm KEY_ID]", "list, make or revoke keys (root only)"},
-};
-enum { COMMAND_COUNT = sizeof COMMANDS / sizeof COMMANDS[0], HELP_MAX_BYTES = 64 * 1024 };
-
-static const struct command *find_command(const char *const name)
-{
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		if (strcmp(COMMANDS[i].name, name) == 0)
-			return &COMMANDS[i];
-	return NULL;
-}
-
-static void print_overview(FILE *const to)
-{
-	size_t count;
-	const struct exit_code_row *const codes = exit_code_rows(&count);
-	fputs("usage: deltabucket COMMAND ...\n\n", to);
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		fprintf(to, "  %-9s %-30s %s\n", COMMANDS[i].name, COMMANDS[i].arguments, COMMANDS[i].summary);
-	fputs("  help      [COMMAND]                      this text, or the flags of a command\n\n"
-	      "The server comes from --endpoint, --token and --ca, else from DELTABUCKET_ENDPOINT, DELTABUCKET_TOKEN and DELTABUCKET_CA,\n"
-	      "else from ~/.config/deltabucket/config (lines like `endpoint = https://host:9000`).\n\nexit codes:\n", to);
-	for (size_t i = 0; i < count; i++)
-		fprintf(to, "  %3d  %s\n", codes[i].code, codes[i].meaning);
-}
-
-static void print_command_help(const struct command *const command)
+static void print_help(const struct command *const command, FILE *const to)
 {
 	struct buffer text;
 	buffer_init(&text, HELP_MAX_BYTES);
-	options_print_help(command->bit, &text);
-	printf("usage: deltabucket %s [FLAGS] %s\n\n%s\n\n%s", command->name, command->arguments, command->summary, buffer_text(&text));
+	if (command == NULL)
+		help_print_overview(&text);
+	else
+		help_print_command(command, &text);
+	fputs(buffer_text(&text), to);
 	buffer_release(&text);
+}
+
+static int misused(const struct error *const err)
+{
+	fprintf(stderr, "deltabucket: %s\n", err->text);
+	return EXIT_CODE_USAGE;
 }
 
 static int help(const char *const name)
 {
-	const struct command *const command = name == NULL ? NULL : find_command(name);
-	if (name != NULL && command == NULL) {
-		fprintf(stderr, "deltabucket: there is no command %s; `deltabucket help` lists them\n", name);
-		return EXIT_CODE_USAGE;
-	}
-	if (command == NULL)
-		print_overview(stdout);
-	else
-		print_command_help(command);
+	struct error err = {0};
+	const struct command *const command = name == NULL ? NULL : command_table_find(name, &err);
+	if (name != NULL && command == NULL)
+		return misused(&err);
+	print_help(command, stdout);
 	return EXIT_CODE_OK;
 }
 
@@ -92,7 +45,7 @@ static int set_remote(struct session *const session, const struct command *const
 	const struct options *const options = session->options;
 	if (options->endpoint == NULL)
 		return session_usage(session, err,
-			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `endpoint = URL` in the config file");
+			"say which server: --endpoint URL, DELTABUCKET_ENDPOINT, or `deltabucket login ENDPOINT` once");
 	if (strncmp(options->endpoint, "https://", 8) != 0 && strncmp(options->endpoint, "http://", 7) != 0)
 		return session_usage(session, err, "the endpoint %s does not begin with https:// or http://", options->endpoint);
 	session->remote_options = (struct remote_options){
@@ -163,7 +116,7 @@ static int run(const struct command *const command, char *const *const words, co
 	struct error err = {0};
 	int result = read_options(&session, &options, command, words, count, &err);
 	if (result == 0 && options.help) {
-		print_command_help(command);
+		print_help(command, stdout);
 		options_release(&options);
 		return EXIT_CODE_OK;
 	}
@@ -177,23 +130,42 @@ static int run(const struct command *const command, char *const *const words, co
 	return status;
 }
 
+/* Runs the command at words[at] with the flags before it and all that stands behind it. */
+static int run_at(char *const *const words, const size_t count, const size_t at)
+{
+	struct error err = {0};
+	const struct command *const command = command_table_find(words[at], &err);
+	if (command == NULL)
+		return misused(&err);
+	char **const rest = memory_new_array(count, sizeof *rest);
+	memcpy(rest, words, at * sizeof *rest);
+	memcpy(rest + at, words + at + 1, (count - at - 1) * sizeof *rest);
+	const int status = run(command, rest, count - 1);
+	free(rest);
+	return status;
+}
+
+static bool is_one_of(const char *const word, const char *const a, const char *const b, const char *const c)
+{
+	return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
+}
+
 int main(const int argc, char **const argv)
 {
+	struct error err = {0};
+	size_t at = 0;
+	const size_t count = argc > 1 ? (size_t)argc - 1 : 0;
+	char *const *const words = argv + 1;
 	signal(SIGPIPE, SIG_IGN);
 	cut_file_guard();
-	if (argc < 2) {
-		print_overview(stderr);
-		return EXIT_CODE_USAGE;
-	}
-	const char *const name = argv[1];
-	if (strcmp(name, "--version") == 0) {
-		puts("deltabucket " PACKAGE_VERSION);
-		return EXIT_CODE_OK;
-	}
-	if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-		return help(argc > 2 ? argv[2] : NULL);
-	const struct command *const command = find_command(name);
-	if (command == NULL)
-		return help(name);
-	return run(command, argv + 2, (size_t)argc - 2);
+	if (count > 0 && is_one_of(words[0], "--version", "-V", "-v"))
+		return run(command_table_find("version", &err), words + 1, 0);
+	if (count > 0 && is_one_of(words[0], "help", "--help", "-h"))
+		return help(count > 1 ? words[1] : NULL);
+	if (options_find_command(words, count, &at, &err) != 0)
+		return misused(&err);
+	if (at < count)
+		return run_at(words, count, at);
+	print_help(NULL, stderr);
+	return EXIT_CODE_USAGE;
 }

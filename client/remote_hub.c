@@ -48,18 +48,31 @@ bool remote_hub_takes(const struct span key)
 	return true;
 }
 
+static void put_source(struct json_writer *const writer, const struct span bucket)
+{
+	struct buffer id;
+	buffer_init(&id, KEY_MAX_BYTES);
+	buffer_format(&id, "-/%.*s", (int)bucket.len, (const char *)bucket.data);
+	json_writer_text(writer, "sourceRepoType", span_text("bucket"));
+	json_writer_text(writer, "sourceRepoId", buffer_span(&id));
+	buffer_release(&id);
+}
+
 static void put_line(struct buffer *const out, const struct hub_change *const change)
 {
 	struct json_writer writer;
 	char hash[CHUNK_ID_TEXT_BYTES];
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
-	json_writer_text(&writer, "type", span_text(change->is_delete ? "deleteFile" : "addFile"));
+	json_writer_text(&writer, "type", span_text(change->is_delete ? "deleteFile" : change->source.len > 0 ? "copyFile" : "addFile"));
 	json_writer_text(&writer, "path", change->key);
 	if (!change->is_delete) {
 		chunk_id_format(&change->hash, hash);
 		json_writer_text(&writer, "xetHash", span_text(hash));
-		json_writer_i64(&writer, "mtime", change->mtime_ms);
+		if (change->source.len == 0)
+			json_writer_i64(&writer, "mtime", change->mtime_ms);
+		else
+			put_source(&writer, change->source);
 	}
 	json_writer_end(&writer, '}');
 	buffer_add_byte(out, '\n');
@@ -132,6 +145,20 @@ int remote_hub_change(struct remote *const remote, const struct span bucket, str
 	http_response_release(&response);
 	free(target);
 	buffer_release(&body);
+	return result;
+}
+
+int remote_hub_drop(struct remote *const remote, const struct span bucket, struct error *const err)
+{
+	struct http_response response;
+	struct buffer target;
+	buffer_init(&target, TARGET_MAX_BYTES);
+	buffer_add_text(&target, "/api/buckets/-/");
+	encode_percent(bucket, false, &target);
+	const struct http_request request = {.method = "DELETE", .target = buffer_text(&target), .wait_ms = COMMIT_WAIT_MS};
+	const int result = remote_send(remote, &request, &response, err);
+	http_response_release(&response);
+	buffer_release(&target);
 	return result;
 }
 

@@ -16,6 +16,7 @@ bool remote_hub_takes(struct span key);
 struct hub_change {
 	struct span key;
 	bool is_delete;
+	struct span source;   /* bucket that a copy takes the bytes from; empty: no copy */
 	struct chunk_id hash; /* of what is added: the server must have it */
 	int64_t mtime_ms;
 	bool failed;          /* set by the call */
@@ -23,6 +24,9 @@ struct hub_change {
 /* At most REMOTE_HUB_LINES_MAX. All that can be done is done; what cannot is marked, and `failure` says why of the first. -1 when the request
  * failed. */
 int remote_hub_change(struct remote *remote, struct span bucket, struct hub_change *changes, size_t count, struct error *failure, struct error *err);
+
+/* Removes the bucket with all objects in it. Fails with 409's kind while it holds runs. */
+int remote_hub_drop(struct remote *remote, struct span bucket, struct error *err);
 
 struct hub_file {
 	struct span key;      /* borrowed for the call */

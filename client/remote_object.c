@@ -74,6 +74,20 @@ int remote_object_delete(struct remote *const remote, const char *const target, 
 	return result;
 }
 
+int remote_object_copy(struct remote *const remote, const char *const source, const char *const target, struct error *const err)
+{
+	struct buffer header;
+	struct http_response response;
+	buffer_init(&header, TARGET_MAX_BYTES + HEADER_MAX_BYTES);
+	buffer_format(&header, "x-amz-copy-source: %s", source);
+	const char *const headers[] = {buffer_text(&header), NULL};
+	const struct http_request request = {.method = "PUT", .target = target, .headers = headers, .wait_ms = COMMIT_WAIT_MS};
+	const int result = remote_send(remote, &request, &response, err);
+	http_response_release(&response);
+	buffer_release(&header);
+	return result;
+}
+
 struct file_source {
 	struct body_source source;
 	const struct remote_object_body *body;
@@ -217,6 +231,26 @@ int remote_object_make_bucket(struct remote *const remote, const struct span buc
 	if (result != 0)
 		*err = failure;
 	http_response_release(&response);
+	free(target);
+	return result;
+}
+
+int remote_object_has_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
+{
+	char *const target = remote_object_target(bucket, (struct span){0});
+	struct http_response response;
+	int result = send_plain(remote, "HEAD", target, &response, err) == 0 ? 1 : -1;
+	if (result < 0 && response.status == 404)
+		result = 0;
+	http_response_release(&response);
+	free(target);
+	return result;
+}
+
+int remote_object_remove_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
+{
+	char *const target = remote_object_target(bucket, (struct span){0});
+	const int result = remote_object_delete(remote, target, err);
 	free(target);
 	return result;
 }

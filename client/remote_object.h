@@ -48,7 +48,12 @@ struct remote_object_range {
 };
 int remote_object_get(struct remote *remote, const struct remote_object_range *range, struct body_sink *sink, struct error *err);
 
+/* `source` and `target` as remote_object_target gives them. The server copies; up to 5 GiB. */
+int remote_object_copy(struct remote *remote, const char *source, const char *target, struct error *err);
+
 int remote_object_make_bucket(struct remote *remote, struct span bucket, struct error *err); /* exists and ours: 0 */
+int remote_object_has_bucket(struct remote *remote, struct span bucket, struct error *err);  /* 1, or 0 when there is none */
+int remote_object_remove_bucket(struct remote *remote, struct span bucket, struct error *err); /* bucket_not_empty also for runs */
 struct remote_object_page {
 	struct span bucket;
 	struct span prefix;

@@ -51,8 +51,10 @@ bool session_wants_plain(const struct error *const failure)
 
 int session_object_name(struct session *const session, const char *const text, struct object_name *const out, struct error *const err)
 {
-	const char *const slash = strchr(text, '/');
-	out->bucket = slash == NULL ? span_text(text) : span_of(text, (size_t)(slash - text));
+	const char *const scheme = "s3://";
+	const char *const name = strncmp(text, scheme, strlen(scheme)) == 0 ? text + strlen(scheme) : text;
+	const char *const slash = strchr(name, '/');
+	out->bucket = slash == NULL ? span_text(name) : span_of(name, (size_t)(slash - name));
 	out->key = slash == NULL ? (struct span){0} : span_text(slash + 1);
 	if (out->bucket.len == 0 || out->bucket.len > BUCKET_MAX_BYTES)
 		return session_usage(session, err, "\"%s\" names no bucket: the form is BUCKET/KEY", text);

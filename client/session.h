@@ -28,7 +28,7 @@ unsigned session_parallel(const struct session *session); /* transfers at a time
 /* Whether a failure of the content-addressed half says that the server cannot do this there: plain requests may. */
 bool session_wants_plain(const struct error *failure);
 
-/* BUCKET[/KEY] as given on the command line, checked for size; spans into `text`. */
+/* BUCKET[/KEY] as given on the command line, also with s3:// before it, checked for size; spans into `text`. */
 struct object_name {
 	struct span bucket;
 	struct span key; /* may be empty */

@@ -39,6 +39,7 @@ struct certificate {
 	struct certificate_options options;
 	char *ca_path;
 	char *ca_key_path;
+	char *ca_pem;              /* NULL for given files */
 	gnutls_x509_crt_t ca;      /* NULL for given files */
 	gnutls_x509_privkey_t ca_key;
 	struct lock lock;          /* guards current and its list */
@@ -439,6 +440,18 @@ int certificate_reload(struct certificate *certificate, struct error *err)
 	return 0;
 }
 
+static int keep_pem(struct certificate *certificate, struct error *err)
+{
+	gnutls_datum_t pem;
+	const int code = gnutls_x509_crt_export2(certificate->ca, GNUTLS_X509_FMT_PEM, &pem);
+	if (code != 0)
+		return tls_error(err, code, "cannot read the private CA");
+	certificate->ca_pem = memory_new(pem.size + 1);
+	memcpy(certificate->ca_pem, pem.data, pem.size);
+	gnutls_free(pem.data);
+	return 0;
+}
+
 static int open_ca(struct certificate *certificate, struct error *err)
 {
 	certificate->ca_path = data_folder_path(certificate->options.folder, "ca.pem");
@@ -446,7 +459,8 @@ static int open_ca(struct certificate *certificate, struct error *err)
 	if (file_make_folder(certificate->options.files, certificate->options.folder, 0700,
 		err) != 0)
 		return -1;
-	return file_exists(certificate->ca_path) ? load_ca(certificate, err) : make_ca(certificate, err);
+	const int outcome = file_exists(certificate->ca_path) ? load_ca(certificate, err) : make_ca(certificate, err);
+	return outcome == 0 ? keep_pem(certificate, err) : -1;
 }
 
 struct certificate *certificate_open(const struct certificate_options *options, struct error *err)
@@ -487,6 +501,7 @@ void certificate_close(struct certificate *certificate)
 	lock_release(&certificate->lock);
 	free(certificate->ca_path);
 	free(certificate->ca_key_path);
+	free(certificate->ca_pem);
 	free(certificate);
 }
 
@@ -499,6 +514,11 @@ bool certificate_is_due(const struct certificate *certificate)
 {
 	const struct clock_source *const clock = certificate->options.clock;
 	return certificate->options.cert_file == NULL && certificate->current->ends_ms - clock->wall_ms(clock) < RENEW_DAYS * DAY_MS;
+}
+
+const char *certificate_ca_pem(const struct certificate *certificate)
+{
+	return certificate->ca_pem;
 }
 
 const char *certificate_ca_path(const struct certificate *certificate)

@@ -29,6 +29,7 @@ int certificate_reload(struct certificate *certificate, struct error *err);
 /* True when an issued leaf ends within 30 days. */
 bool certificate_is_due(const struct certificate *certificate);
 const char *certificate_ca_path(const struct certificate *certificate); /* NULL for given files */
+const char *certificate_ca_pem(const struct certificate *certificate);  /* what clients need to trust the server; NULL for given files */
 int64_t certificate_ends_ms(const struct certificate *certificate);
 /* The chain in use as PEM, for tests and people. */
 struct buffer;

@@ -3,10 +3,14 @@
 #include "server/configuration.h"
 
 #include <ini.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/columns.h"
 #include "base/memory.h"
+#include "base/near_word.h"
+#include "base/quantity.h"
 #include "server/listener_socket.h"
 
 enum setting_type { SETTING_TEXT, SETTING_LIST, SETTING_FLAG, SETTING_NUMBER };
@@ -28,7 +32,7 @@ static const struct setting settings[] = {
 #include "server/configuration.def"
 #undef SETTING
 };
-enum { SETTING_COUNT = sizeof settings / sizeof settings[0], VALUE_MAX_BYTES = 4096, LIST_MAX = 64 };
+enum { SETTING_COUNT = sizeof settings / sizeof settings[0], VALUE_MAX_BYTES = 4096, LIST_MAX = 64, NEAR_MAX_BYTES = 40, FROM_MAX_BYTES = 4200, HELP_WIDTH = 30, COMMAND_WIDTH = 9 };
 
 struct loading {
 	struct configuration *configuration;
@@ -58,12 +62,50 @@ static int list_add(struct configuration_list *list, struct span item, const cha
 	return 0;
 }
 
+/* Units that others can be given in. */
+static const struct scale {
+	const char *unit;
+	enum quantity_kind kind;
+	uint64_t size;
+	const char *example;
+} scales[] = {
+	{"bytes", QUANTITY_BYTES, 1, "5GiB"},
+	{"KiB", QUANTITY_BYTES, UINT64_C(1) << 10, "1MiB"},
+	{"MiB", QUANTITY_BYTES, UINT64_C(1) << 20, "2GiB"},
+	{"MiB/s", QUANTITY_BYTES, UINT64_C(1) << 20, "1GiB/s"},
+	{"GiB", QUANTITY_BYTES, UINT64_C(1) << 30, "1TiB"},
+	{"seconds", QUANTITY_SECONDS, 1, "30s or 10min"},
+	{"hours", QUANTITY_SECONDS, 3600, "7d"},
+};
+
+/* NULL: a mere number. */
+static const struct scale *find_scale(const struct setting *setting)
+{
+	for (size_t i = 0; i < sizeof scales / sizeof scales[0]; i++)
+		if (strcmp(scales[i].unit, setting->unit) == 0)
+			return &scales[i];
+	return NULL;
+}
+
+/* "32MiB/s" is 32MiB where the setting is a rate. */
+static bool read_number(const struct scale *scale, const char *value, uint64_t *out)
+{
+	struct span text = span_trim(span_text(value));
+	if (scale == NULL)
+		return span_parse_u64(text, out);
+	if (span_ends_text(span_text(scale->unit), "/s") && span_ends_text(text, "/s"))
+		text = span_slice(text, 0, text.len - 2);
+	return quantity_parse(text, scale->kind, scale->size, out);
+}
+
 static int set_number(const struct setting *setting, uint64_t *field, const char *value, const char *from, struct error *err)
 {
+	const struct scale *const scale = find_scale(setting);
 	uint64_t number;
-	if (!span_parse_u64(span_text(value), &number) || number < setting->least || number > setting->most)
-		return error_set(err, ERROR_INVALID, "%s: %s must be a number of %s from %llu to %llu, not '%s'", from, setting->name,
-			setting->unit, (unsigned long long)setting->least, (unsigned long long)setting->most, value);
+	if (!read_number(scale, value, &number) || number < setting->least || number > setting->most)
+		return error_set(err, ERROR_INVALID, "%s: %s must be a number of %s from %llu to %llu%s%s, not '%s'", from, setting->name,
+			setting->unit, (unsigned long long)setting->least, (unsigned long long)setting->most, scale != NULL ? ", or with a unit like " : "",
+			scale != NULL ? scale->example : "", value);
 	*field = number;
 	return 0;
 }
@@ -139,33 +181,91 @@ static size_t find_setting(struct span given)
 	return at;
 }
 
+/* The setting of the nearest name, with its underscores. */
+static void find_near(struct span given, struct near_word *near, char folded[NEAR_MAX_BYTES])
+{
+	const struct span clipped = span_slice(given, 0, NEAR_MAX_BYTES);
+	for (size_t i = 0; i < clipped.len; i++)
+		folded[i] = fold((char)clipped.data[i]);
+	near_word_begin(near, span_of(folded, clipped.len));
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		near_word_offer(near, settings[i].name);
+}
+
+/* "interval" below [gc] is gc_interval; a whole name is itself below any heading. */
+static size_t find_below(const char *section, const char *name)
+{
+	struct buffer both;
+	const size_t whole = find_setting(span_text(name));
+	if (whole < SETTING_COUNT || section[0] == '\0')
+		return whole;
+	buffer_init(&both, VALUE_MAX_BYTES);
+	buffer_format(&both, "%s_%s", section, name);
+	const size_t at = find_setting(buffer_span(&both));
+	buffer_release(&both);
+	return at;
+}
+
+static int refuse_entry(struct loading *loading, const char *section, const char *name)
+{
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	char folded[NEAR_MAX_BYTES];
+	find_near(span_text(name), &near, folded);
+	return error_set(loading->err, ERROR_INVALID, "%s: there is no setting '%s'%s%s%s%s", loading->from, name, section[0] != '\0' ? " below [" : "",
+		section, section[0] != '\0' ? "]" : "", near_word_hint(&near, hint));
+}
+
 static int take_file_entry(void *taker, const char *section, const char *name, const char *value)
 {
 	struct loading *const loading = taker;
-	const size_t at = find_setting(span_text(name));
+	const size_t at = find_below(section, name);
 	if (loading->failed)
 		return 0;
-	if (section[0] != '\0' || at == SETTING_COUNT) {
-		error_set(loading->err, ERROR_INVALID, "%s: there is no setting '%s%s%s'", loading->from, section,
-			section[0] != '\0' ? "." : "", name);
-		loading->failed = true;
-		return 0;
-	}
-	loading->failed = set_value(loading, at, value) != 0;
+	loading->failed = (at < SETTING_COUNT ? set_value(loading, at, value) : refuse_entry(loading, section, name)) != 0;
 	return loading->failed ? 0 : 1;
+}
+
+/* The lines of a file as the INI reader takes them, counted for messages. */
+struct lines {
+	FILE *file;
+	const struct loading *loading;
+	const char *path;
+	unsigned number;
+	bool in_line;    /* the last piece did not end its line */
+	unsigned failed; /* the line at which an entry was refused first */
+	char from[FROM_MAX_BYTES];
+};
+
+static char *read_line(char *into, int room, void *source)
+{
+	struct lines *const lines = source;
+	if (lines->loading->failed && lines->failed == 0)
+		lines->failed = lines->number;
+	char *const got = fgets(into, room, lines->file);
+	if (got == NULL)
+		return NULL;
+	if (!lines->in_line)
+		lines->number++;
+	lines->in_line = strchr(got, '\n') == NULL;
+	snprintf(lines->from, sizeof lines->from, "%s, line %u", lines->path, lines->number);
+	return got;
 }
 
 static int read_file(struct loading *loading, const char *path)
 {
-	loading->source++;
-	loading->from = path;
-	const int line = ini_parse(path, take_file_entry, loading);
-	if (loading->failed)
-		return -1;
-	if (line < 0)
+	struct lines lines = {.file = fopen(path, "re"), .loading = loading, .path = path};
+	if (lines.file == NULL)
 		return error_set_errno(loading->err, "cannot read the configuration file %s", path);
-	if (line > 0)
-		return error_set(loading->err, ERROR_INVALID, "%s: line %d is no setting (name = value)", path, line);
+	loading->source++;
+	loading->from = lines.from;
+	const int line = ini_parse_stream(read_line, &lines, take_file_entry, loading);
+	loading->from = path;
+	fclose(lines.file);
+	if (loading->failed && (unsigned)line == lines.failed)
+		return -1;
+	if (line != 0) /* the first mistake: a broken heading comes before what it makes of the rest */
+		return error_set(loading->err, ERROR_INVALID, "%s, line %d: this is no setting (name = value), and no heading ([name])", path, line);
 	return 0;
 }
 
@@ -185,6 +285,13 @@ static int read_environment(struct loading *loading, char *const *environment)
 			return -1;
 	}
 	return 0;
+}
+
+static void print_flag(const struct setting *setting, struct buffer *out)
+{
+	buffer_add_text(out, "--");
+	for (const char *letter = setting->name; *letter != '\0'; letter++)
+		buffer_add_byte(out, *letter == '_' ? '-' : (uint8_t)*letter);
 }
 
 struct special {
@@ -211,7 +318,30 @@ static int refuse_word(struct loading *loading, const char *before, const char *
 	const size_t at = strncmp(before, "--", 2) == 0 ? find_setting(span_text(before + 2)) : SETTING_COUNT;
 	if (at < SETTING_COUNT && settings[at].type == SETTING_FLAG)
 		return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; write %s=yes or %s=no", argument, before, before);
-	return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command; see deltabucketd --help", argument);
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	static const char *const commands[] = {"keys", "gc", "set-aside", "help", "version"};
+	near_word_begin(&near, span_text(argument));
+	for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		near_word_offer(&near, commands[i]);
+	return error_set(loading->err, ERROR_INVALID, "'%s' is neither a flag nor a command%s", argument,
+		near.best != NULL ? near_word_hint(&near, hint) : "; see deltabucketd --help");
+}
+
+static int refuse_flag(struct loading *loading, struct span name)
+{
+	struct near_word near;
+	struct buffer flag;
+	char folded[NEAR_MAX_BYTES];
+	buffer_init(&flag, VALUE_MAX_BYTES);
+	find_near(name, &near, folded);
+	for (size_t i = 0; near.best != NULL && i < SETTING_COUNT; i++)
+		if (settings[i].name == near.best)
+			print_flag(&settings[i], &flag);
+	error_set(loading->err, ERROR_INVALID, "there is no flag --%.*s; %s%s%s", (int)span_slice(name, 0, 100).len, (const char *)name.data,
+		flag.len > 0 ? "did you mean " : "see deltabucketd --help", buffer_text(&flag), flag.len > 0 ? "?" : "");
+	buffer_release(&flag);
+	return -1;
 }
 
 /* One flag at arguments[*at]; moves *at over its value. `config` is taken before all else and passed over here. */
@@ -225,8 +355,7 @@ static int take_flag(struct loading *loading, int count, char *const *arguments,
 	const bool is_config = span_equal_text(name, "config");
 	const size_t found = find_setting(name);
 	if (found == SETTING_COUNT && !is_config)
-		return error_set(loading->err, ERROR_INVALID, "there is no flag --%.*s; see deltabucketd --help", (int)name.len,
-			(const char *)name.data);
+		return refuse_flag(loading, name);
 	const char *value = equals != NULL ? equals + 1 : "yes";
 	if (equals == NULL && (is_config || settings[found].type != SETTING_FLAG)) {
 		if (++*at >= count)
@@ -339,13 +468,6 @@ void configuration_release(struct configuration *configuration)
 	memset(configuration, 0, sizeof *configuration);
 }
 
-static void print_flag(const struct setting *setting, struct buffer *out)
-{
-	buffer_add_text(out, "--");
-	for (const char *letter = setting->name; *letter != '\0'; letter++)
-		buffer_add_byte(out, *letter == '_' ? '-' : (uint8_t)*letter);
-}
-
 static void print_range(const struct setting *setting, struct buffer *out)
 {
 	if (setting->type == SETTING_NUMBER)
@@ -361,33 +483,56 @@ static const char *value_name(const struct setting *setting)
 	return setting->unit[0] != '\0' ? setting->unit : "TEXT";
 }
 
+static void print_left(const struct setting *setting, struct buffer *out)
+{
+	print_flag(setting, out);
+	if (setting->type == SETTING_FLAG)
+		buffer_add_text(out, "[=no]");
+	else
+		buffer_format(out, " %s", value_name(setting));
+}
+
+static void print_help_line(const struct setting *setting, struct buffer *out)
+{
+	struct buffer left;
+	struct buffer right;
+	buffer_init(&left, VALUE_MAX_BYTES);
+	buffer_init(&right, VALUE_MAX_BYTES);
+	print_left(setting, &left);
+	buffer_add_text(&right, setting->help);
+	if (setting->type == SETTING_NUMBER) {
+		buffer_add_text(&right, " (");
+		print_range(setting, &right);
+		buffer_add_byte(&right, ')');
+	}
+	if (setting->standard[0] != '\0')
+		buffer_format(&right, "; default %s", setting->standard);
+	columns_add(out, buffer_text(&left), HELP_WIDTH, buffer_text(&right));
+	buffer_release(&left);
+	buffer_release(&right);
+}
+
 void configuration_print_help(struct buffer *out)
 {
-	buffer_add_text(out, "deltabucketd: a bucket server for model weights\n\n"
-		"  deltabucketd --data DIR [--listen 127.0.0.1:9000] [--http | --tls-cert F --tls-key F] [--config FILE]\n"
-		"  deltabucketd keys add|list|revoke --data DIR ...      (see deltabucketd keys --help)\n"
-		"  deltabucketd gc --data DIR [--dry-run]                (see deltabucketd gc --help)\n\n"
-		"Settings, as flag, as key in the INI file, or as environment variable DELTABUCKET_NAME;\n"
-		"flags win over the environment, that over the file. Switches are turned off with =no:\n");
-	for (size_t i = 0; i < SETTING_COUNT; i++) {
-		buffer_add_text(out, "\n  ");
-		print_flag(&settings[i], out);
-		if (settings[i].type == SETTING_FLAG)
-			buffer_add_text(out, "[=no]");
-		else
-			buffer_format(out, " %s", value_name(&settings[i]));
-		buffer_format(out, "\n      %s", settings[i].help);
-		if (settings[i].type == SETTING_NUMBER) {
-			buffer_add_text(out, " (");
-			print_range(&settings[i], out);
-			buffer_add_byte(out, ')');
-		}
-		if (settings[i].standard[0] != '\0')
-			buffer_format(out, "; default %s", settings[i].standard);
-		buffer_add_byte(out, '\n');
-	}
-	buffer_add_text(out, "\n  --config FILE\n      INI file with lines name = value\n  --version\n"
-		"  --print-config-docs\n      this table as Markdown\n");
+	buffer_add_text(out, "usage: deltabucketd --data DIR [FLAGS]     serve the folder DIR\n"
+		"       deltabucketd COMMAND [FLAGS]        one of the commands below\n\n");
+	columns_add(out, "keys", COMMAND_WIDTH, "add, list or revoke keys");
+	columns_add(out, "gc", COMMAND_WIDTH, "give back the space of what nothing needs any more");
+	columns_add(out, "set-aside", COMMAND_WIDTH, "list or drop the files that a start has set aside");
+	columns_add(out, "help", COMMAND_WIDTH, "this text; `deltabucketd help COMMAND`: the flags of a command");
+	columns_add(out, "version", COMMAND_WIDTH, "say which version this is");
+	buffer_add_text(out, "\nexamples:\n"
+		"  deltabucketd --data ./data\n"
+		"  deltabucketd --data /srv/deltabucket --listen 0.0.0.0:9000 --tls-name bucket.example\n"
+		"  deltabucketd --config /etc/deltabucket.ini\n\n"
+		"Each setting is a flag, a key in the INI file, or an environment variable DELTABUCKET_NAME; flags win over\n"
+		"the environment, that over the file. Switches are turned off with =no. Sizes and times may have a unit: 5GiB, 10min.\n\nflags:\n");
+	columns_add(out, "--config FILE", HELP_WIDTH, "INI file with lines name = value, and headings (DELTABUCKET_CONFIG)");
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		print_help_line(&settings[i], out);
+	columns_add(out, "--help, -h", HELP_WIDTH, "this text");
+	columns_add(out, "--version", HELP_WIDTH, "say which version this is");
+	columns_add(out, "--print-config-docs", HELP_WIDTH, "the settings as a Markdown table");
 }
 
 static void print_upper(const char *text, struct buffer *out)

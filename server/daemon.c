@@ -13,6 +13,7 @@
 #include "api/context.h"
 #include "api/keyring.h"
 #include "base/digest.h"
+#include "base/fingerprint.h"
 #include "base/memory.h"
 #include "server/certificate.h"
 #include "server/control_socket.h"
@@ -223,9 +224,15 @@ static int open_store(struct daemon *daemon, struct error *err)
 
 static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err)
 {
+	const struct configuration *const configuration = daemon->configuration;
+	const struct certificate *const certificate = daemon->certificate;
+	struct start_place place = {.endpoint = start_notice_endpoint(configuration), .region = configuration->region,
+		.ca_path = certificate != NULL ? certificate_ca_path(certificate) : NULL,
+		.ca_pem = certificate != NULL ? certificate_ca_pem(certificate) : NULL};
 	struct buffer notice;
 	buffer_init(&notice, NOTICE_MAX_BYTES);
-	const int outcome = root_key_prepare(daemon->keyring, daemon->configuration->default_namespace, environment, &notice, err);
+	const int outcome = root_key_prepare(daemon->keyring, configuration->default_namespace, environment, &place, &notice, err);
+	free(place.endpoint);
 	if (outcome == 0 && notice.len > 0) {
 		fputs(buffer_text(&notice), stdout);
 		fflush(stdout);
@@ -244,6 +251,7 @@ static int open_listener(struct daemon *daemon, struct error *err)
 		.store = daemon->store, .keyring = daemon->keyring, .clock = clock_system(), .log = daemon->log, .metrics = daemon->metrics,
 		.region = configuration->region, .default_namespace = configuration->default_namespace, .domain = configuration->domain,
 		.put_max_bytes = configuration->put_max, .sigv2 = configuration->sigv2, .stopping = &daemon->stopping,
+		.ca_pem = daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate) : NULL,
 		.public_url = configuration->public_url, .hub_buckets_public = strcmp(configuration->hub_default_visibility, "public") == 0,
 	};
 	open_shares(daemon);
@@ -279,14 +287,25 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 	return open_listener(daemon, err);
 }
 
+static void say_ca(const struct daemon *daemon)
+{
+	struct fingerprint fingerprint;
+	char text[FINGERPRINT_TEXT_BYTES];
+	const char *const pem = daemon->certificate != NULL ? certificate_ca_pem(daemon->certificate) : NULL;
+	if (pem == NULL || !fingerprint_of_pem(span_text(pem), &fingerprint))
+		return;
+	fingerprint_format(&fingerprint, text);
+	printf(" with the CA certificate %s (%s)", certificate_ca_path(daemon->certificate), text);
+}
+
 static void say_ready(const struct daemon *daemon)
 {
 	struct buffer endpoints;
 	buffer_init(&endpoints, NOTICE_MAX_BYTES);
 	listener_print_endpoints(daemon->listener, &endpoints);
-	const char *const ca_path = daemon->certificate != NULL ? certificate_ca_path(daemon->certificate) : NULL;
-	printf("deltabucketd is ready: %s%s%s\n", buffer_text(&endpoints), ca_path != NULL ? " with the CA certificate " : "",
-		ca_path != NULL ? ca_path : "");
+	printf("deltabucketd is ready: %s", buffer_text(&endpoints));
+	say_ca(daemon);
+	printf("\n");
 	fflush(stdout);
 	const struct log_field field = log_span("endpoints", buffer_span(&endpoints));
 	log_event(daemon->log, LOG_INFO, NULL, "ready", &field, 1);

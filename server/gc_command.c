@@ -6,6 +6,7 @@
 
 #include "api/admin/admin_gc.h"
 #include "base/json_node.h"
+#include "server/command_words.h"
 #include "server/store_command.h"
 
 enum { ANSWER_MAX_BYTES = 64 * 1024, GC_WAIT_MS = 7 * 24 * 60 * 60 * 1000 };
@@ -20,9 +21,19 @@ struct gc_options_given {
 };
 
 static const char usage[] =
-	"deltabucketd gc --data DIR [--dry-run] [--live-percent N] [--json]\n\n"
-	"Deletes packs that nothing needs and writes packs anew of which less than N percent (90) is needed, then tells what that freed;\n"
-	"with --dry-run what it would free. Works beside a running server, at its gc_rate, and without one.\n";
+	"usage: deltabucketd gc [FLAGS]\n\n"
+	"Deletes packs that nothing needs and writes packs anew of which less than N percent is needed, then\n"
+	"tells what that freed. Works beside a running server, at its gc_rate, and without one.\n\n"
+	"examples:\n"
+	"  deltabucketd gc --data ./data --dry-run\n"
+	"  deltabucketd gc --data ./data --live-percent 50\n\n"
+	"flags:\n"
+	"  --data DIR         the server's data folder (DELTABUCKET_DATA)\n"
+	"  --master-key FILE  as for the server (DELTABUCKET_MASTER_KEY)\n"
+	"  --dry-run          tell what it would free, and do nothing\n"
+	"  --live-percent N   which packs are written anew (90)\n"
+	"  --json             one JSON object on stdout\n"
+	"  --help, -h         this text\n";
 
 static void print_request(const struct gc_options_given *options, struct buffer *out)
 {
@@ -93,43 +104,29 @@ static void print_answer(const struct gc_options_given *options, const struct bu
 	json_node_free(root);
 }
 
-static const char **find_field(struct gc_options_given *options, const char *flag)
-{
-	const struct { const char *flag; const char **field; } fields[] = {{"--data", &options->data}, {"--master-key", &options->master_key},
-		{"--live-percent", &options->live_percent}};
-	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-		if (strcmp(flag, fields[i].flag) == 0)
-			return fields[i].field;
-	return NULL;
-}
-
 static bool is_percent(const char *text)
 {
 	uint64_t number;
 	return span_parse_u64(span_text(text), &number) && number >= 1 && number <= 100;
 }
 
-static bool parse(int count, char **arguments, struct gc_options_given *options)
+static int parse(int count, char **words, struct gc_options_given *options, bool *out_help, struct error *err)
 {
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data}, {.name = "--master-key", .text = &options->master_key},
+		{.name = "--live-percent", .text = &options->live_percent}, {.name = "--dry-run", .switched = &options->dry_run},
+		{.name = "--json", .switched = &options->json}};
+	struct command_list arguments;
 	options->data = getenv("DELTABUCKET_DATA");
 	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	for (int i = 0; i < count; i++) {
-		char *const equals = strncmp(arguments[i], "--", 2) == 0 ? strchr(arguments[i], '=') : NULL;
-		if (equals != NULL)
-			*equals = '\0';
-		const char **const field = find_field(options, arguments[i]);
-		if (field != NULL && equals == NULL && i + 1 >= count)
-			return false;
-		if (field != NULL)
-			*field = equals != NULL ? equals + 1 : arguments[++i];
-		else if (strcmp(arguments[i], "--json") == 0)
-			options->json = true;
-		else if (strcmp(arguments[i], "--dry-run") == 0)
-			options->dry_run = true;
-		else
-			return false;
-	}
-	return options->data != NULL && (options->live_percent == NULL || is_percent(options->live_percent));
+	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help, &arguments, err) != 0 || *out_help)
+		return -1;
+	if (arguments.count > 0)
+		return error_set(err, ERROR_INVALID, "gc takes no argument, and '%.60s' is one", arguments.items[0]);
+	if (options->data == NULL)
+		return error_set(err, ERROR_INVALID, "say which data folder: --data DIR, or DELTABUCKET_DATA");
+	if (options->live_percent != NULL && !is_percent(options->live_percent))
+		return error_set(err, ERROR_INVALID, "--live-percent wants a number from 1 to 100, not '%.60s'", options->live_percent);
+	return 0;
 }
 
 int gc_command(int argument_count, char **arguments)
@@ -137,12 +134,14 @@ int gc_command(int argument_count, char **arguments)
 	struct gc_options_given options = {0};
 	struct error err = {0};
 	struct buffer answer;
-	if (argument_count > 0 && (strcmp(arguments[0], "--help") == 0 || strcmp(arguments[0], "-h") == 0)) {
+	bool help = false;
+	const int parsed = parse(argument_count, arguments, &options, &help, &err);
+	if (help) {
 		fputs(usage, stdout);
 		return 0;
 	}
-	if (!parse(argument_count, arguments, &options)) {
-		fputs(usage, stderr);
+	if (parsed != 0) {
+		fprintf(stderr, "deltabucketd: %s (deltabucketd gc --help shows how)\n", err.text);
 		return EXIT_USAGE;
 	}
 	buffer_init(&answer, ANSWER_MAX_BYTES);

@@ -9,20 +9,19 @@
 #include "api/admin/admin_keys.h"
 #include "base/encode.h"
 #include "base/json_node.h"
-#include "base/memory.h"
+#include "base/near_word.h"
+#include "server/command_words.h"
 #include "server/store_command.h"
 
-enum { ARGUMENT_GRANTS_MAX = 256, ANSWER_MAX_BYTES = 32 * 1024 * 1024, COMMAND_ARENA_BYTES = 256 * 1024 * 1024 };
+enum { ANSWER_MAX_BYTES = 32 * 1024 * 1024, COMMAND_ARENA_BYTES = 256 * 1024 * 1024 };
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct keys_options {
-	const char *verb;
 	const char *data;
 	const char *master_key;
 	const char *name;
 	const char *namespace;
-	const char *grants[ARGUMENT_GRANTS_MAX];
-	size_t grant_count;
+	struct command_list grants;
 	const char *key_id;
 	bool json;
 };
@@ -30,16 +29,31 @@ struct keys_options {
 struct keys_verb {
 	const char *name;
 	const char *method;
-	int (*work)(const struct keys_options *options, struct keyring *keyring, struct buffer *out, struct error *err);
+	int (*work)(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err);
 	int (*print)(const struct json_node *answer);
 };
 
 static const char usage[] =
-	"deltabucketd keys add --data DIR [--name N] [--namespace NS] [--grant BUCKET[/PREFIX]=read,write,list,admin]... [--json]\n"
-	"deltabucketd keys list --data DIR [--json]\n"
-	"deltabucketd keys revoke --data DIR KEY_ID [--json]\n\n"
-	"Works beside a running server and without one; --master-key FILE as for the server. Takes effect at once.\n"
-	"A key without grants acts for its whole account (the namespace); a key with grants may do what they name and nothing else.\n";
+	"usage: deltabucketd keys add [FLAGS]             make a key; its secret and token are shown this once\n"
+	"       deltabucketd keys list [FLAGS]\n"
+	"       deltabucketd keys revoke KEY_ID [FLAGS]\n\n"
+	"A key without grants acts for its whole account (the namespace); a key with grants may do what they\n"
+	"name and nothing else. Works beside a running server and without one, and takes effect at once.\n\n"
+	"examples:\n"
+	"  deltabucketd keys add --data ./data --name workers --grant models/policy/=read,list\n"
+	"  deltabucketd keys add --data ./data --name trainer --grant models=read,write,list\n"
+	"  deltabucketd keys revoke --data ./data KEY_ID\n\n"
+	"flags:\n"
+	"  --data DIR         the server's data folder (DELTABUCKET_DATA)\n"
+	"  --master-key FILE  as for the server (DELTABUCKET_MASTER_KEY)\n"
+	"  --json             one JSON object on stdout\n"
+	"  --help, -h         this text\n"
+	"flags of add:\n"
+	"  --name NAME        what the key is for\n"
+	"  --namespace NS     the account it belongs to\n"
+	"  --grant BUCKET[/PREFIX]=read,write,list,admin\n"
+	"                     what it may do, and nothing else; repeats\n"
+	"  --grant metrics    it may read /-/metrics\n";
 
 /* The request that makes a key, and what admin_keys_parse reads without a server. */
 static void print_request(const struct keys_options *options, struct buffer *out)
@@ -52,24 +66,24 @@ static void print_request(const struct keys_options *options, struct buffer *out
 	if (options->namespace != NULL)
 		json_writer_text(&json, "namespace", span_text(options->namespace));
 	json_writer_array(&json, "grants");
-	for (size_t i = 0; i < options->grant_count; i++)
-		json_writer_text(&json, NULL, span_text(options->grants[i]));
+	for (size_t i = 0; i < options->grants.count; i++)
+		json_writer_text(&json, NULL, span_text(options->grants.items[i]));
 	json_writer_end(&json, ']');
 	json_writer_end(&json, '}');
 }
 
-static int work_add(const struct keys_options *options, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_add(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
 {
-	const char *const standard = getenv("DELTABUCKET_DEFAULT_NAMESPACE");
+	const char *const given = getenv("DELTABUCKET_DEFAULT_NAMESPACE");
+	const char *const standard = given != NULL ? given : "main";
 	struct arena *const arena = arena_new(COMMAND_ARENA_BYTES);
-	struct keyring_new_key key;
-	struct keyring_made_key made;
+	struct admin_made_key made = {.warnings = NULL};
 	struct buffer request;
 	buffer_init(&request, ANSWER_MAX_BYTES);
 	print_request(options, &request);
-	int outcome = admin_keys_parse(buffer_span(&request), standard != NULL ? standard : "main", arena, &key, err);
+	int outcome = admin_keys_parse(buffer_span(&request), standard, arena, &made.key, err);
 	if (outcome == 0)
-		outcome = keyring_add(keyring, &key, arena, &made, err);
+		outcome = admin_keys_make(store, keyring, standard, &made, arena, err);
 	if (outcome == 0)
 		admin_keys_print_made(&made, out);
 	buffer_release(&request);
@@ -77,9 +91,10 @@ static int work_add(const struct keys_options *options, struct keyring *keyring,
 	return outcome;
 }
 
-static int work_list(const struct keys_options *options, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_list(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
 {
 	(void)options;
+	(void)store;
 	struct arena *const arena = arena_new(COMMAND_ARENA_BYTES);
 	struct key_record *keys = NULL;
 	size_t count = 0;
@@ -90,8 +105,9 @@ static int work_list(const struct keys_options *options, struct keyring *keyring
 	return outcome;
 }
 
-static int work_revoke(const struct keys_options *options, struct keyring *keyring, struct buffer *out, struct error *err)
+static int work_revoke(const struct keys_options *options, struct store *store, struct keyring *keyring, struct buffer *out, struct error *err)
 {
+	(void)store;
 	(void)out;
 	return keyring_revoke(keyring, span_text(options->key_id), err);
 }
@@ -103,13 +119,35 @@ static void print_member(const struct json_node *object, const char *label, cons
 	printf("%s%.*s", label, (int)text.len, (const char *)text.data);
 }
 
+static void print_grants(const struct json_node *answer)
+{
+	const struct json_node *const grants = json_node_member(answer, "grants");
+	for (size_t i = 0; i < json_node_count(grants); i++) {
+		struct span grant = {NULL, 0};
+		json_node_text(json_node_at(grants, i), &grant);
+		printf("\ngrant      %.*s", (int)grant.len, (const char *)grant.data);
+	}
+}
+
+/* On stderr, with --json too. */
+static void print_warnings(const struct json_node *answer)
+{
+	const struct json_node *const warnings = json_node_member(answer, "warnings");
+	for (size_t i = 0; i < json_node_count(warnings); i++) {
+		struct span text = {NULL, 0};
+		json_node_text(json_node_at(warnings, i), &text);
+		fprintf(stderr, "deltabucketd: %.*s\n", (int)text.len, (const char *)text.data);
+	}
+}
+
 static int print_added(const struct json_node *answer)
 {
 	print_member(answer, "key id     ", "key_id");
-	print_member(answer, "\nsecret     ", "secret");
-	print_member(answer, "\ntoken      ", "token");
-	print_member(answer, "\nnamespace  ", "namespace");
-	printf("\nSecret and token are shown this once.\n");
+	print_member(answer, "  (AWS_ACCESS_KEY_ID)\nsecret     ", "secret");
+	print_member(answer, "  (AWS_SECRET_ACCESS_KEY)\ntoken      ", "token");
+	print_member(answer, "  (DELTABUCKET_TOKEN, HF_TOKEN)\nnamespace  ", "namespace");
+	print_grants(answer);
+	printf("\nSecret and token are shown this once; in brackets what takes them. On another machine: `deltabucket login`.\n");
 	return 0;
 }
 
@@ -159,7 +197,7 @@ static int work_alone(void *owner, struct store *store, const struct data_folder
 {
 	const struct keys_run *const run = owner;
 	struct keyring *const keyring = keyring_open(store, folder->master_key, err);
-	const int outcome = keyring != NULL ? run->verb->work(run->options, keyring, out, err) : -1;
+	const int outcome = keyring != NULL ? run->verb->work(run->options, store, keyring, out, err) : -1;
 	keyring_close(keyring);
 	return outcome;
 }
@@ -191,60 +229,60 @@ static int run_verb(const struct keys_verb *verb, const struct keys_options *opt
 static int print_answer(const struct keys_verb *verb, const struct keys_options *options, const struct buffer *answer)
 {
 	struct error err = {0};
-	if (options->json) {
-		printf("%s\n", answer->len > 0 ? buffer_text(answer) : "{}");
-		return 0;
-	}
+	int outcome = 0;
 	struct json_node *const root = answer->len > 0 ? json_node_parse(buffer_span(answer), "the answer", &err) : NULL;
-	const int outcome = verb->print(root);
+	print_warnings(root);
+	if (options->json)
+		printf("%s\n", answer->len > 0 ? buffer_text(answer) : "{}");
+	else
+		outcome = verb->print(root);
 	json_node_free(root);
 	return outcome;
 }
 
-/* Where a flag's value goes; NULL for flags that repeat or take none. */
-static const char **find_field(struct keys_options *options, const char *flag)
+static const struct keys_verb *find_verb(const char *word, struct error *err)
 {
-	const struct { const char *flag; const char **field; } fields[] = {{"--data", &options->data}, {"--master-key", &options->master_key},
-		{"--name", &options->name}, {"--namespace", &options->namespace}};
-	for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-		if (strcmp(flag, fields[i].flag) == 0)
-			return fields[i].field;
-	if (strcmp(flag, "--grant") == 0 && options->grant_count < ARGUMENT_GRANTS_MAX)
-		return &options->grants[options->grant_count++];
+	struct near_word near;
+	char hint[NEAR_WORD_HINT_BYTES];
+	near_word_begin(&near, span_text(word));
+	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+		if (strcmp(word, verbs[i].name) == 0)
+			return &verbs[i];
+		near_word_offer(&near, verbs[i].name);
+	}
+	error_set(err, ERROR_INVALID, "there is no keys %.60s%s", word,
+		near.best != NULL ? near_word_hint(&near, hint) : "; say add, list or revoke");
 	return NULL;
 }
 
-static bool parse(int count, char **arguments, struct keys_options *options)
+static const struct keys_verb *check(struct keys_options *options, const struct command_list *arguments, struct error *err)
 {
+	error_set(err, ERROR_INVALID, "say what to do: add, list or revoke");
+	const struct keys_verb *const verb = arguments->count > 0 ? find_verb(arguments->items[0], err) : NULL;
+	if (verb == NULL)
+		return NULL;
+	const size_t wanted = verb->work == work_revoke ? 2 : 1;
+	options->key_id = wanted == 2 && arguments->count == 2 ? arguments->items[1] : NULL;
+	if (arguments->count != wanted)
+		error_set(err, ERROR_INVALID, wanted == 2 ? "say which key: keys %s KEY_ID" : "keys %s takes no argument", verb->name);
+	else if (options->data == NULL)
+		error_set(err, ERROR_INVALID, "say which data folder: --data DIR, or DELTABUCKET_DATA");
+	else
+		return verb;
+	return NULL;
+}
+
+static const struct keys_verb *parse(int count, char **words, struct keys_options *options, bool *out_help, struct error *err)
+{
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data}, {.name = "--master-key", .text = &options->master_key},
+		{.name = "--name", .text = &options->name}, {.name = "--namespace", .text = &options->namespace},
+		{.name = "--grant", .list = &options->grants}, {.name = "--json", .switched = &options->json}};
+	struct command_list arguments;
 	options->data = getenv("DELTABUCKET_DATA");
 	options->master_key = getenv("DELTABUCKET_MASTER_KEY");
-	for (int i = 0; i < count; i++) {
-		char *const equals = strncmp(arguments[i], "--", 2) == 0 ? strchr(arguments[i], '=') : NULL;
-		if (equals != NULL)
-			*equals = '\0';
-		const char **const field = find_field(options, arguments[i]);
-		if (field != NULL && equals == NULL && i + 1 >= count)
-			return false;
-		if (field != NULL)
-			*field = equals != NULL ? equals + 1 : arguments[++i];
-		else if (strcmp(arguments[i], "--json") == 0)
-			options->json = true;
-		else if (arguments[i][0] != '-' && options->verb == NULL)
-			options->verb = arguments[i];
-		else if (arguments[i][0] != '-' && options->key_id == NULL)
-			options->key_id = arguments[i];
-		else
-			return false;
-	}
-	return options->verb != NULL && options->data != NULL;
-}
-
-static const struct keys_verb *find_verb(const struct keys_options *options)
-{
-	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
-		if (strcmp(options->verb, verbs[i].name) == 0)
-			return (verbs[i].work == work_revoke) == (options->key_id != NULL) ? &verbs[i] : NULL;
-	return NULL;
+	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help, &arguments, err) != 0 || *out_help)
+		return NULL;
+	return check(options, &arguments, err);
 }
 
 int keys_command(int argument_count, char **arguments)
@@ -252,13 +290,14 @@ int keys_command(int argument_count, char **arguments)
 	struct keys_options options = {0};
 	struct error err = {0};
 	struct buffer answer;
-	if (argument_count > 0 && (strcmp(arguments[0], "--help") == 0 || strcmp(arguments[0], "-h") == 0)) {
+	bool help = false;
+	const struct keys_verb *const verb = parse(argument_count, arguments, &options, &help, &err);
+	if (help) {
 		fputs(usage, stdout);
 		return 0;
 	}
-	const struct keys_verb *const verb = parse(argument_count, arguments, &options) ? find_verb(&options) : NULL;
 	if (verb == NULL) {
-		fputs(usage, stderr);
+		fprintf(stderr, "deltabucketd: %s (deltabucketd keys --help shows how)\n", err.text);
 		return EXIT_USAGE;
 	}
 	buffer_init(&answer, ANSWER_MAX_BYTES);

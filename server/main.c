@@ -10,7 +10,7 @@
 #include "server/keys_command.h"
 #include "server/set_aside_command.h"
 
-enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2 };
+enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 3 };
 
 static void print(void (*fill)(struct buffer *out))
 {
@@ -44,10 +44,32 @@ static int serve(int argument_count, char **arguments)
 	return status;
 }
 
+static int help_command(int argument_count, char **arguments);
+static int version_command(int argument_count, char **arguments);
+
 static const struct {
 	const char *name;
 	int (*run)(int argument_count, char **arguments);
-} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command}};
+} commands[] = {{"keys", keys_command}, {"gc", gc_command}, {"set-aside", set_aside_command}, {"help", help_command}, {"version", version_command}};
+
+/* `help COMMAND` is `COMMAND --help`. */
+static int help_command(int argument_count, char **arguments)
+{
+	char flag[] = "--help";
+	char *words[] = {flag};
+	for (size_t i = 0; argument_count > 0 && i < COMMANDS_WITH_HELP; i++)
+		if (strcmp(arguments[0], commands[i].name) == 0)
+			return commands[i].run(1, words);
+	return serve(argument_count > 0 ? argument_count : 1, argument_count > 0 ? arguments : words);
+}
+
+static int version_command(int argument_count, char **arguments)
+{
+	(void)argument_count;
+	(void)arguments;
+	printf("deltabucketd %s\n", PACKAGE_VERSION);
+	return 0;
+}
 
 int main(int argument_count, char **arguments)
 {

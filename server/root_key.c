@@ -32,8 +32,8 @@ static int hold_root(struct keyring *keyring, const struct keyring_made_key *mad
 	return keyring_hold_root(keyring, made, err);
 }
 
-static int make_root(struct keyring *keyring, const struct keyring_new_key *root, struct arena *arena, struct buffer *out_notice,
-	struct error *err)
+static int make_root(struct keyring *keyring, const struct keyring_new_key *root, const struct start_place *place, struct arena *arena,
+	struct buffer *out_notice, struct error *err)
 {
 	struct keyring_made_key made;
 	const int added = keyring_add(keyring, root, arena, &made, err);
@@ -43,14 +43,13 @@ static int make_root(struct keyring *keyring, const struct keyring_new_key *root
 	}
 	if (added != 0 && (err->kind != ERROR_DAMAGED || hold_root(keyring, &made, out_notice, err) != 0))
 		return error_wrap(err, "cannot make the root key");
-	if (root->id != NULL && root->secret != NULL && root->token != NULL)
-		return 0;
-	buffer_format(out_notice, "The root key, shown this once:\n  key id  %s\n  secret  %s\n  token   %s\n", made.id, made.secret,
-		made.token);
+	if (root->id == NULL || root->secret == NULL || root->token == NULL)
+		start_notice_print(place, root, &made, out_notice);
 	return 0;
 }
 
-int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment, struct buffer *out_notice, struct error *err)
+int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment, const struct start_place *place,
+	struct buffer *out_notice, struct error *err)
 {
 	const struct keyring_new_key root = {
 		.name = "root", .namespace = namespace, .is_root = true,
@@ -64,7 +63,7 @@ int root_key_prepare(struct keyring *keyring, const char *namespace, char *const
 	if (root.id == NULL && root.secret == NULL && root.token == NULL)
 		outcome = has_root(keyring, arena, &found, err);
 	if (outcome == 0 && !found)
-		outcome = make_root(keyring, &root, arena, out_notice, err);
+		outcome = make_root(keyring, &root, place, arena, out_notice, err);
 	arena_free(arena);
 	return outcome;
 }

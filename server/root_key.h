@@ -2,12 +2,12 @@
 #ifndef SERVER_ROOT_KEY_H
 #define SERVER_ROOT_KEY_H
 
-#include "api/keyring.h"
+#include "server/start_notice.h"
 
 /* DELTABUCKET_ROOT_KEY_ID, DELTABUCKET_ROOT_SECRET and DELTABUCKET_ROOT_TOKEN in `environment` define the root key anew at every start;
  * what they leave out is made at random. Without any of them a store that has no root key gets one. `out_notice` receives what was made
- * at random, for the operator's eyes, once; empty when nothing was. */
-int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment, struct buffer *out_notice,
-	struct error *err);
+ * at random, for the operator's eyes, once, with lines to paste for clients of `place` (NULL: without); empty when nothing was. */
+int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment, const struct start_place *place,
+	struct buffer *out_notice, struct error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json_node.h"
+#include "server/command_words.h"
 #include "storage/set_aside.h"
 
 enum { ANSWER_MAX_BYTES = 32 * 1024 * 1024 };
@@ -12,18 +13,25 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct set_aside_options {
 	const char *data;
-	char **names; /* of drop */
-	int name_count;
+	struct command_list words; /* "drop", and the names */
 	bool drops;
 	bool drops_all;
 	bool json;
 };
 
 static const char usage[] =
-	"deltabucketd set-aside --data DIR [--json]\n"
-	"deltabucketd set-aside drop --data DIR NAME... | --all\n\n"
+	"usage: deltabucketd set-aside [FLAGS]\n"
+	"       deltabucketd set-aside drop NAME... | --all [FLAGS]\n\n"
 	"Lists the files that a start has set aside because no row of the catalog names them and nothing proves\n"
-	"that nobody needs them; drop removes them for good. What a catalog names again comes back by itself.\n";
+	"that nobody needs them; drop removes them for good. What a catalog names again comes back by itself.\n\n"
+	"examples:\n"
+	"  deltabucketd set-aside --data ./data\n"
+	"  deltabucketd set-aside drop --data ./data --all\n\n"
+	"flags:\n"
+	"  --data DIR  the server's data folder (DELTABUCKET_DATA)\n"
+	"  --all       with drop: all of them\n"
+	"  --json      one JSON object on stdout\n"
+	"  --help, -h  this text\n";
 
 static void print_json(const struct set_aside *aside)
 {
@@ -55,8 +63,8 @@ static void print_list(const struct set_aside *aside)
 
 static int drop_names(const struct set_aside_options *options, struct error *err)
 {
-	for (int i = 0; i < options->name_count; i++)
-		if (set_aside_drop(file_system(), options->data, options->names[i], err) != 0)
+	for (size_t i = 1; i < options->words.count; i++)
+		if (set_aside_drop(file_system(), options->data, options->words.items[i], err) != 0)
 			return -1;
 	return 0;
 }
@@ -85,41 +93,43 @@ static int run(const struct set_aside_options *options, struct error *err)
 	return result;
 }
 
-/* Names are gathered at the front of the arguments. */
-static bool parse(int count, char **arguments, struct set_aside_options *options)
+static int check(const struct set_aside_options *options, struct error *err)
 {
+	const struct command_list *const words = &options->words;
+	if (options->data == NULL)
+		return error_set(err, ERROR_INVALID, "say which data folder: --data DIR, or DELTABUCKET_DATA");
+	if (!options->drops && words->count > 0)
+		return error_set(err, ERROR_INVALID, "set-aside cannot %.60s: it lists, or drops with `drop`", words->items[0]);
+	if (!options->drops && options->drops_all)
+		return error_set(err, ERROR_INVALID, "--all goes with drop");
+	if (options->drops && options->drops_all == (words->count > 1))
+		return error_set(err, ERROR_INVALID, "say what to drop: names, or --all");
+	return 0;
+}
+
+static int parse(int count, char **words, struct set_aside_options *options, bool *out_help, struct error *err)
+{
+	const struct command_flag flags[] = {{.name = "--data", .text = &options->data}, {.name = "--all", .switched = &options->drops_all},
+		{.name = "--json", .switched = &options->json}};
 	options->data = getenv("DELTABUCKET_DATA");
-	options->names = arguments;
-	for (int i = 0; i < count; i++) {
-		if (strcmp(arguments[i], "--data") == 0 && i + 1 < count)
-			options->data = arguments[++i];
-		else if (strncmp(arguments[i], "--data=", 7) == 0)
-			options->data = arguments[i] + 7;
-		else if (strcmp(arguments[i], "--all") == 0)
-			options->drops_all = true;
-		else if (strcmp(arguments[i], "--json") == 0)
-			options->json = true;
-		else if (i == 0 && strcmp(arguments[i], "drop") == 0)
-			options->drops = true;
-		else if (arguments[i][0] != '-' && options->drops)
-			options->names[options->name_count++] = arguments[i];
-		else
-			return false;
-	}
-	bool says_what = options->drops_all != (options->name_count > 0);
-	return options->data != NULL && (options->drops ? says_what : !options->drops_all);
+	if (command_words_read(flags, sizeof flags / sizeof flags[0], count, words, out_help, &options->words, err) != 0 || *out_help)
+		return -1;
+	options->drops = options->words.count > 0 && strcmp(options->words.items[0], "drop") == 0;
+	return check(options, err);
 }
 
 int set_aside_command(int argument_count, char **arguments)
 {
 	struct set_aside_options options = {0};
 	struct error err = {0};
-	if (argument_count > 0 && (strcmp(arguments[0], "--help") == 0 || strcmp(arguments[0], "-h") == 0)) {
+	bool help = false;
+	const int parsed = parse(argument_count, arguments, &options, &help, &err);
+	if (help) {
 		fputs(usage, stdout);
 		return 0;
 	}
-	if (!parse(argument_count, arguments, &options)) {
-		fputs(usage, stderr);
+	if (parsed != 0) {
+		fprintf(stderr, "deltabucketd: %s (deltabucketd set-aside --help shows how)\n", err.text);
 		return EXIT_USAGE;
 	}
 	if (run(&options, &err) == 0)

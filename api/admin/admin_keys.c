@@ -1,5 +1,6 @@
 #include "api/admin/admin_keys.h"
 
+#include "api/admin/grant_advice.h"
 #include "base/json_node.h"
 #include "storage/helpers.h"
 
@@ -9,8 +10,7 @@ struct admin_keys { /* the exchange's state while a helper works for it */
 	struct helper_job job;
 	struct exchange *exchange;
 	void (*work)(struct admin_keys *keys);
-	struct keyring_new_key new_key;
-	struct keyring_made_key made;
+	struct admin_made_key made;
 	struct key_record *records;
 	size_t record_count;
 	struct error err;
@@ -32,7 +32,7 @@ static enum next start_work(struct exchange *exchange, const struct keyring_new_
 	keys->exchange = exchange;
 	keys->work = work;
 	if (new_key != NULL)
-		keys->new_key = *new_key;
+		keys->made.key = *new_key;
 	exchange->state = keys;
 	helpers_submit(store_helpers(exchange->context->store), keyring_lane(exchange->context->keyring), &keys->job);
 	return NEXT_WAIT;
@@ -47,7 +47,8 @@ static void work_list(struct admin_keys *keys)
 static void work_add(struct admin_keys *keys)
 {
 	struct exchange *const exchange = keys->exchange;
-	keys->failed = keyring_add(exchange->context->keyring, &keys->new_key, exchange->arena, &keys->made, &keys->err) != 0;
+	const struct api_context *const context = exchange->context;
+	keys->failed = admin_keys_make(context->store, context->keyring, context->default_namespace, &keys->made, exchange->arena, &keys->err) != 0;
 }
 
 static void work_revoke(struct admin_keys *keys)
@@ -100,7 +101,7 @@ enum next admin_keys_add_resume(struct exchange *exchange)
 	struct buffer body;
 	if (keys->failed)
 		return exchange_fail(exchange, &keys->err);
-	log_key(exchange, "key_made", span_text(keys->made.id));
+	log_key(exchange, "key_made", span_text(keys->made.made.id));
 	buffer_init(&body, REPLY_MAX_BYTES);
 	admin_keys_print_made(&keys->made, &body);
 	return exchange_reply_buffer(exchange, 201, "application/json", &body);
@@ -120,29 +121,41 @@ enum next admin_keys_revoke_resume(struct exchange *exchange)
 	return exchange_reply_empty(exchange, 204);
 }
 
-void admin_keys_print_made(const struct keyring_made_key *made, struct buffer *out)
-{
-	struct json_writer json;
-	json_writer_init(&json, out);
-	json_writer_object(&json, NULL);
-	json_writer_text(&json, "key_id", span_text(made->id));
-	json_writer_text(&json, "secret", span_text(made->secret));
-	json_writer_text(&json, "token", span_text(made->token));
-	json_writer_text(&json, "namespace", span_text(made->namespace));
-	json_writer_end(&json, '}');
-}
-
-static void print_grants(const struct key_record *key, struct json_writer *json)
+static void print_grants(const struct grant *grants, size_t count, struct json_writer *json)
 {
 	json_writer_array(json, "grants");
-	for (size_t i = 0; i < key->grant_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct buffer text;
 		buffer_init(&text, REQUEST_MAX_BYTES);
-		keyring_print_grant(&key->grants[i], &text);
+		keyring_print_grant(&grants[i], &text);
 		json_writer_text(json, NULL, buffer_span(&text));
 		buffer_release(&text);
 	}
 	json_writer_end(json, ']');
+}
+
+int admin_keys_make(struct store *store, struct keyring *keyring, const char *default_namespace, struct admin_made_key *made,
+	struct arena *arena, struct error *err)
+{
+	grant_advice_settle(store, default_namespace, &made->key, arena, &made->warnings, &made->warning_count);
+	return keyring_add(keyring, &made->key, arena, &made->made, err);
+}
+
+void admin_keys_print_made(const struct admin_made_key *made, struct buffer *out)
+{
+	struct json_writer json;
+	json_writer_init(&json, out);
+	json_writer_object(&json, NULL);
+	json_writer_text(&json, "key_id", span_text(made->made.id));
+	json_writer_text(&json, "secret", span_text(made->made.secret));
+	json_writer_text(&json, "token", span_text(made->made.token));
+	json_writer_text(&json, "namespace", span_text(made->made.namespace));
+	print_grants(made->key.grants, made->key.grant_count, &json);
+	json_writer_array(&json, "warnings");
+	for (size_t i = 0; i < made->warning_count; i++)
+		json_writer_text(&json, NULL, made->warnings[i]);
+	json_writer_end(&json, ']');
+	json_writer_end(&json, '}');
 }
 
 void admin_keys_print_list(const struct key_record *keys, size_t count, struct buffer *out)
@@ -162,7 +175,7 @@ void admin_keys_print_list(const struct key_record *keys, size_t count, struct b
 		if (keys[i].is_damaged)
 			json_writer_bool(&json, "damaged", true);
 		json_writer_text(&json, "created", span_text(created));
-		print_grants(&keys[i], &json);
+		print_grants(keys[i].grants, keys[i].grant_count, &json);
 		json_writer_end(&json, '}');
 	}
 	json_writer_end(&json, ']');

@@ -1,5 +1,5 @@
 /* What operators and Prometheus ask: health (the process lives), ready (it serves: the catalog answers and no stop has begun), metrics,
- * keys, gc. */
+ * keys, gc; and what clients ask first: the CA. */
 #include "api/router.h"
 
 #include "api/admin/admin_buckets.h"
@@ -46,6 +46,17 @@ static enum next ready_begin(struct exchange *exchange)
 	return reply_ready(exchange);
 }
 
+/* The certificate alone, which is no secret: clients fetch it before they can know the server, and compare its fingerprint. */
+static enum next ca_begin(struct exchange *exchange)
+{
+	const char *const pem = exchange->context->ca_pem;
+	struct error err = {0};
+	if (pem != NULL)
+		return exchange_reply_body(exchange, 200, "application/x-pem-file", span_text(pem));
+	error_set(&err, ERROR_NOT_FOUND, "This server has no CA of its own: its certificate is trusted as the system does, or it speaks plain HTTP.");
+	return exchange_fail(exchange, &err);
+}
+
 static enum next metrics_begin(struct exchange *exchange)
 {
 	struct buffer body;
@@ -59,7 +70,8 @@ enum { GET_HEAD = METHOD_GET | METHOD_HEAD };
 const struct route admin_routes[] = {
 	{GET_HEAD, "/-/health", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Health", health_begin, NULL, NULL},
 	{GET_HEAD, "/-/ready", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "Ready", ready_begin, NULL, NULL},
-	{GET_HEAD, "/-/metrics", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "Metrics", metrics_begin, NULL, NULL},
+	{GET_HEAD, "/-/ca", NULL, ACCESS_ANYONE, BODY_NONE, &face_steps, "GetCa", ca_begin, NULL, NULL},
+	{GET_HEAD, "/-/metrics", NULL, ACCESS_METRICS, BODY_NONE, &face_steps, "Metrics", metrics_begin, NULL, NULL},
 	{METHOD_GET, "/-/keys", NULL, ACCESS_ROOT, BODY_NONE, &face_steps, "ListKeys", admin_keys_list_begin, NULL, admin_keys_list_resume},
 	{METHOD_POST, "/-/keys", NULL, ACCESS_ROOT, BODY_SMALL, &face_steps, "AddKey", admin_keys_add_begin, admin_keys_add_finish,
 		admin_keys_add_resume},

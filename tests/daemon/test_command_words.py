@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.support.daemon import CLIENT
+from tests.support.daemon import CLIENT, SERVER
 
 THREADS_MEET = False
 
@@ -45,6 +45,50 @@ class Words(unittest.TestCase):
         self.assertEqual(self.run_client('--help').stdout, overview)
         self.assertEqual(self.run_client('-h').stdout, overview)
         self.expect(0, 'deltabucket ', '--version')
+        self.expect(0, 'deltabucket ', 'version')
+        self.assertIn('version', json.loads(self.run_client('version', '--json').stdout))
+
+    def test_help_tells_of_this_command_alone_in_columns_and_with_examples(self):
+        told = self.expect(0, 'usage: deltabucket put', 'put', '-h').stdout
+        self.assertIn('examples:\n  deltabucket put ', told)
+        self.assertNotIn('--anchor', told)
+        self.assertNotIn('follow', self.run_client('help', 'publish').stdout)
+        flags = [line for line in told.split('flags:\n')[1].splitlines() if line.startswith('  --')]
+        self.assertEqual(len({len(line) - len(line[2:].split('  ', 1)[1].lstrip()) for line in flags}), 1, flags)
+        for command in ('help', 'publish', 'follow', 'keys', 'get'):
+            words = [command] if command == 'help' else ['help', command]
+            self.assertLessEqual(max(map(len, self.run_client(*words).stdout.splitlines())), 110)
+
+    def test_what_was_meant_is_guessed(self):
+        self.expect(USAGE, 'there is no command lss; did you mean ls?', 'lss')
+        self.expect(USAGE, 'there is no command upload; did you mean put?', 'upload', 'x')
+        self.expect(USAGE, 'no flag --recursve; did you mean --recursive?', 'ls', '--recursve', '--endpoint', NOBODY)
+
+    def test_common_flags_may_stand_before_the_command(self):
+        done = self.expect(UNREACHABLE, '127.0.0.1', '--json', '--endpoint', NOBODY, 'ls', '--retries', '0')
+        self.assertEqual(json.loads(done.stdout)['error']['code'], 'upstream')
+        self.expect(USAGE, '--run stands before the command', '--run', 'b/r', 'publish')
+        self.expect(USAGE, 'usage: deltabucket COMMAND', '--json')
+
+    def test_the_server_program_has_help_for_its_commands(self):
+        def server(*words):
+            return subprocess.run([SERVER, *words], env=self.environment, capture_output=True, text=True, timeout=60)
+        for command in ('keys', 'gc', 'set-aside'):
+            told = server(command, '--help').stdout
+            self.assertTrue(told.startswith(f'usage: deltabucketd {command}'), told)
+            self.assertIn('examples:', told)
+            self.assertEqual(server('help', command).stdout, told)
+            self.assertEqual(server(command, '--data', '/x', '--json', '-h').stdout, told)
+        self.assertEqual(server('help').stdout, server('--help').stdout)
+        self.assertIn('set-aside', server('help').stdout)
+        self.assertEqual(server('version').stdout, server('--version').stdout)
+        for words, said in ((['kyes'], 'did you mean keys?'), (['--lisen', 'x'], 'there is no flag --lisen; did you mean --listen?'),
+                            (['gc', '--dryrun', '--data', 'x'], 'did you mean --dry-run?'), (['keys', 'ad', '--data', 'x'], 'did you mean add?'),
+                            (['keys', 'add'], '--data DIR'), (['gc', '--live-percent', '0', '--data', 'x'], '1 to 100'),
+                            (['keys', 'revoke', '--data', 'x'], 'KEY_ID')):
+            done = server(*words)
+            self.assertEqual(done.returncode, USAGE, words)
+            self.assertIn(said, done.stderr, words)
 
     def test_misuse_is_told(self):
         self.expect(USAGE, 'usage: deltabucket COMMAND')

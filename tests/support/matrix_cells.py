@@ -71,10 +71,11 @@ NOT_THERE = {
 # The routes by what they ask of their caller.
 NAMES = {
     'anyone': (
-        'Health Ready AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets '
+        'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets '
         'NoBucket FetchRecords PostTelemetry Preflight PostObject'
     ),
-    'root': 'Metrics ListKeys AddKey RevokeKey Gc',
+    'metrics': 'Metrics',
+    'root': 'ListKeys AddKey RevokeKey Gc',
     'signed in': (
         'HotLoad HotLoadStatus HotLoadHint WhoAmI MoveHubBucket ListRepositories '
         'CreateHubBucket ListBuckets'
@@ -181,9 +182,9 @@ def outcome_by_rule(cell):
         return UNKNOWN
     if access == 'anyone':
         return ALLOWED
-    if access in ('signed in', 'root') and not caller.token:
+    if access in ('signed in', 'metrics', 'root') and not caller.token:
         return NOBODY
-    if access in ('signed in', 'root'):
+    if access in ('signed in', 'metrics', 'root'):
         return ALLOWED if access == 'signed in' or caller.is_root else DENIED
     if access == 'bucket known':
         return known_outcome(cell)
@@ -705,6 +706,7 @@ PLANS = {
     'Gc': body('{"dry_run":true}'),
     'PutBucket': settings_of_bucket,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoLogin', 'NoBucket')},
+    'GetCa': nothing,
     'ListHubBuckets': name_owner,
     'ListRepositories': name_owner,
     'MoveHubBucket': hub_move,

@@ -8,6 +8,7 @@ static const struct { int method; const char *name; } methods[] = {{METHOD_GET, 
 static const char *const accesses[] = {
 	[ACCESS_ANYONE] = "anyone",
 	[ACCESS_SIGNED_IN] = "signed in",
+	[ACCESS_METRICS] = "metrics",
 	[ACCESS_ROOT] = "root",
 	[ACCESS_CREATE_BUCKET] = "create bucket",
 	[ACCESS_BUCKET_KNOWN] = "bucket known",

@@ -1,6 +1,7 @@
 #include "tests/unit/unit.h"
 
 Suite *test_share_suite(void);
+unit_suite_fn test_near_word_suite, test_columns_suite, test_fingerprint_suite, test_quantity_suite;
 Suite *test_power_disk_suite(void);
 Suite *test_file_sync_suite(void);
 unit_suite_fn test_error_suite, test_memory_suite, test_span_suite, test_buffer_suite, test_arena_suite, test_encode_suite, test_xxh3_suite,
@@ -11,6 +12,10 @@ unit_suite_fn test_error_suite, test_memory_suite, test_span_suite, test_buffer_
 
 unit_suite_fn *const unit_suites[] = {
 	test_share_suite,
+	test_near_word_suite,
+	test_columns_suite,
+	test_fingerprint_suite,
+	test_quantity_suite,
 	test_error_suite,
 	test_memory_suite,
 	test_span_suite,

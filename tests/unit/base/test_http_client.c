@@ -525,6 +525,9 @@ START_TEST(bad_tokens_and_ca_files_are_refused)
 {
 	const struct http_client_options forged = {.endpoint = "http://h", .token = "t\r\nX-Other: y"};
 	const struct http_client_options missing = {.endpoint = "https://h", .ca_file = "/no/such/ca.pem"};
+	const struct http_client_options unverified = {.endpoint = "https://h", .token = "t", .unverified = true};
+	ck_assert_ptr_null(http_client_new(&unverified, &err)); /* a token for whoever answers */
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_ptr_null(http_client_new(&forged, &err));
 	ck_assert_int_eq(err.kind, ERROR_INVALID);
 	ck_assert_ptr_null(strstr(err.text, "X-Other"));

@@ -40,6 +40,9 @@
 #define X256 X64 X64 X64 X64
 #define X1024 X256 X256 X256 X256
 
+#define LIST_F "GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=f%2F"
+#define LISTED_F LIST_F "\n"
+
 struct scripted {
 	const char *request; /* "METHOD TARGET" */
 	int status;
@@ -72,11 +75,32 @@ static const struct command_case {
 		"{\"bucket\":\"b\",\"key\":\"x\",\"bytes\":7,\"modified\":\"2026-01-02T03:04:05.000Z\",\"etag\":",
 		{{"GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=", 200,
 			LIST("<IsTruncated>true</IsTruncated><NextContinuationToken>n</NextContinuationToken>" CONTENT("x") CONTENT("y"))}}},
-	{command_rm, COMMAND_RM, "b/one b/a%/two", "DELETE /b/one\nDELETE /b/a%25/two\n", "removed b/one\nremoved b/a%/two",
-		{{"DELETE /b/one", 204, ""}, {"DELETE /b/a%25/two", 204, ""}}},
-	{command_rm, COMMAND_RM, "b/" X1024, "DELETE /b/" X1024 "\n", "removed b/" X1024, {{"DELETE /b/" X1024, 204, ""}}},
-	{command_rm, COMMAND_RM, "--json b/one", "DELETE /b/one\n", "{\"event\":\"removed\",\"bucket\":\"b\",\"key\":\"one\"}",
-		{{"DELETE /b/one", 204, ""}}},
+	{command_rm, COMMAND_RM, "b/one b/a%/two", "HEAD /b/one\nDELETE /b/one\nHEAD /b/a%25/two\nDELETE /b/a%25/two\n",
+		"removed b/one\nremoved b/a%/two", {{"HEAD /b/one", 200, ""}, {"DELETE /b/one", 204, ""},
+			{"HEAD /b/a%25/two", 403, ""}, /* it may not be read */ {"DELETE /b/a%25/two", 204, ""}}},
+	{command_rm, COMMAND_RM, "b/" X1024, "HEAD /b/" X1024 "\nDELETE /b/" X1024 "\n", "removed b/" X1024,
+		{{"HEAD /b/" X1024, 200, ""}, {"DELETE /b/" X1024, 204, ""}}},
+	{command_rm, COMMAND_RM, "--json s3://b/one", "HEAD /b/one\nDELETE /b/one\n",
+		"{\"event\":\"removed\",\"bucket\":\"b\",\"key\":\"one\"}", {{"HEAD /b/one", 200, ""}, {"DELETE /b/one", 204, ""}}},
+	{command_rm, COMMAND_RM, "-r b/f/", LISTED_F "POST /api/buckets/-/b/batch {\"type\":\"deleteFile\",\"path\":\"f/a\"}\n"
+		"{\"type\":\"deleteFile\",\"path\":\"f/b\"}\n\n", "removed b/f/a\nremoved b/f/b",
+		{{LIST_F, 200, LIST(CONTENT("f/a") CONTENT("f/b"))},
+			{"POST /api/buckets/-/b/batch", 200, "{\"success\":true,\"failed\":[]}"}}},
+	{command_rm, COMMAND_RM, "-r b/f", "HEAD /b/f\n" LISTED_F "DELETE /b/f/\n", "removed b/f/",
+		{{"HEAD /b/f", 404, ""}, {LIST_F, 200, LIST(CONTENT("f/"))}, {"DELETE /b/f/", 204, ""}}},
+	{command_rm, COMMAND_RM, "-r --dry-run b/f/", LISTED_F, "would remove b/f/a", {{LIST_F, 200, LIST(CONTENT("f/a"))}}},
+	{command_mb, COMMAND_MB, "one --json", "HEAD /one\nPUT /one\n", "{\"event\":\"bucket_made\",\"bucket\":\"one\"}",
+		{{"HEAD /one", 404, ""}, {"PUT /one", 200, ""}}},
+	{command_rb, COMMAND_RB, "one two/", "DELETE /one\nDELETE /two\n", "removed bucket one\nremoved bucket two",
+		{{"DELETE /one", 204, ""}, {"DELETE /two", 204, ""}}},
+	{command_rb, COMMAND_RB, "--force one", "DELETE /api/buckets/-/one\n", "removed bucket one", {{"DELETE /api/buckets/-/one", 200, "{}"}}},
+	{command_runs, COMMAND_RUNS, "rm b/r b/s", "DELETE /v1/runs/b/r\nDELETE /v1/runs/b/s\n", "removed run b/r\nremoved run b/s",
+		{{"DELETE /v1/runs/b/r", 204, ""}, {"DELETE /v1/runs/b/s", 204, ""}}},
+	{command_cp, COMMAND_CP, "b/f/one c/g/", "HEAD /b/f/one\nPUT /c/g/one\n", "copied b/f/one to c/g/one",
+		{{"HEAD /b/f/one", 200, ""}, {"PUT /c/g/one", 200, ""}}},
+	{command_cp, COMMAND_CP, "--create-bucket --json b/one c/two", "HEAD /b/one\nPUT /c\nPUT /c/two\n",
+		"{\"event\":\"copied\",\"bucket\":\"c\",\"key\":\"two\",\"bytes\":0}",
+		{{"HEAD /b/one", 200, ""}, {"PUT /c", 200, ""}, {"PUT /c/two", 200, ""}}},
 	{command_runs, COMMAND_RUNS, "b", "GET /v1/runs/b\nGET /v1/runs/b?after=r\n", "b/r  step 4, 2 kept, 1.5 kB\nb/s  no step\nb/t  step 0,",
 		{{"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "],\"next\":\"r\"}"},
 			{"GET /v1/runs/b?after=r", 200, "{\"runs\":[" RUN_S "," RUN_0 "]}"}}},
@@ -228,7 +252,7 @@ enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
  * the server, unless nothing was to come. */
 static bool is_enough(const struct command_case *const row, const struct scripted *const answer)
 {
-	const bool is_removal = strncmp(row->trace, "DELETE", 6) == 0;
+	const bool is_removal = strncmp(row->trace, "DELETE", 6) == 0 || strncmp(row->trace, "HEAD", 4) == 0;
 	const bool is_change = strncmp(row->trace, "GET", 3) != 0;
 	if (answer->status != 200 || strcmp(answer->body, "{}") != 0)
 		return answer->status == 200 && is_removal;
@@ -256,12 +280,54 @@ END_TEST
 
 START_TEST(an_object_that_cannot_be_removed_ends_the_removing)
 {
-	static const struct scripted script[6] = {{"DELETE /b/one", 403, ""}, {"DELETE /b/two", 204, ""}};
+	static const struct scripted script[6] = {{"HEAD /b/one", 200, ""}, {"DELETE /b/one", 403, ""}, {"HEAD /b/two", 200, ""}};
 	struct web *const web = web_start(answer_script, (void *)script);
 	struct command_result result = command_fixture_run(command_rm, COMMAND_RM, web_endpoint(web), "b/one b/two");
 	ck_assert_int_eq(result.status, -1);
 	ck_assert_msg(strstr(result.err.text, "b/one") != NULL, "%s", result.err.text);
-	ck_assert_str_eq(web_trace(web), "DELETE /b/one\n");
+	ck_assert_str_eq(web_trace(web), "HEAD /b/one\nDELETE /b/one\n");
+	command_result_release(&result);
+	web_stop(web);
+}
+END_TEST
+
+#define NOT_EMPTY "<Error><Code>BucketNotEmpty</Code><Message>no</Message></Error>"
+
+static const struct {
+	command_fn *run;
+	enum command_bit bit;
+	const char *words;
+	enum error_kind kind;
+	const char *says;
+	const char *trace;
+	struct scripted script[6];
+} refused[] = {
+	{command_rm, COMMAND_RM, "b/one b/two", ERROR_NO_KEY, "there is no object b/one", "HEAD /b/one\nHEAD /b/two\nDELETE /b/two\n",
+		{{"HEAD /b/two", 200, ""}, {"DELETE /b/two", 204, ""}}},
+	{command_rm, COMMAND_RM, "-r b/f/", ERROR_NO_KEY, "there is nothing at b/f/", LISTED_F, {{LIST_F, 200, LIST("")}}},
+	{command_rm, COMMAND_RM, "-r b/f/", ERROR_DENIED, "no",
+		LISTED_F "POST /api/buckets/-/b/batch {\"type\":\"deleteFile\",\"path\":\"f/a\"}\n\nDELETE /b/f/a\n",
+		{{LIST_F, 200, LIST(CONTENT("f/a"))},
+			{"POST /api/buckets/-/b/batch", 422, "{\"failed\":[{\"path\":\"f/a\",\"error\":\"x\"}]}"}, {"DELETE /b/f/a", 403, ""}}},
+	{command_mb, COMMAND_MB, "b", ERROR_BUCKET_OWNED, "there is a bucket b already", "HEAD /b\n", {{"HEAD /b", 200, ""}}},
+	{command_rb, COMMAND_RB, "b", ERROR_BUCKET_NOT_EMPTY, "`deltabucket rb --force b` removes it", "DELETE /b\nGET /v1/runs/b\n",
+		{{"DELETE /b", 409, NOT_EMPTY}, {"GET /v1/runs/b", 200, "{\"runs\":[]}"}}},
+	{command_rb, COMMAND_RB, "b", ERROR_BUCKET_HAS_RUNS, "`deltabucket runs rm b/r` ends one", "DELETE /b\nGET /v1/runs/b\n",
+		{{"DELETE /b", 409, NOT_EMPTY}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}}},
+	{command_rb, COMMAND_RB, "--force b", ERROR_BUCKET_HAS_RUNS, "holds runs", "DELETE /api/buckets/-/b\nGET /v1/runs/b\n",
+		{{"DELETE /api/buckets/-/b", 409, "{\"error\":\"x\"}"}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}}},
+	{command_cp, COMMAND_CP, "b/one c/two", ERROR_NO_BUCKET, "there is no bucket c; --create-bucket makes it", "HEAD /b/one\nPUT /c/two\n",
+		{{"HEAD /b/one", 200, ""}, {"PUT /c/two", 404, "<Error><Code>NoSuchBucket</Code><Message>no</Message></Error>"}}},
+};
+
+START_TEST(what_is_refused_is_said_with_what_helps)
+{
+	struct web *const web = web_start(answer_script, (void *)refused[_i].script);
+	struct command_result result = command_fixture_run(refused[_i].run, refused[_i].bit, web_endpoint(web), refused[_i].words);
+	ck_assert_int_eq(result.status, -1);
+	ck_assert_msg(result.err.kind == refused[_i].kind && strstr(result.err.text, refused[_i].says) != NULL, "%s", result.err.text);
+	ck_assert_str_eq(web_trace(web), refused[_i].trace);
+	ck_assert(!result.usage);
 	command_result_release(&result);
 	web_stop(web);
 }
@@ -300,6 +366,15 @@ static const struct {
 } misuses[] = {
 	{command_ls, COMMAND_LS, "/key"},
 	{command_rm, COMMAND_RM, "bucket"},
+	{command_rm, COMMAND_RM, "-r bucket"},
+	{command_mb, COMMAND_MB, "good b/k"},
+	{command_rb, COMMAND_RB, "b/k"},
+	{command_cp, COMMAND_CP, "./here ../there"},
+	{command_cp, COMMAND_CP, "here ./there"},
+	{command_cp, COMMAND_CP, "b/ c/"},
+	{command_cp, COMMAND_CP, "b/k b/k"},
+	{command_cp, COMMAND_CP, "d/k d/"},
+	{command_runs, COMMAND_RUNS, "rm b"},
 	{command_runs, COMMAND_RUNS, "b/r"},
 	{command_runs, COMMAND_RUNS, "b c"},
 	{command_runs, COMMAND_RUNS, "settings b/r keep_steps"},
@@ -371,6 +446,7 @@ Suite *test_commands_suite(void)
 	tcase_add_loop_test(tests, a_refusal_is_a_failure, 0,
 		REFUSALS * (int)(sizeof cases / sizeof cases[0]));
 	tcase_add_test(tests, an_object_that_cannot_be_removed_ends_the_removing);
+	tcase_add_loop_test(tests, what_is_refused_is_said_with_what_helps, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_loop_test(tests, a_failure_is_one_whatever_goes_well_behind_it, 0,
 		sizeof halves / sizeof halves[0]);
 	tcase_add_loop_test(tests, misuse_asks_nothing, 0, sizeof misuses / sizeof misuses[0]);

@@ -147,7 +147,10 @@ END_TEST
 
 START_TEST(what_is_no_file_is_not_put)
 {
-	expect_failed(put("@ b/key"), ERROR_INVALID, "is no file");
+	struct command_result folder = put("@ b/key");
+	ck_assert(folder.usage && strstr(folder.err.text, "is a folder; `deltabucket sync") != NULL);
+	command_result_release(&folder);
+	expect_failed(command_fixture_run(command_put, COMMAND_PUT, web_endpoint(web), "/dev/null b/key"), ERROR_INVALID, "is no file");
 	expect_failed(put("@/none b/key"), ERROR_NOT_FOUND, "none");
 	ck_assert_str_eq(web_trace(web), "");
 }

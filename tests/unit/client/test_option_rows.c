@@ -8,14 +8,14 @@
 
 #include "client/options.h"
 
-#define SERVER " --retries --endpoint --token --ca --json --quiet --help"
+#define SERVER " --retries --endpoint --token --ca --profile --json --quiet --help"
 #define MOVER " --parallel" SERVER
 
 static const struct {
 	enum command_bit command;
 	const char *flags;
 } COMMANDS[] = {
-	{COMMAND_PUBLISH, " --run --rank --epoch --step --wait --label --metadata --anchor --format --state --take-over --keep-steps"
+	{COMMAND_PUBLISH, " --run --rank --epoch --step --wait --label --metadata --anchor --format --state --watch --marker --take-over --keep-steps"
 		" --create-bucket --threads" MOVER},
 	{COMMAND_FOLLOW, " --run --into --exec --replica --tensors --rank --once --step --wait --poll --volatile --keep --threads" MOVER},
 	{COMMAND_DIFF, " --step --format --checksum --threads --json --quiet --help"},
@@ -26,7 +26,13 @@ static const struct {
 	{COMMAND_PUT, " --create-bucket --plain" MOVER},
 	{COMMAND_GET, " --seed --plain" MOVER},
 	{COMMAND_LS, " --recursive --limit" SERVER},
-	{COMMAND_RM, SERVER},
+	{COMMAND_RM, " --recursive --dry-run" SERVER},
+	{COMMAND_CP, " --create-bucket --seed --plain" MOVER},
+	{COMMAND_MB, " --exist-ok" SERVER},
+	{COMMAND_RB, " --force" SERVER},
+	{COMMAND_LOGIN, " --profile --fingerprint --ca --json --quiet --help"},
+	{COMMAND_LOGOUT, " --profile --json --quiet --help"},
+	{COMMAND_VERSION, " --json --quiet --help"},
 	{COMMAND_SYNC, " --create-bucket --delete --dry-run --plain" MOVER},
 	{COMMAND_RUNS, SERVER},
 	{COMMAND_STEPS, " --limit" SERVER},
@@ -54,6 +60,8 @@ static void list_flags(const struct span help, struct buffer *const out)
 		struct span word;
 		if (!span_starts(line, span_text("--")) || !span_split(&line, ' ', &word))
 			continue;
+		if (span_ends_text(word, ",")) /* a letter follows */
+			word = span_slice(word, 0, word.len - 1);
 		buffer_add_byte(out, ' ');
 		buffer_add_span(out, word);
 	}

@@ -15,6 +15,7 @@ static void set_up(void)
 	unsetenv("DELTABUCKET_ENDPOINT");
 	unsetenv("DELTABUCKET_TOKEN");
 	unsetenv("DELTABUCKET_CA");
+	unsetenv("DELTABUCKET_PROFILE");
 }
 
 static void tear_down(void)
@@ -92,11 +93,59 @@ START_TEST(a_dash_is_an_argument_and_two_end_the_flags)
 }
 END_TEST
 
+START_TEST(common_flags_may_stand_before_the_command)
+{
+	static const struct {
+		const char *words[6];
+		size_t at;
+	} cases[] = {{{"ls"}, 0}, {{"--json", "ls", "-r"}, 1}, {{"--endpoint", "ls", "-q", "put"}, 3}, {{"--token=x", "rm"}, 1}, {{"--json"}, 1},
+		{{"--ca"}, 1}, {{NULL}, 0}};
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct error err = {0};
+		size_t count = 0;
+		size_t at = 99;
+		while (cases[i].words[count] != NULL)
+			count++;
+		ck_assert_int_eq(options_find_command((char *const *)(const void *)cases[i].words, count, &at, &err), 0);
+		ck_assert_uint_eq(at, cases[i].at);
+	}
+	struct error err = {0};
+	size_t at;
+	const char *const own[] = {"--recursive", "ls"};
+	ck_assert_int_eq(options_find_command((char *const *)(const void *)own, 2, &at, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "--recursive stands before the command"));
+}
+END_TEST
+
+START_TEST(times_may_have_units)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const words[] = {"--ttl", "2h", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_PINS, words, &err), 0);
+	ck_assert_uint_eq(options.ttl.value, 7200);
+	const char *const wrong[] = {"--ttl", "2GiB", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_PINS, wrong, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "10min"));
+}
+END_TEST
+
+START_TEST(letters_are_short_names)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const words[] = {"-r", "-q", "b", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
+	ck_assert(options.recursive && options.quiet);
+}
+END_TEST
+
 static const struct {
 	enum command_bit command;
 	const char *words[4];
 	const char *says;
 } REFUSED[] = {
+	{COMMAND_LS, {"--recursve", NULL}, "did you mean --recursive?"},
 	{COMMAND_PUBLISH, {"--frob", NULL}, "--frob"},
 	{COMMAND_PUBLISH, {"--once", NULL}, "--once"},          /* another command's */
 	{COMMAND_DIFF, {"--endpoint", "http://x", NULL}, "--endpoint"},
@@ -138,7 +187,7 @@ START_TEST(flags_win_over_environment_and_that_over_the_file)
 	struct options options;
 	struct error err = {0};
 	const char *const words[] = {"--endpoint", "http://flag/", NULL};
-	char *const config = write_config("# a comment\n\nendpoint = http://file\r\n token=file-token  \nca = /file/ca");
+	char *const config = write_config("# a comment\n\nendpoint = http://flag//\r\n token=file-token  \nca = /file/ca");
 	setenv("DELTABUCKET_ENDPOINT", "http://environment", 1);
 	setenv("DELTABUCKET_TOKEN", "environment-token", 1);
 	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
@@ -146,6 +195,35 @@ START_TEST(flags_win_over_environment_and_that_over_the_file)
 	ck_assert_str_eq(options.endpoint, "http://flag");
 	ck_assert_str_eq(options.token, "environment-token");
 	ck_assert_str_eq(options.ca, "/file/ca");
+	options_release(&options);
+	free(config);
+}
+END_TEST
+
+/* Another server must not get the token. */
+START_TEST(the_token_and_ca_of_the_file_are_for_its_endpoint)
+{
+	struct options options;
+	struct error err = {0};
+	const char *const words[] = {"--endpoint", "http://flag", NULL};
+	char *const config = write_config("endpoint = http://file\ntoken = t\nca = /ca\n[lab]\nendpoint = http://lab\ntoken = u");
+	ck_assert_int_eq(parse(&options, COMMAND_LS, words, &err), 0);
+	ck_assert_int_eq(options_complete(&options, config, &err), 0);
+	ck_assert_pstr_eq(options.token, NULL);
+	ck_assert_pstr_eq(options.ca, NULL);
+	options_release(&options);
+	setenv("DELTABUCKET_ENDPOINT", "http://environment", 1);
+	setenv("DELTABUCKET_TOKEN", "environment-token", 1);
+	const char *const named[] = {"--profile", "lab", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_LS, named, &err), 0);
+	ck_assert_int_eq(options_complete(&options, config, &err), 0);
+	ck_assert_str_eq(options.endpoint, "http://lab");
+	ck_assert_str_eq(options.token, "u");
+	options_release(&options);
+	const char *const missing[] = {"--profile", "other", NULL};
+	ck_assert_int_eq(parse(&options, COMMAND_LS, missing, &err), 0);
+	ck_assert_int_eq(options_complete(&options, config, &err), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, "login --profile other"));
 	options_release(&options);
 	free(config);
 }
@@ -234,11 +312,15 @@ Suite *test_options_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, flags_and_arguments_mix);
 	tcase_add_test(tests, seeds_are_paths_of_any_form);
+	tcase_add_test(tests, common_flags_may_stand_before_the_command);
+	tcase_add_test(tests, letters_are_short_names);
+	tcase_add_test(tests, times_may_have_units);
 	tcase_add_test(tests, one_name_may_mean_two_things);
 	tcase_add_test(tests, a_dash_is_an_argument_and_two_end_the_flags);
 	tcase_add_loop_test(tests, refusals_name_the_flag, 0, sizeof REFUSED / sizeof REFUSED[0]);
 	tcase_add_test(tests, flags_win_over_environment_and_that_over_the_file);
 	tcase_add_test(tests, the_file_alone_is_enough);
+	tcase_add_test(tests, the_token_and_ca_of_the_file_are_for_its_endpoint);
 	tcase_add_test(tests, an_absent_file_and_empty_variables_are_fine);
 	tcase_add_loop_test(tests, a_wrong_line_is_named, 0, sizeof BAD_CONFIGS / sizeof BAD_CONFIGS[0]);
 	tcase_add_test(tests, the_config_folder_can_be_moved);

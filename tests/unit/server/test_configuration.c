@@ -125,7 +125,43 @@ START_TEST(mistakes_are_named)
 }
 END_TEST
 
-static const char *const bad_files[] = {"data = /x\nregoin = eu\n", "[section]\ndata = /x\n", "data = /x\nreactors = lots\n", "data = /x\nnonsense\n"};
+static const struct {
+	const char *text;
+	const char *says;
+} bad_files[] = {
+	{"data = /x\n; a comment\nregoin = eu\n", "line 3: there is no setting 'regoin'; did you mean region?"},
+	{"data = /x\n\nreactors = lots\n", "line 3: reactors must be a number"}, {"data = /x\nnonsense\n", "line 2: this is no setting"},
+	{"[gc]\nintervall = 3\n", "line 2: there is no setting 'intervall' below [gc]"}, {"data = /x\n[gc\nrate = 3\n", "line 2: "},
+	{"data = /x\nput_max = 5 apples\n", "line 2: put_max must be a number of bytes from 1 to 5497558138880, or with a unit like 5GiB"},
+};
+
+START_TEST(headings_and_units_are_understood)
+{
+	struct configuration configuration;
+	enum configuration_request request;
+	struct error err = {0};
+	char *const folder = unit_scratch_make();
+	char *const path = data_folder_path(folder, "d.ini");
+	static const char text[] = "data = /x\nput_max = 5GiB\n[tls]\nname = a, b\npriorities = P\n[Server]\nidle-timeout = 10min\n"
+		"[gc]\ninterval = 1h\ngc_rate = 1GiB/s\nxet_promise = 28d\nbody_memory = 100\n";
+	ck_assert_int_eq(file_publish(file_system(), path, span_text(text), 0600, &err), 0);
+	const char *const arguments[] = {"--config", path, "--connection-memory", "1MiB", "--xet-made-max=1TiB", NULL};
+	ck_assert_msg(load(&configuration, arguments, nothing, &request, &err) == 0, "%s", err.text);
+	ck_assert_uint_eq(configuration.put_max, UINT64_C(5) << 30);
+	ck_assert_uint_eq(configuration.tls_name.count, 2);
+	ck_assert_str_eq(configuration.tls_priorities, "P");
+	ck_assert_uint_eq(configuration.idle_timeout, 600);
+	ck_assert_uint_eq(configuration.gc_interval, 3600);
+	ck_assert_uint_eq(configuration.gc_rate, 1024);
+	ck_assert_uint_eq(configuration.xet_promise, 672);
+	ck_assert_uint_eq(configuration.body_memory, 100);
+	ck_assert_uint_eq(configuration.connection_memory, 1024);
+	ck_assert_uint_eq(configuration.xet_made_max, 1024);
+	configuration_release(&configuration);
+	free(path);
+	unit_scratch_remove(folder);
+}
+END_TEST
 
 START_TEST(a_file_with_a_mistake_is_refused_by_name)
 {
@@ -134,10 +170,10 @@ START_TEST(a_file_with_a_mistake_is_refused_by_name)
 	struct error err = {0};
 	char *const folder = unit_scratch_make();
 	char *const path = data_folder_path(folder, "d.ini");
-	ck_assert_int_eq(file_publish(file_system(), path, span_text(bad_files[_i]), 0600, &err), 0);
+	ck_assert_int_eq(file_publish(file_system(), path, span_text(bad_files[_i].text), 0600, &err), 0);
 	const char *const arguments[] = {"--config", path, NULL};
 	ck_assert_int_eq(load(&configuration, arguments, nothing, &request, &err), -1);
-	ck_assert_msg(strstr(err.text, path) != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, path) != NULL && strstr(err.text, bad_files[_i].says) != NULL, "%s", err.text);
 	configuration_release(&configuration);
 	free(path);
 	unit_scratch_remove(folder);
@@ -194,6 +230,7 @@ Suite *test_configuration_suite(void)
 	tcase_add_test(tcase, flags_win_over_the_environment_and_that_over_the_file);
 	tcase_add_test(tcase, a_file_lists_with_commas);
 	tcase_add_loop_test(tcase, mistakes_are_named, 0, sizeof refused / sizeof refused[0]);
+	tcase_add_test(tcase, headings_and_units_are_understood);
 	tcase_add_loop_test(tcase, a_file_with_a_mistake_is_refused_by_name, 0, sizeof bad_files / sizeof bad_files[0]);
 	tcase_add_loop_test(tcase, questions_need_no_data_folder, 0, sizeof specials / sizeof specials[0]);
 	tcase_add_loop_test(tcase, help_and_documentation_name_every_setting, 0, sizeof names / sizeof names[0]);

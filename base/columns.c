@@ -1,0 +1,41 @@
+#include "base/columns.h"
+
+#include <string.h>
+
+enum { INDENT = 2, GAP = 2 };
+
+static void add_spaces(struct buffer *const out, const size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buffer_add_byte(out, ' ');
+}
+
+size_t columns_widen(const size_t width, const char *const left)
+{
+	const size_t len = strlen(left);
+	return len > COLUMNS_LEFT_MAX_BYTES || len < width ? width : len;
+}
+
+void columns_add(struct buffer *const out, const char *const left, const size_t width, const char *const right)
+{
+	const size_t from = INDENT + width + GAP;
+	size_t at = INDENT + strlen(left);
+	struct span rest = span_text(right);
+	struct span word;
+	add_spaces(out, INDENT);
+	buffer_add_text(out, left);
+	if (at + GAP > from) {
+		buffer_add_byte(out, '\n');
+		at = 0;
+	}
+	for (bool first = true; span_split(&rest, ' ', &word); first = false) {
+		if (!first && at + 1 + word.len > COLUMNS_LINE_BYTES) {
+			buffer_add_byte(out, '\n');
+			at = 0;
+		}
+		add_spaces(out, at < from ? from - at : 1);
+		buffer_add_span(out, word);
+		at = (at < from ? from : at + 1) + word.len;
+	}
+	buffer_add_byte(out, '\n');
+}

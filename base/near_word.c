@@ -1,0 +1,60 @@
+#include "base/near_word.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WORD_MAX_BYTES = 40, FAR = 1000, BEGINNING_MIN_BYTES = 3 };
+
+static unsigned least(const unsigned a, const unsigned b, const unsigned c)
+{
+	const unsigned less = a < b ? a : b;
+	return less < c ? less : c;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that lead from one to the other. */
+static unsigned distance(const struct span a, const struct span b)
+{
+	unsigned table[WORD_MAX_BYTES + 1][WORD_MAX_BYTES + 1];
+	for (size_t i = 0; i <= a.len; i++)
+		table[i][0] = (unsigned)i;
+	for (size_t j = 0; j <= b.len; j++)
+		table[0][j] = (unsigned)j;
+	for (size_t i = 1; i <= a.len; i++)
+		for (size_t j = 1; j <= b.len; j++) {
+			const bool same = a.data[i - 1] == b.data[j - 1];
+			table[i][j] = least(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + (same ? 0 : 1));
+			const bool swapped = i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1];
+			if (swapped && table[i - 2][j - 2] + 1 < table[i][j])
+				table[i][j] = table[i - 2][j - 2] + 1;
+		}
+	return table[a.len][b.len];
+}
+
+void near_word_begin(struct near_word *const near, const struct span given)
+{
+	*near = (struct near_word){.given = given, .distance = FAR};
+}
+
+void near_word_offer(struct near_word *const near, const char *const word)
+{
+	const struct span candidate = span_text(word);
+	const struct span given = near->given;
+	if (given.len == 0 || given.len > WORD_MAX_BYTES || candidate.len > WORD_MAX_BYTES)
+		return;
+	const size_t longer = given.len > candidate.len ? given.len : candidate.len;
+	const bool begins = given.len >= BEGINNING_MIN_BYTES && span_starts(candidate, given);
+	const unsigned found = begins ? 1 : distance(given, candidate);
+	const size_t allowed = longer <= 3 ? 1 : longer / 3;
+	if (found > allowed || found >= longer || found >= near->distance)
+		return;
+	near->best = word;
+	near->distance = found;
+}
+
+const char *near_word_hint(const struct near_word *const near, char out[NEAR_WORD_HINT_BYTES])
+{
+	out[0] = '\0';
+	if (near->best != NULL)
+		snprintf(out, NEAR_WORD_HINT_BYTES, "; did you mean %s?", near->best);
+	return out;
+}

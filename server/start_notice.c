@@ -1,0 +1,138 @@
+#include "server/start_notice.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fingerprint.h"
+#include "base/memory.h"
+
+enum { TEXT_MAX_BYTES = 8192 };
+
+/* 0.0.0.0 and [::] are no address to connect to. */
+static bool is_any(struct span host)
+{
+	return host.len == 0 || span_equal_text(host, "0.0.0.0") || span_equal_text(host, "[::]");
+}
+
+static const char *own_name(const struct configuration *configuration)
+{
+	return configuration->tls_name.count > 0 ? configuration->tls_name.items[0] : "127.0.0.1";
+}
+
+static char *make_endpoint(const struct configuration *configuration, const char *address)
+{
+	const char *const colon = strrchr(address, ':');
+	const struct span host = span_of(address, colon != NULL ? (size_t)(colon - address) : strlen(address));
+	struct buffer text;
+	buffer_init(&text, TEXT_MAX_BYTES);
+	buffer_add_text(&text, configuration->http ? "http://" : "https://");
+	if (is_any(host))
+		buffer_add_text(&text, own_name(configuration));
+	else
+		buffer_add_span(&text, host);
+	buffer_add_text(&text, colon != NULL ? colon : "");
+	char *const endpoint = memory_copy_text(buffer_text(&text));
+	buffer_release(&text);
+	return endpoint;
+}
+
+char *start_notice_endpoint(const struct configuration *configuration)
+{
+	if (configuration->public_url != NULL)
+		return memory_copy_text(configuration->public_url);
+	for (size_t i = 0; i < configuration->listen.count; i++)
+		if (strncmp(configuration->listen.items[i], "unix:", 5) != 0)
+			return make_endpoint(configuration, configuration->listen.items[i]);
+	return NULL;
+}
+
+/* " NAME=value", as a shell reads it. */
+static void add_variable(struct buffer *out, const char *name, const char *value)
+{
+	const bool is_plain = value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:-+=@%,$")] == '\0';
+	buffer_format(out, " %s=%s", name, is_plain ? "" : "'");
+	for (const char *at = value; *at != '\0'; at++)
+		buffer_add_text(out, *at == '\'' && !is_plain ? "'\\''" : (const char[]){*at, '\0'});
+	buffer_add_text(out, is_plain ? "" : "'");
+}
+
+static void add_line(struct buffer *out, const char *name, const char *value)
+{
+	buffer_add_text(out, "  export");
+	add_variable(out, name, value);
+	buffer_add_byte(out, '\n');
+}
+
+/* A part of the key that the operator chose is not repeated: the clients' variable takes the one it came from. */
+struct part {
+	const char *label;
+	const char *wanted;
+	const char *made;
+	const char *variable;
+	const char *reference;
+};
+
+static const char *value_of(const struct part *part)
+{
+	return part->wanted == NULL ? part->made : part->reference;
+}
+
+static void print_key(const struct part *parts, struct buffer *out)
+{
+	const char *gap = "";
+	buffer_add_text(out, "The root key, shown this once:\n");
+	for (size_t i = 0; i < 3; i++)
+		if (parts[i].wanted == NULL)
+			buffer_format(out, "  %s%s\n", parts[i].label, parts[i].made);
+	buffer_add_text(out, "To choose it yourself, start the server with ");
+	for (size_t i = 0; i < 3; i++) {
+		if (parts[i].wanted != NULL)
+			continue;
+		buffer_format(out, "%s%s", gap, parts[i].variable);
+		gap = ", ";
+	}
+	buffer_add_text(out, ".\n");
+}
+
+static void print_block(const struct start_place *place, const struct part *parts, struct buffer *out)
+{
+	buffer_add_text(out, "\nFor clients on this machine, to paste into a shell:\n\n");
+	add_line(out, "DELTABUCKET_ENDPOINT", place->endpoint);
+	if (place->ca_path != NULL)
+		add_line(out, "DELTABUCKET_CA", place->ca_path);
+	add_line(out, "DELTABUCKET_TOKEN", value_of(&parts[2]));
+	add_line(out, "AWS_ENDPOINT_URL", place->endpoint);
+	if (place->ca_path != NULL)
+		add_line(out, "AWS_CA_BUNDLE", place->ca_path);
+	add_line(out, "AWS_DEFAULT_REGION", place->region);
+	add_line(out, "AWS_ACCESS_KEY_ID", value_of(&parts[0]));
+	add_line(out, "AWS_SECRET_ACCESS_KEY", value_of(&parts[1]));
+}
+
+/* The port is the one that this machine's clients use. */
+static void print_others(const struct start_place *place, struct buffer *out)
+{
+	struct fingerprint fingerprint;
+	char text[FINGERPRINT_TEXT_BYTES];
+	const char *const port = strrchr(place->endpoint, ':');
+	if (place->ca_pem == NULL || !fingerprint_of_pem(span_text(place->ca_pem), &fingerprint))
+		return;
+	fingerprint_format(&fingerprint, text);
+	buffer_format(out, "\nOn other machines (README.md, \"Workers on other machines\"), with the token on stdin:\n\n"
+		"  deltabucket login https://HOST%s --fingerprint %s\n\n", strspn(port + 1, "0123456789") == strlen(port + 1) ? port : "", text);
+}
+
+void start_notice_print(const struct start_place *place, const struct keyring_new_key *wanted, const struct keyring_made_key *made,
+	struct buffer *out)
+{
+	const struct part parts[3] = {
+		{"key id  ", wanted->id, made->id, "DELTABUCKET_ROOT_KEY_ID", "$DELTABUCKET_ROOT_KEY_ID"},
+		{"secret  ", wanted->secret, made->secret, "DELTABUCKET_ROOT_SECRET", "$DELTABUCKET_ROOT_SECRET"},
+		{"token   ", wanted->token, made->token, "DELTABUCKET_ROOT_TOKEN", "$DELTABUCKET_ROOT_TOKEN"},
+	};
+	print_key(parts, out);
+	if (place == NULL || place->endpoint == NULL)
+		return;
+	print_block(place, parts, out);
+	print_others(place, out);
+}

@@ -1,0 +1,109 @@
+"""`mb`, `rb`, `cp`, `rm`, `ls -r` and `runs rm` against a server."""
+import json
+import os
+import unittest
+
+from tests.support.daemon import DATA, Daemon
+
+THREADS_MEET = False
+
+USAGE, DENIED, NOT_FOUND, CONFLICT = 2, 4, 5, 6
+CHECKPOINT = os.path.join(DATA, 'small', 'anchors', 'step_000000.safetensors')
+
+
+class ObjectCommands(unittest.TestCase):
+    def setUp(self):
+        self.daemon = Daemon(tls=False)
+        self.daemon.start()
+        self.file = os.path.join(self.daemon.scratch, 'file')
+        with open(self.file, 'wb') as file:
+            file.write(b'some bytes')
+
+    def tearDown(self):
+        self.daemon.__exit__()
+
+    def expect(self, status, said, *words, **more):
+        done = self.daemon.client(*words, check=False, **more)
+        self.assertEqual(done.returncode, status, (words, done.stderr))
+        self.assertIn(said, done.stderr if status else done.stdout, words)
+        return done
+
+    def keys(self, bucket):
+        return [json.loads(line)['key'] for line in self.daemon.client('ls', '-r', '--json', bucket).stdout.splitlines()]
+
+    def test_buckets_are_made_and_removed(self):
+        self.expect(0, 'made bucket one', 'mb', 'one', 'two')
+        self.expect(CONFLICT, 'there is a bucket one already', 'mb', 'one')
+        self.expect(0, '', 'mb', '--exist-ok', 'one')
+        self.daemon.client('put', self.file, 'one/folder/')
+        self.expect(CONFLICT, '`deltabucket rb --force one` removes it', 'rb', 'one')
+        self.assertEqual(self.keys('one'), ['folder/file'])
+        self.expect(0, 'removed bucket one', 'rb', '--force', 'one')
+        self.expect(0, 'removed bucket two', 'rb', 'two')
+        self.expect(NOT_FOUND, 'two', 'rb', 'two')
+        self.expect(NOT_FOUND, 'two', 'rb', '--force', 'two')
+        self.assertEqual(self.daemon.client('ls').stdout, '')
+
+    def test_a_bucket_with_runs_stays_until_they_have_ended(self):
+        self.daemon.client('publish', '--run', 'models/policy', '--create-bucket', CHECKPOINT)
+        self.expect(CONFLICT, '`deltabucket runs rm models/policy` ends one', 'rb', 'models')
+        self.expect(CONFLICT, 'models holds runs', 'rb', '--force', 'models')
+        self.expect(0, 'removed run models/policy', 'runs', 'rm', 'models/policy')
+        self.expect(NOT_FOUND, 'policy', 'runs', 'rm', 'models/policy')
+        self.assertEqual(self.daemon.client('runs').stdout, '')
+        self.expect(0, 'removed bucket models', 'rb', '--force', 'models')
+
+    def test_cp_goes_every_way(self):
+        self.daemon.client('cp', '--create-bucket', self.file, 'one/a/')
+        self.expect(0, 'copied one/a/file to two/b/file, 10 B, inside the server', 'cp', '--create-bucket', 'one/a/file', 'two/b/')
+        self.daemon.client('cp', 's3://one/a/file', 's3://two')
+        self.assertEqual(self.keys('two'), ['b/file', 'file'])
+        back = os.path.join(self.daemon.scratch, 'back')
+        self.daemon.client('cp', 'two/b/file', back)
+        with open(back, 'rb') as file:
+            self.assertEqual(file.read(), b'some bytes')
+        self.assertEqual(self.daemon.client('cp', 'two/file', '-').stdout, 'some bytes')
+        self.daemon.client('cp', 'file', 'two/from-here', cwd=self.daemon.scratch)
+        self.daemon.client('cp', '-', 'two/from-stdin', input='piped')
+        self.assertEqual(self.daemon.request('GET', '/two/from-stdin').body, b'piped')
+        self.expect(NOT_FOUND, 'two/nothing', 'cp', 'two/nothing', 'two/x')
+        self.expect(NOT_FOUND, 'there is no bucket three', 'cp', 'two/file', 'three')
+        self.expect(USAGE, 'onto itself', 'cp', 'two/file', 'two/')
+
+    def test_rm_says_what_is_not_there(self):
+        for key in ('run/a', 'run/b/c', 'run2/a', 'x', 'run', 'run/odd//name'):
+            self.daemon.client('put', '--create-bucket', self.file, f'box/{key}')
+        self.expect(NOT_FOUND, 'there is no object box/nothing', 'rm', 'box/nothing', 'box/x')
+        self.assertNotIn('x', self.keys('box'))
+        self.expect(0, 'would remove box/run/b/c', 'rm', '-r', '--dry-run', 'box/run')
+        self.assertEqual(len(self.keys('box')), 5)
+        self.expect(0, 'removed box/run/b/c', 'rm', '-r', 'box/run')
+        self.assertEqual(self.keys('box'), ['run2/a'])
+        self.expect(NOT_FOUND, 'there is nothing at box/run', 'rm', '-r', 'box/run')
+        self.expect(USAGE, '`deltabucket rm -r box/` removes all objects', 'rm', '-r', 'box')
+        self.expect(0, 'removed box/run2/a', 'rm', '-r', 'box/')
+        self.expect(NOT_FOUND, 'nobucket', 'rm', '-r', 'nobucket/x')
+
+    def test_rm_goes_through_more_pages_than_one(self):
+        self.daemon.request('PUT', '/many')
+        for number in range(1_100):
+            self.daemon.request('PUT', f'/many/f/{number}', b'')
+        done = self.daemon.client('rm', '-r', 'many/f', '--json')
+        self.assertEqual(len(done.stdout.splitlines()), 1_100)
+        self.assertEqual(self.keys('many'), [])
+
+    def test_a_key_that_may_only_write_removes_what_it_may(self):
+        self.daemon.client('put', '--create-bucket', self.file, 'box/mine/a')
+        self.daemon.client('put', self.file, 'box/yours')
+        token = self.daemon.add_key('--grant', 'box/mine/=write,list')['token']
+        self.expect(0, 'removed box/mine/a', 'rm', 'box/mine/a', token=token)
+        self.expect(DENIED, 'box/yours', 'rm', 'box/yours', token=token)
+
+    def test_a_folder_is_for_sync(self):
+        self.daemon.client('mb', 'box')
+        self.expect(USAGE, '`deltabucket sync', 'put', self.daemon.scratch, 'box/folder')
+        self.expect(USAGE, '`deltabucket sync', 'cp', self.daemon.scratch, 'box/folder/')
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,86 @@
+"""What `keys add` makes of grants: the Hub's spelling, what it warns of, and the right to read metrics and nothing else."""
+import json
+import unittest
+
+from tests.support.daemon import Daemon
+
+THREADS_MEET = False
+
+
+class Grants(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon(tls=False)
+        cls.daemon.start()
+        for bucket in ('weights', 'lab--mine'):
+            cls.daemon.request('PUT', f'/{bucket}')
+        cls.daemon.request('PUT', '/weights/run/a', b'content')
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+
+    def add(self, *grants, namespace='main'):
+        words = [word for grant in grants for word in ('--grant', grant)]
+        done = self.daemon.client('keys', 'add', '--json', '--namespace', namespace, *words)
+        made = json.loads(done.stdout)
+        for warning in made['warnings']:
+            self.assertIn(f'deltabucket: {warning}\n', done.stderr)
+        return made
+
+    def test_a_plain_grant_is_silent(self):
+        made = self.add('weights=read', 'weights/run/=write')
+        self.assertEqual((made['grants'], made['warnings']), (['weights=read', 'weights/run/=write'], []))
+
+    def test_the_spelling_of_the_hub_means_the_bucket(self):
+        made = self.add('main/weights=read', 'main/weights/run/=list')
+        self.assertEqual(made['grants'], ['weights=read', 'weights/run/=list'])
+        self.assertIn('main/weights is taken for the bucket weights', made['warnings'][0])
+        self.assertEqual(self.daemon.request('GET', '/weights/run/a', token=made['token']).status, 200)
+        self.assertEqual(self.add('lab/mine=read', namespace='lab')['grants'], ['lab--mine=read'])
+
+    def test_a_bucket_of_the_namespaces_name_is_meant_itself(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/main')
+            made = json.loads(daemon.admin('keys', 'add', '--json', '--grant', 'main/weights/=read').stdout)
+            self.assertEqual((made['grants'], made['warnings']), (['main/weights/=read'], []))
+
+    def test_a_missing_bucket_and_a_missing_slash_are_told(self):
+        made = self.add('wieghts=read', 'weights/run=read')
+        self.assertEqual(made['grants'], ['wieghts=read', 'weights/run=read'])
+        self.assertIn('there is no bucket wieghts', made['warnings'][0])
+        self.assertIn('weights/run covers all keys that begin so, run2 too', made['warnings'][1])
+
+    def test_the_server_program_says_the_same_with_and_without_a_server(self):
+        for running in (True, False):
+            with Daemon(tls=False) as daemon:
+                if not running:
+                    daemon.stop()
+                done = daemon.admin('keys', 'add', '--grant', 'main/weights/run=read')
+                self.assertIn('deltabucketd: main/weights is taken for the bucket weights', done.stderr)
+                self.assertIn('there is no bucket weights', done.stderr)
+                self.assertIn('with a slash at its end', done.stderr)
+                self.assertIn('grant      weights/run=read', done.stdout)
+                self.assertIn('(DELTABUCKET_TOKEN, HF_TOKEN)', done.stdout)
+
+    def test_a_metrics_key_reads_metrics_and_nothing_else(self):
+        made = self.add('metrics')
+        self.assertEqual((made['grants'], made['warnings']), (['metrics'], []))
+        token = made['token']
+        self.assertIn(b'deltabucket_', self.daemon.request('GET', '/-/metrics', token=token).body)
+        for method, target in (('GET', '/-/keys'), ('POST', '/-/gc'), ('GET', '/weights/run/a'), ('GET', '/weights?list-type=2'), ('PUT', '/new'),
+                               ('GET', '/-/buckets/weights'), ('PUT', '/-'), ('GET', '/v1/runs/weights')):
+            self.assertIn(self.daemon.request(method, target, token=token).status, (400, 403, 404), (method, target))
+        self.assertNotIn(b'weights', self.daemon.request('GET', '/', token=token).body)
+        other = self.add('weights=read,write,list,admin')
+        self.assertEqual(self.daemon.request('GET', '/-/metrics', token=other['token']).status, 403)
+        self.assertEqual(self.daemon.request('GET', '/-/metrics', token=None).status, 401)
+        self.assertIn('metrics', [grant for line in self.daemon.client('keys', '--json').stdout.splitlines()
+                                  for grant in json.loads(line)['grants']])
+        for wrong in ('-/metrics=read', '-=read', 'metric'):
+            done = self.daemon.admin('keys', 'add', '--grant', wrong, check=False)
+            self.assertEqual(done.returncode, 1, done.stderr)
+
+
+if __name__ == '__main__':
+    unittest.main()

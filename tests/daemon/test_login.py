@@ -1,0 +1,168 @@
+"""`deltabucket login`: which CA is believed, who gets the token, and what is stored."""
+import json
+import os
+import pty
+import re
+import select
+import stat
+import subprocess
+import time
+import unittest
+
+from tests.support.daemon import CLIENT, REPLY_SECONDS, ROOT_TOKEN, Daemon
+
+THREADS_MEET = False
+
+USAGE, UNREACHABLE, DENIED, NOT_FOUND = 2, 3, 4, 5
+
+
+class Login(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon()
+        cls.daemon.start()
+        cls.fingerprint = re.search(r'\((sha256:[0-9a-f]{64})\)', cls.daemon.log())[1]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+
+    def setUp(self):
+        self.home = os.path.join(self.daemon.scratch, self._testMethodName)
+        os.makedirs(self.home)
+        self.environment = {'HOME': self.home, 'PATH': os.environ['PATH'],
+                            **{name: value for name, value in os.environ.items() if 'SAN_OPTIONS' in name}}
+        self.config = os.path.join(self.home, '.config', 'deltabucket', 'config')
+
+    def run_client(self, *words, token='', **environment):
+        return subprocess.run([CLIENT, *words], env={**self.environment, **environment}, input=token, capture_output=True, text=True, timeout=120)
+
+    def login(self, *words, token=ROOT_TOKEN + '\n'):
+        return self.run_client('login', self.daemon.endpoint, *words, token=token)
+
+    def type(self, *words, answers):
+        """With a terminal: gives what was shown, and the exit status."""
+        child, terminal = pty.fork()
+        if child == 0:
+            os.execve(CLIENT, [CLIENT, *words], self.environment)
+        shown = b''
+        limit = time.monotonic() + REPLY_SECONDS
+        for question, answer in answers:
+            while question not in shown:
+                self.assertLess(time.monotonic(), limit, shown)
+                if select.select([terminal], [], [], 1)[0]:
+                    shown += os.read(terminal, 4096)
+            time.sleep(0.3)  # a terminal drops what was typed before its settings change
+            os.write(terminal, answer)
+        try:
+            while more := os.read(terminal, 4096):
+                shown += more
+        except OSError:
+            pass
+        os.close(terminal)
+        return shown.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def test_a_fingerprint_makes_the_ca_known(self):
+        done = self.login('--fingerprint', self.fingerprint)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('logged in to', done.stdout)
+        self.assertNotIn(ROOT_TOKEN, done.stdout + done.stderr)
+        self.assertEqual(stat.S_IMODE(os.stat(self.config).st_mode), 0o600)
+        self.assertEqual(self.run_client('mb', 'made').returncode, 0)
+        self.assertIn('made', self.run_client('ls').stdout)
+        with open(self.daemon.ca) as ca, open(os.path.join(os.path.dirname(self.config), 'default.ca.pem')) as stored:
+            self.assertEqual(stored.read(), ca.read())
+        out = self.run_client('logout')
+        self.assertEqual((out.returncode, os.listdir(os.path.dirname(self.config))), (0, ['config']))
+        self.assertEqual(self.run_client('ls').returncode, USAGE)
+        self.assertEqual(self.run_client('logout').returncode, NOT_FOUND)
+
+    def test_openssl_writes_fingerprints_another_way(self):
+        digits = self.fingerprint.removeprefix('sha256:').upper()
+        colons = ':'.join(digits[at:at + 2] for at in range(0, 64, 2))
+        self.assertEqual(self.login('--fingerprint', colons).returncode, 0)
+
+    def test_another_fingerprint_stores_and_sends_nothing(self):
+        done = self.login('--fingerprint', 'sha256:' + '0' * 64)
+        self.assertEqual(done.returncode, UNREACHABLE, done.stderr)
+        self.assertIn('Nothing was sent or stored', done.stderr)
+        self.assertEqual(os.listdir(self.home), [])
+        self.assertEqual(self.login('--fingerprint', 'sha256:12').returncode, USAGE)
+
+    def test_without_a_terminal_nothing_is_believed(self):
+        done = self.login()
+        self.assertEqual(done.returncode, USAGE, done.stderr)
+        self.assertIn('--fingerprint', done.stderr)
+        self.assertEqual(os.listdir(self.home), [])
+
+    def test_a_wrong_token_is_not_stored(self):
+        done = self.login('--fingerprint', self.fingerprint, token='db_wrong\n')
+        self.assertEqual(done.returncode, DENIED, done.stderr)
+        self.assertFalse(os.path.exists(self.config))
+        self.assertEqual(self.login('--fingerprint', self.fingerprint, token='').returncode, 13)
+        self.assertEqual(self.login('--token', ROOT_TOKEN).returncode, USAGE)
+
+    def test_a_person_confirms_and_types_the_token_unseen(self):
+        shown, status = self.type('login', self.daemon.endpoint, answers=[(b'(yes/no)', b'yes\n'), (b'Token: ', ROOT_TOKEN.encode() + b'x\x7f\n')])
+        self.assertEqual(status, 0, shown)
+        self.assertIn(self.fingerprint, shown)
+        self.assertNotIn(ROOT_TOKEN, shown)
+        self.assertEqual(self.run_client('ls').returncode, 0)
+
+    def test_a_person_declines(self):
+        shown, status = self.type('login', self.daemon.endpoint, answers=[(b'(yes/no)', b'y\n')])
+        self.assertEqual(status, UNREACHABLE, shown)
+        self.assertFalse(os.path.exists(self.config))
+
+    def test_ctrl_c_at_the_token_ends_it(self):
+        _, status = self.type('login', '--ca', self.daemon.ca, self.daemon.endpoint, answers=[(b'Token: ', b'\x03')])
+        self.assertEqual(status, -2)
+
+    def test_profiles_have_servers_of_their_own(self):
+        key = self.daemon.add_key('--name', 'lab', '--namespace', 'lab')
+        self.assertEqual(self.login('--ca', self.daemon.ca).returncode, 0)
+        done = self.login('--profile', 'lab', '--fingerprint', self.fingerprint, '--json', token=key['token'])
+        self.assertEqual((json.loads(done.stdout)['namespace'], json.loads(done.stdout)['profile']), ('lab', 'lab'))
+        self.run_client('mb', 'mine')
+        self.assertIn('mine', self.run_client('ls').stdout)
+        self.assertEqual(self.run_client('--profile', 'lab', 'ls').stdout, '')
+        self.assertEqual(self.run_client('ls', DELTABUCKET_PROFILE='lab').stdout, '')
+        self.assertEqual(self.run_client('ls', '--profile', 'lab', DELTABUCKET_TOKEN=ROOT_TOKEN).stdout, '')
+        missing = self.run_client('ls', '--profile', 'nobody')
+        self.assertEqual((missing.returncode, 'deltabucket login --profile nobody' in missing.stderr), (USAGE, True))
+        self.assertEqual(self.run_client('logout', '--profile', 'lab').returncode, 0)
+        self.assertIn('mine', self.run_client('ls').stdout)
+        self.assertEqual(self.run_client('ls', '--profile', '../x').returncode, USAGE)
+
+    def test_a_stored_token_goes_to_its_own_server_alone(self):
+        self.assertEqual(self.login('--ca', self.daemon.ca).returncode, 0)
+        other = self.daemon.endpoint.replace('127.0.0.1', 'localhost')
+        self.assertEqual(self.run_client('ls', '--endpoint', other, '--ca', self.daemon.ca).returncode, DENIED)
+        self.assertEqual(self.run_client('ls', '--endpoint', self.daemon.endpoint + '/').returncode, 0)
+
+    def test_the_route_gives_the_ca_to_anybody(self):
+        with open(self.daemon.ca, 'rb') as ca:
+            self.assertEqual(self.daemon.request('GET', '/-/ca', token=None).body, ca.read())
+
+    def test_plain_http_has_no_ca(self):
+        with Daemon(tls=False) as daemon:
+            self.assertEqual(daemon.request('GET', '/-/ca', token=None).status, 404)
+            done = self.run_client('login', daemon.endpoint, token=ROOT_TOKEN)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('plain HTTP', done.stderr)
+
+    def test_the_first_start_prints_what_to_paste(self):
+        daemon = Daemon()
+        environment = {name: value for name, value in daemon.environment.items() if not name.startswith('DELTABUCKET_ROOT')}
+        daemon.environment = environment
+        with daemon:
+            lines = [line.strip() for line in daemon.log().splitlines() if line.startswith('  export ')]
+            shell = '; '.join(lines) + f'; {CLIENT} mb pasted && {CLIENT} ls'
+            pasted = subprocess.run(['sh', '-c', shell], env=self.environment, capture_output=True, text=True, timeout=120)
+            self.assertIn('pasted', pasted.stdout, pasted.stderr)
+            self.assertRegex(daemon.log(), r'deltabucket login https://HOST:\d+ --fingerprint sha256:')
+            self.assertIn('DELTABUCKET_ROOT_TOKEN', daemon.log())
+
+
+if __name__ == '__main__':
+    unittest.main()
