@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "client/folder_files.h"
 #include "client/path_fetch.h"
+#include "client/progress.h"
 #include "client/subset_make.h"
 #include "weights/checkpoint.h"
 #include "weights/delta.h"
@@ -75,6 +75,19 @@ static int make_folder(const struct file_ops *const files, const char *const mad
 	return result;
 }
 
+static struct progress *show(const struct catch_up_params *const params, const char *const doing, const uint64_t step,
+	const uint64_t bytes)
+{
+	char what[64];
+	snprintf(what, sizeof what, "%s step %" PRIu64, doing, step);
+	return progress_new(what, bytes, params->show_progress);
+}
+
+static struct work_watch *watch_of(const struct catch_up_params *const params, struct progress *const progress)
+{
+	return progress_watch(progress, params->transfer.remote->interrupt);
+}
+
 /* Several steps in one pass: the blocks of each pass through all deltas, and one checkpoint is written. */
 static int apply_deltas(const struct catch_up_params *const params, const struct path_link *const links, const size_t count,
 	const char *const base, const char *const to, struct error *const err)
@@ -89,12 +102,14 @@ static int apply_deltas(const struct catch_up_params *const params, const struct
 	for (size_t i = 0; i < count; i++)
 		if (links[i].form.object_count > 0) /* one without objects says that nothing changed */
 			deltas[used++] = path_fetch_files(params->work, &links[i]);
+	struct progress *const progress = show(params, "making", links[count - 1].step, checkpoint_bytes(opened));
 	const struct delta_apply_params apply = {
 		.base = opened,
 		.deltas = (const char *const *)deltas,
 		.delta_count = used,
 		.out = to,
 		.threads = params->threads,
+		.watch = watch_of(params, progress),
 		.expected_result = &links[count - 1].digest,
 		.shares_files = true,
 		.files = params->transfer.files,
@@ -104,6 +119,7 @@ static int apply_deltas(const struct catch_up_params *const params, const struct
 		assemble(params->transfer.files, base, to, err);
 	if (result == 0)
 		result = make_folder(params->transfer.files, to, &links[count - 1], err);
+	progress_free(progress);
 	for (size_t i = 0; i < used; i++)
 		free(deltas[i]);
 	checkpoint_close(opened);
@@ -137,18 +153,20 @@ static int take_links(const struct catch_up_params *const params, const struct p
 	return 0;
 }
 
-int catch_up_folder_digest(const char *const folder, const unsigned threads, struct digest128 *const out, struct error *const err)
+int catch_up_folder_digest(const char *const folder, const unsigned threads, struct work_watch *const watch, struct digest128 *const out,
+	struct error *const err)
 {
 	struct checkpoint *const checkpoint = checkpoint_open(folder, err);
 	if (checkpoint == NULL)
 		return -1;
 	const struct schema *const schema = checkpoint_schema(checkpoint);
 	struct digest128 *const digests = memory_new_array(schema_count(schema) + 1, sizeof *digests);
-	checkpoint_tensor_digests(checkpoint, threads != 0 ? threads : (unsigned)sysconf(_SC_NPROCESSORS_ONLN), digests);
-	*out = schema_checkpoint_digest(schema, digests);
+	const int result = checkpoint_tensor_digests(checkpoint, threads, watch, digests, err);
+	if (result == 0)
+		*out = schema_checkpoint_digest(schema, digests);
 	free(digests);
 	checkpoint_close(checkpoint);
-	return 0;
+	return result;
 }
 
 /* The file's bytes were written a moment ago: they are read where they lie in memory. */
@@ -187,13 +205,22 @@ static int by_path(const void *const left, const void *const right)
 	return span_compare((*a)->path, (*b)->path);
 }
 
+static int digest_anchor(const struct catch_up_params *const params, const struct path_link *const anchor, const char *const folder,
+	struct digest128 *const out, struct error *const err)
+{
+	struct progress *const progress = show(params, "proving", anchor->step, step_form_bytes(&anchor->form));
+	const int result = catch_up_folder_digest(folder, params->threads, watch_of(params, progress), out, err);
+	progress_free(progress);
+	return result;
+}
+
 /* The folder holds exactly the files that the step lists, byte for byte, and the tensors in them have the step's digest. */
 static int prove(const struct catch_up_params *const params, const char *const folder, struct error *const err)
 {
 	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
 	struct digest128 digest;
 	/* Applying has compared what it made with this digest already. */
-	if (last->form.kind == STEP_ANCHOR && catch_up_folder_digest(folder, params->threads, &digest, err) != 0)
+	if (last->form.kind == STEP_ANCHOR && digest_anchor(params, last, folder, &digest, err) != 0)
 		return -1;
 	if (last->form.kind == STEP_ANCHOR && !digest128_equal(&digest, &last->digest))
 		return error_set(err, ERROR_DIGEST_MISMATCH, "the tensors of step %" PRIu64 " as fetched differ from the step's digest",

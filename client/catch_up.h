@@ -42,6 +42,6 @@ int catch_up_make(const struct catch_up_params *params, struct catch_up_result *
 bool catch_up_wants_anchor(const struct error *err);
 
 /* Opens a checkpoint folder and computes the digest of its tensors. */
-int catch_up_folder_digest(const char *folder, unsigned threads, struct digest128 *out, struct error *err);
+int catch_up_folder_digest(const char *folder, unsigned threads, struct work_watch *watch, struct digest128 *out, struct error *err);
 
 #endif

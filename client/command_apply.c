@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "client/progress.h"
 #include "weights/delta.h"
 
 static void say_applied(struct session *const session, const struct delta_stats *const stats)
@@ -25,15 +26,18 @@ int command_apply(struct session *const session, struct error *const err)
 	struct checkpoint *const base = checkpoint_open(options->arguments[0], err);
 	if (base == NULL)
 		return -1;
+	struct progress *const progress = progress_new("applying", checkpoint_bytes(base), !session->output.quiet);
 	const struct delta_apply_params params = {
 		.base = base,
 		.delta = options->arguments[1],
 		.out = options->arguments[2],
 		.files = session->files,
 		.threads = (unsigned)options->threads.value,
+		.watch = progress_watch(progress, session->interrupt),
 	};
 	struct delta_stats stats;
 	const int result = delta_apply(&params, &stats, err);
+	progress_free(progress);
 	if (result == 0)
 		say_applied(session, &stats);
 	checkpoint_close(base);

@@ -1,5 +1,6 @@
 #include "client/commands.h"
 #include "client/delta_output.h"
+#include "client/progress.h"
 
 static int read_params(struct session *const session, struct delta_diff_params *const params, struct error *const err)
 {
@@ -23,7 +24,10 @@ int command_diff(struct session *const session, struct error *const err)
 	struct checkpoint *const next = base == NULL ? NULL : checkpoint_open(options->arguments[1], err);
 	params.base = base;
 	params.next = next;
+	struct progress *const progress = progress_new("comparing", next != NULL ? checkpoint_bytes(next) : 0, !session->output.quiet);
+	params.watch = progress_watch(progress, session->interrupt);
 	const int result = next != NULL ? delta_diff(&params, &stats, err) : -1;
+	progress_free(progress);
 	if (result == 0)
 		delta_output_say(session, params.out, &stats, params.format);
 	checkpoint_close(next);

@@ -20,7 +20,7 @@ int command_fold(struct session *const session, struct error *const err)
 		return -1;
 	if (options->base == NULL && (options->to != NULL || options->step.given))
 		return session_usage(session, err, "--to and --step need --base: without one the fold is as the deltas are");
-	if (fold_files(options->base, &params, &stats, &format, err) != 0)
+	if (fold_files(options->base, &params, !session->output.quiet, &stats, &format, err) != 0)
 		return -1;
 	delta_output_say(session, params.out, &stats, format);
 	return 0;

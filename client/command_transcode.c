@@ -17,7 +17,7 @@ int command_transcode(struct session *const session, struct error *const err)
 		return session_usage(session, err, "say what the delta was made from and what it shall become: --base CHECKPOINT --to FORMAT");
 	if (delta_output_format(session, "--to", options->to, &params.format, err) != 0 || delta_output_checksum(session, &params.checksum, err) != 0)
 		return -1;
-	if (fold_files(options->base, &params, &stats, &format, err) != 0)
+	if (fold_files(options->base, &params, !session->output.quiet, &stats, &format, err) != 0)
 		return -1;
 	delta_output_say(session, params.out, &stats, format);
 	return 0;

@@ -11,7 +11,9 @@
 #include "client/follow_report.h"
 #include "client/hook.h"
 #include "client/prefetch.h"
+#include "client/progress.h"
 #include "client/remote_run.h"
+#include "weights/checkpoint.h"
 
 enum {
 	FOLD_WAIT_S = 10,  /* a reader that is far behind gains more by a fold than it loses by waiting for it */
@@ -171,7 +173,7 @@ static int bring(struct follower *const follower, const struct catch_up_params *
 	if (catch_up_make(params, out, err) != 0)
 		return -1;
 	swap->held = swap->digest;
-	return params->subset == NULL ? 0 : catch_up_folder_digest(params->out, params->threads, &swap->held, err);
+	return params->subset == NULL ? 0 : catch_up_folder_digest(params->out, params->threads, NULL, &swap->held, err);
 }
 
 /* Makes the generation that the path leads to, and swaps. */
@@ -390,6 +392,19 @@ static int follow(struct follower *const follower, struct error *const err)
 	}
 }
 
+static int digest_held(struct follower *const follower, const char *const path, struct digest128 *const out, struct error *const err)
+{
+	struct session *const session = follower->session;
+	struct checkpoint *const opened = checkpoint_open(path, err);
+	if (opened == NULL)
+		return -1;
+	struct progress *const progress = progress_new("checking what is held", checkpoint_bytes(opened), !session->output.quiet);
+	checkpoint_close(opened);
+	const int result = catch_up_folder_digest(path, follower->order->threads, progress_watch(progress, session->interrupt), out, err);
+	progress_free(progress);
+	return result;
+}
+
 /* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never succeeded is completed. */
 static int check_held(struct follower *const follower, struct error *const err)
 {
@@ -403,11 +418,13 @@ static int check_held(struct follower *const follower, struct error *const err)
 	struct digest128 digest;
 	struct error failure = {0};
 	char *const path = follow_folder_current(folder);
-	int result = catch_up_folder_digest(path, follower->order->threads, &digest, &failure);
+	int result = digest_held(follower, path, &digest, &failure);
 	if (result == 0 && !digest128_equal(&digest, &folder->current.held))
 		result = error_set(&failure, ERROR_CORRUPT, "%s is damaged: its tensors differ from the digest of step %" PRIu64, path,
 			folder->current.step);
 	free(path);
+	if (interrupt_check(follower->session->interrupt, err) != 0)
+		return -1;
 	if (result == 0)
 		return run_hook(follower, err) != 0 ? -1 : follow_folder_trim(folder, follower->order->keep, err);
 	follow_report_failure(&follower->report, "damaged", &failure);

@@ -125,6 +125,8 @@ static int run(const struct command *const command, char *const *const words, co
 	const int status = exit_status(&session, command, result, &err);
 	if (result != 0 && interrupt_signal(session.interrupt) == 0)
 		output_error(&session.output, &err);
+	else if (result != 0 && (command->bit & COMMAND_GOES_ON) != 0)
+		output_note(&session.output, "stopped before the end; the same command goes on from here");
 	interrupt_stop(session.interrupt);
 	options_release(&options);
 	return status;

@@ -1,17 +1,23 @@
-/* How far a long transfer is, on stderr, drawn a few times a second and only where stderr is a terminal. Any thread may add. */
+/* How far a long piece of work is, on stderr: bytes, rate and time left. Where that is a terminal, one line that is drawn a few
+ * times a second; elsewhere a line every ten seconds, so that short work says nothing. Any thread may add. */
 #ifndef CLIENT_PROGRESS_H
 #define CLIENT_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "weights/work_watch.h"
+
+struct interrupt;
 struct progress;
 
-/* `what` ("downloading step 7") is copied. Draws nothing when `wanted` is false or stderr is no terminal. */
+/* `what` ("downloading step 7") is copied. Draws nothing when `wanted` is false. */
 struct progress *progress_new(const char *what, uint64_t total_bytes, bool wanted);
 void progress_add(struct progress *progress, uint64_t bytes); /* NULL is fine */
 /* Bytes that have to come again. */
 void progress_take_back(struct progress *progress, uint64_t bytes);
+/* For work that can be watched: it is counted, and ends when a signal has come. `interrupt` may be NULL. */
+struct work_watch *progress_watch(struct progress *progress, const struct interrupt *interrupt);
 void progress_free(struct progress *progress); /* wipes the line; NULL is fine */
 
 #endif

@@ -24,6 +24,8 @@ static int encode(struct publisher *const publisher, const struct snapshot *cons
 {
 	const struct publish_state *const state = &publisher->state;
 	struct model_files next_files = {0};
+	struct session *const session = publisher->session;
+	struct progress *const progress = progress_new("comparing with the step before", snapshot->bytes, !session->output.quiet);
 	struct tensor_source *const next = checkpoint_source_new(snapshot->checkpoint);
 	int result = model_files_of(&next_files, snapshot->checkpoint, err);
 	next_files.is_folder = true; /* what is published always is */
@@ -39,11 +41,13 @@ static int encode(struct publisher *const publisher, const struct snapshot *cons
 		.has_base_step = true,
 		.base_step = state->committed.step,
 		.threads = publisher->order->threads,
+		.watch = progress_watch(progress, session->interrupt),
 		.out = out,
 		.files = state->files,
 	};
 	if (result == 0)
 		result = delta_encode(&params, &publisher->outcome.stats, err);
+	progress_free(progress);
 	model_files_release(&next_files);
 	tensor_source_free(next);
 	return result;

@@ -99,6 +99,14 @@ char *publish_source_file(const struct publish_source *const source, const char 
 	return memory_copy_text(source->path); /* the checkpoint is one file */
 }
 
+uint64_t publish_source_bytes(const struct publish_source *const source)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < source->count; i++)
+		bytes += source->facts[i].size;
+	return bytes;
+}
+
 int publish_source_check(const struct publish_source *const source, struct error *const err)
 {
 	for (size_t i = 0; i < source->count && !source->is_copy; i++) {

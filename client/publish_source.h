@@ -24,6 +24,7 @@ void publish_source_release(struct publish_source *source); /* a zeroed one is f
 void publish_source_moved(struct publish_source *source, const struct publish_state *state);
 /* Path of a file of the checkpoint; heap, the caller's. */
 char *publish_source_file(const struct publish_source *source, const char *name);
+uint64_t publish_source_bytes(const struct publish_source *source); /* of all files */
 /* invalid when a file is not what it was when it was taken. */
 int publish_source_check(const struct publish_source *source, struct error *err);
 

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "client/publish_forms.h"
+#include "client/progress.h"
 #include "client/publish_head.h"
 
 enum {
@@ -212,13 +213,23 @@ static int publish_opened(struct publisher *const publisher, const struct snapsh
 	return set_pending(publisher, snapshot, err) != 0 ? -1 : publish_snapshot(publisher, snapshot, err);
 }
 
+static int measure(const struct publisher *const publisher, struct snapshot *const out, struct error *const err)
+{
+	struct session *const session = publisher->session;
+	struct progress *const progress = progress_new("hashing", 2 * publish_source_bytes(&publisher->source), !session->output.quiet);
+	const int result =
+		snapshot_open(out, publisher->source.path, publisher->order->threads, progress_watch(progress, session->interrupt), err);
+	progress_free(progress);
+	return result;
+}
+
 static int publish_once(struct publisher *const publisher, struct error *const err)
 {
 	struct snapshot snapshot = {0};
 	publish_source_release(&publisher->source);
 	if (check_step(publisher, err) != 0 ||
 		publish_source_take(&publisher->source, &publisher->state, publisher->order->checkpoint, err) != 0 ||
-		snapshot_open(&snapshot, publisher->source.path, publisher->order->threads, err) != 0)
+		measure(publisher, &snapshot, err) != 0)
 		return -1;
 	const int result = publish_opened(publisher, &snapshot, err);
 	snapshot_close(&snapshot);

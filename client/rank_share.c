@@ -143,7 +143,7 @@ int rank_share_open(struct rank_share *const share, const char *const folder,
 	const unsigned threads, struct error *const err)
 {
 	*share = (struct rank_share){.file_count = 0};
-	if (snapshot_open(&share->snapshot, folder, threads, err) != 0)
+	if (snapshot_open(&share->snapshot, folder, threads, NULL, err) != 0)
 		return -1;
 	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof *share->files);
 	for (size_t i = 0; i < share->snapshot.file_count; i++)

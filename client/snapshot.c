@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "client/folder_files.h"
@@ -75,47 +74,50 @@ struct digest128 snapshot_content(const struct step_file *const files, const siz
 	return content;
 }
 
-static void measure_files(struct snapshot *const snapshot)
+static int measure_files(struct snapshot *const snapshot, const unsigned threads, struct work_watch *const watch, struct error *const err)
 {
+	struct digest128 *const digests = memory_new_array(snapshot->file_count + 1, sizeof *digests);
+	const int result = checkpoint_file_digests(snapshot->checkpoint, threads, watch, digests, err);
 	snapshot->files = memory_new_array(snapshot->file_count + 1, sizeof *snapshot->files);
 	for (size_t i = 0; i < snapshot->file_count; i++) {
 		const struct checkpoint_file *const file = checkpoint_file(snapshot->checkpoint, i);
-		snapshot->files[i] = (struct step_file){
-			.path = span_text(file->path),
-			.size = file->size,
-			.digest = checkpoint_file_digest(snapshot->checkpoint, i),
-		};
+		snapshot->files[i] = (struct step_file){.path = span_text(file->path), .size = file->size, .digest = digests[i]};
 	}
 	snapshot->content = snapshot_content(snapshot->files, snapshot->file_count);
+	free(digests);
+	return result;
 }
 
-static void measure_tensors(struct snapshot *const snapshot, const unsigned threads)
+static int measure_tensors(struct snapshot *const snapshot, const unsigned threads, struct work_watch *const watch, struct error *const err)
 {
 	const struct schema *const schema = checkpoint_schema(snapshot->checkpoint);
 	snapshot->tensor_count = schema_count(schema);
 	snapshot->tensor_digests = memory_new_array(snapshot->tensor_count + 1, sizeof *snapshot->tensor_digests);
-	checkpoint_tensor_digests(snapshot->checkpoint, threads != 0 ? threads : (unsigned)sysconf(_SC_NPROCESSORS_ONLN),
-		snapshot->tensor_digests);
+	if (checkpoint_tensor_digests(snapshot->checkpoint, threads, watch, snapshot->tensor_digests, err) != 0)
+		return -1;
 	snapshot->digest = schema_checkpoint_digest(schema, snapshot->tensor_digests);
 	snapshot->schema_digest = schema_digest(schema);
+	return 0;
 }
 
-int snapshot_open(struct snapshot *const snapshot, const char *const path, const unsigned threads, struct error *const err)
+int snapshot_open(struct snapshot *const snapshot, const char *const path, const unsigned threads, struct work_watch *const watch,
+	struct error *const err)
 {
 	*snapshot = (struct snapshot){.checkpoint = checkpoint_open(path, err)};
 	if (snapshot->checkpoint == NULL)
 		return -1;
 	snapshot->file_count = checkpoint_file_count(snapshot->checkpoint);
 	snapshot->bytes = checkpoint_bytes(snapshot->checkpoint);
-	if (snapshot->file_count > STEP_OBJECTS_MAX) {
-		error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", path, snapshot->file_count,
-			STEP_OBJECTS_MAX);
+	int result = 0;
+	if (snapshot->file_count > STEP_OBJECTS_MAX)
+		result = error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", path, snapshot->file_count, STEP_OBJECTS_MAX);
+	if (result == 0)
+		result = measure_tensors(snapshot, threads, watch, err);
+	if (result == 0)
+		result = measure_files(snapshot, threads, watch, err);
+	if (result != 0)
 		snapshot_close(snapshot);
-		return -1;
-	}
-	measure_tensors(snapshot, threads);
-	measure_files(snapshot);
-	return 0;
+	return result;
 }
 
 void snapshot_close(struct snapshot *const snapshot)

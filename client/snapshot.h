@@ -26,8 +26,9 @@ int snapshot_share(const struct file_ops *files, const struct checkpoint *from, 
 int snapshot_copy(const struct file_ops *files, const char *from, const char *to,
 	struct error *err);
 
-/* too_large when there are more files than a manifest may list. */
-int snapshot_open(struct snapshot *snapshot, const char *path, unsigned threads, struct error *err);
+/* too_large when there are more files than a manifest may list. `watch` may be NULL; all bytes come twice, as tensors and as
+ * files. */
+int snapshot_open(struct snapshot *snapshot, const char *path, unsigned threads, struct work_watch *watch, struct error *err);
 void snapshot_close(struct snapshot *snapshot); /* a zeroed one is fine */
 
 /* Digest of a list of files, whatever its order: path, size and digest of each. */

@@ -346,28 +346,41 @@ struct span checkpoint_tensor(const struct checkpoint *const checkpoint, const s
 
 struct digest_run {
 	const struct checkpoint *checkpoint;
+	struct work_watch *watch;
 	struct digest128 *digests;
 };
+
+static int digest_bytes(const struct digest_run *const run, const size_t item, const struct span bytes, struct error *const err)
+{
+	run->digests[item] = xxh3_128(bytes);
+	return work_watch_step(run->watch, bytes.len, err);
+}
 
 static int digest_tensor(void *const state, const size_t item, const unsigned worker, struct error *const err)
 {
 	const struct digest_run *const run = state;
 	(void)worker;
-	(void)err;
-	run->digests[item] = xxh3_128(run->checkpoint->tensors[item]);
-	return 0;
+	return digest_bytes(run, item, run->checkpoint->tensors[item], err);
 }
 
-void checkpoint_tensor_digests(const struct checkpoint *const checkpoint, const unsigned threads, struct digest128 *const out_digests)
+static int digest_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
 {
-	struct digest_run run = {checkpoint, out_digests};
-	struct error err;
+	const struct digest_run *const run = state;
+	(void)worker;
+	return digest_bytes(run, item, checkpoint_file(run->checkpoint, item)->bytes, err);
+}
+
+int checkpoint_tensor_digests(const struct checkpoint *const checkpoint, const unsigned threads, struct work_watch *const watch,
+	struct digest128 *const out_digests, struct error *const err)
+{
+	struct digest_run run = {checkpoint, watch, out_digests};
 	const size_t count = schema_count(checkpoint->schema);
-	const int result = parallel_run(parallel_workers(threads, count), count, digest_tensor, &run, &err);
-	ASSERT(result == 0);
+	return parallel_run(parallel_workers(threads, count), count, digest_tensor, &run, err);
 }
 
-struct digest128 checkpoint_file_digest(const struct checkpoint *const checkpoint, const size_t index)
+int checkpoint_file_digests(const struct checkpoint *const checkpoint, const unsigned threads, struct work_watch *const watch,
+	struct digest128 *const out_digests, struct error *const err)
 {
-	return xxh3_128(checkpoint_file(checkpoint, index)->bytes);
+	struct digest_run run = {checkpoint, watch, out_digests};
+	return parallel_run(parallel_workers(threads, checkpoint->count), checkpoint->count, digest_file, &run, err);
 }

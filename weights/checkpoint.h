@@ -7,6 +7,7 @@
 #define WEIGHTS_CHECKPOINT_H
 
 #include "weights/schema.h"
+#include "weights/work_watch.h"
 
 struct checkpoint;
 
@@ -33,9 +34,12 @@ uint64_t checkpoint_bytes(const struct checkpoint *checkpoint); /* of all files 
 /* Bytes of tensor `index` of the schema. */
 struct span checkpoint_tensor(const struct checkpoint *checkpoint, size_t index);
 
-/* Tensor digests in schema order (array of schema_count, the caller's), on up to `threads` threads. */
-void checkpoint_tensor_digests(const struct checkpoint *checkpoint, unsigned threads, struct digest128 *out_digests);
-/* Digest of file `index`'s bytes. */
-struct digest128 checkpoint_file_digest(const struct checkpoint *checkpoint, size_t index);
+/* Tensor digests in schema order (array of schema_count, the caller's), on up to `threads` threads (0: one per core). Fails only
+ * where `watch`, which may be NULL, ends it. */
+int checkpoint_tensor_digests(const struct checkpoint *checkpoint, unsigned threads, struct work_watch *watch,
+	struct digest128 *out_digests, struct error *err);
+/* The same of whole files (array of checkpoint_file_count). */
+int checkpoint_file_digests(const struct checkpoint *checkpoint, unsigned threads, struct work_watch *watch,
+	struct digest128 *out_digests, struct error *err);
 
 #endif

@@ -69,7 +69,7 @@ int delta_diff(const struct delta_diff_params *const params, struct delta_stats 
 			.base = base, .next = next, .base_files = &base_files, .next_files = &next_files, .format = params->format,
 			.checksum = params->checksum, .base_digests = params->base_tensor_digests, .next_digests = params->next_tensor_digests,
 			.model_version = params->model_version, .has_base_step = params->has_base_step, .base_step = params->base_step,
-			.threads = params->threads, .out = params->out, .files = params->files,
+			.threads = params->threads, .watch = params->watch, .out = params->out, .files = params->files,
 		};
 		result = delta_encode(&encode, out_stats, err);
 	}

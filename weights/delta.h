@@ -56,6 +56,7 @@ struct delta_diff_params {
 	bool has_base_step;     /* otherwise model_version - 1 */
 	uint64_t base_step;
 	unsigned threads;       /* 0: one per core */
+	struct work_watch *watch; /* NULL: nobody */
 	const char *out;        /* must not exist; written beside and renamed */
 	const struct file_ops *files; /* NULL: file_system() */
 };
@@ -70,6 +71,7 @@ struct delta_apply_params {
 	size_t delta_count;
 	const char *out;   /* must not exist: made whole, synced and verified beside it, then renamed */
 	unsigned threads;
+	struct work_watch *watch; /* NULL: nobody */
 	/* When not NULL, the result must have this digest, whatever the delta says. */
 	const struct digest128 *expected_result;
 	/* Tensor digests of the base in schema order when already proven; NULL: computed here to check base_digest. */

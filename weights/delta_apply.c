@@ -137,6 +137,7 @@ static int build(struct apply *const apply, struct error *const err)
 		.base = hashes_base ? apply->base : NULL,
 		.next = delta_stack_source(apply->stack, apply->count),
 		.threads = params->threads,
+		.watch = params->watch,
 		.block = put_block,
 		.state = apply,
 		.same = hashes_base || params->base_tensor_digests != NULL ? apply->same : NULL,
@@ -184,6 +185,15 @@ static void read_wanted_base(struct apply *const apply)
 	delta_reader_close(reader);
 }
 
+/* Whoever ended the work is not told of the base. */
+static int explain(const struct apply *const apply, struct error *const err)
+{
+	const struct delta_apply_params *const params = apply->params;
+	if (err->kind == ERROR_BUSY)
+		return -1;
+	return delta_stack_explain(apply->paths[0], apply->base, params->base_tensor_digests, params->threads, err);
+}
+
 static int run(struct apply *const apply, struct error *const err)
 {
 	const struct delta_apply_params *const params = apply->params;
@@ -191,12 +201,12 @@ static int run(struct apply *const apply, struct error *const err)
 		return error_set(err, ERROR_EXISTS, "'%s' exists already", params->out);
 	read_wanted_base(apply);
 	if (params->base_tensor_digests != NULL && check_base(apply, err) != 0)
-		return delta_stack_explain(apply->paths[0], apply->base, params->base_tensor_digests, params->threads, err);
+		return explain(apply, err);
 	if (model_files_of(&apply->base_files, params->base, err) != 0)
 		return -1;
 	apply->stack = delta_stack_open(apply->base, &apply->base_files, apply->paths, apply->count, err);
 	if (apply->stack == NULL || build(apply, err) != 0)
-		return delta_stack_explain(apply->paths[0], apply->base, params->base_tensor_digests, params->threads, err);
+		return explain(apply, err);
 	sum_up(apply);
 	return 0;
 }

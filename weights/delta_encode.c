@@ -47,6 +47,7 @@ static struct tensor_pass make_pass(struct encode *const encode)
 		.base = encode->params->base,
 		.next = encode->params->next,
 		.threads = encode->params->threads,
+		.watch = encode->params->watch,
 		.keeps_tensors = ops != NULL && ops->keeps_tensors,
 		.block = ops != NULL ? take_block : take_full,
 		.state = encode,

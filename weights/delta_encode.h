@@ -28,6 +28,7 @@ struct delta_encode_params {
 	 * before it is made, and says no digests, which are those of the whole. */
 	bool is_part;
 	unsigned threads; /* 0: one per core */
+	struct work_watch *watch; /* NULL: nobody */
 	const char *out;  /* must not exist; written beside and renamed */
 	const struct file_ops *files; /* NULL: file_system() */
 };

@@ -28,7 +28,7 @@ static int encode_ends(const struct fold_params *const params, const struct delt
 	struct digest128 next_digest;
 	struct delta_encode_params encode = {
 		.base = params->base, .next = delta_stack_source(stack, top), .base_files = params->base_files, .next_files = delta_stack_files(stack, top),
-		.format = params->format, .checksum = params->checksum, .base_digests = params->base_digests, .threads = params->threads,
+		.format = params->format, .checksum = params->checksum, .base_digests = params->base_digests, .threads = params->threads, .watch = params->watch,
 		.out = params->out, .files = params->files,
 		.expected_base = delta_stack_digest(stack, 0, &base_digest) ? &base_digest : NULL,
 		.expected_next = delta_stack_digest(stack, top, &next_digest) ? &next_digest : NULL,

@@ -17,6 +17,7 @@ struct fold_params {
 	bool has_step;             /* otherwise as the deltas say; a full checkpoint in a delta's place does not */
 	uint64_t step;             /* of the result; with a base only */
 	unsigned threads;
+	struct work_watch *watch;  /* with a base; NULL: nobody */
 	const char *out;
 	const struct file_ops *files;
 };

@@ -157,7 +157,7 @@ static int run_blocks(struct run *const run, const struct item *const item, cons
 			return -1;
 		if (run->pass->block != NULL && run->pass->block(run->pass->state, number, &block, err) != 0)
 			return -1;
-		if (hash_block(run, worker, &block, err) != 0)
+		if (hash_block(run, worker, &block, err) != 0 || work_watch_step(run->pass->watch, block.next.len, err) != 0)
 			return -1;
 	}
 	return 0;

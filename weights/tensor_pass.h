@@ -5,6 +5,7 @@
 #define WEIGHTS_TENSOR_PASS_H
 
 #include "weights/tensor_source.h"
+#include "weights/work_watch.h"
 
 struct tensor_block {
 	size_t tensor;
@@ -23,6 +24,7 @@ struct tensor_pass {
 	bool keeps_tensors;    /* each tensor is one thread's, front to back; otherwise the blocks of a large one come in any order */
 	tensor_pass_fn *block; /* NULL: only digests */
 	void *state;
+	struct work_watch *watch; /* told of the bytes of `next`; NULL: nobody */
 	const bool *same;      /* NULL, or per tensor: `next` has the bytes of `base`, so it need not be hashed again */
 	const struct digest128 *known_base; /* NULL, or digests of the base that are proven already */
 	struct digest128 *base_digests;     /* schema order; NULL: not wanted. Not looked at where known_base is given */

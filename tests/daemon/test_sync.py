@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -252,6 +253,22 @@ class Sync(unittest.TestCase):
         self.assertLess(self.received() - before, 60_000)
         self.follow(into=late + '-again')
         self.assertEqual(self.tree(os.path.join(late + '-again', 'current')), self.tree(source))
+
+    def test_a_publisher_that_is_stopped_while_it_reads(self):
+        path, size = os.path.join(self.daemon.scratch, 'large.safetensors'), 1 << 30
+        header = json.dumps({'w': {'dtype': 'BF16', 'shape': [size // 2], 'data_offsets': [0, size]}}).encode()
+        with open(path, 'wb') as file:
+            file.write(struct.pack('<Q', len(header)) + header)
+            file.truncate(8 + len(header) + size)
+        environment = dict(os.environ, DELTABUCKET_ENDPOINT=self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, HOME=self.daemon.scratch,
+                           DELTABUCKET_CA=self.daemon.ca)
+        publisher = subprocess.Popen([CLIENT, 'publish', '--run', 'models/large', path], env=environment, stderr=subprocess.PIPE, text=True)
+        while path not in open(f'/proc/{publisher.pid}/maps').read():
+            self.assertIsNone(publisher.poll())
+        publisher.send_signal(signal.SIGINT)
+        self.assertIn('the same command goes on from here', publisher.communicate(timeout=30)[1])
+        self.assertEqual(publisher.returncode, 130)
+        self.assertNotEqual(self.daemon.request('GET', '/v1/runs/models/large/steps/0').status, 200)
 
     def test_what_did_not_change_is_linked(self):
         """Files of a generation that are those of the one before are one file; a damaged one is noticed all the same."""

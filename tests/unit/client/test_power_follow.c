@@ -208,7 +208,7 @@ static void begin(const enum way way)
 	for (unsigned step = 0; step < STEPS; step++) {
 		steps[step] = in_scratch("step", step);
 		write_step(steps[step], step, way == BY_DELTA_OF_A_FILE);
-		ck_assert_msg(snapshot_open(&snapshots[step], steps[step], 1, &err) == 0, "%s",
+		ck_assert_msg(snapshot_open(&snapshots[step], steps[step], 1, NULL, &err) == 0, "%s",
 			err.text);
 		const struct path_link link = make_link(way, step, &objects[step]);
 		place_link(&link, way);

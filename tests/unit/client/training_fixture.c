@@ -56,7 +56,7 @@ static struct digest128 digest_of(const struct training *const training, const c
 	struct error err = {0};
 	struct digest128 digest;
 	char *const path = folder_files_join(training->scratch, name);
-	ck_assert_msg(catch_up_folder_digest(path, 1, &digest, &err) == 0, "%s", err.text);
+	ck_assert_msg(catch_up_folder_digest(path, 1, NULL, &digest, &err) == 0, "%s", err.text);
 	free(path);
 	return digest;
 }

@@ -104,7 +104,7 @@ struct digest128 model_fixture_digest(struct model_fixture *const fixture, const
 {
 	struct digest128 tensors[2];
 	struct checkpoint *const model = open_step(fixture, step);
-	checkpoint_tensor_digests(model, 1, tensors);
+	ck_assert_int_eq(checkpoint_tensor_digests(model, 1, NULL, tensors, NULL), 0);
 	const struct digest128 digest = schema_checkpoint_digest(checkpoint_schema(model), tensors);
 	checkpoint_close(model);
 	return digest;
@@ -192,7 +192,7 @@ void model_fixture_publish(struct model_fixture *const fixture, const unsigned s
 		const struct checkpoint_file *const file = checkpoint_file(model, i);
 		const char *const path = name != NULL && file->shard != NULL ? name : file->path;
 		message.files[i] = (struct step_file){span_text(arena_format(fixture->store.arena, "%s", path)), file->size,
-			checkpoint_file_digest(model, i)};
+			xxh3_128(checkpoint_file(model, i)->bytes)};
 	}
 	checkpoint_close(model);
 	memcpy(message.forms, forms, count * sizeof(*forms));

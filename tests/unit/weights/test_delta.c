@@ -415,8 +415,8 @@ START_TEST(given_digests_are_used)
 	const struct delta_stats plain = diff_good(DELTA_TRL_GAP);
 	struct checkpoint *const base = open_good(base_path);
 	struct checkpoint *const next = open_good(next_path);
-	checkpoint_tensor_digests(base, 1, &base_digest);
-	checkpoint_tensor_digests(next, 1, &next_digest);
+	ck_assert_int_eq(checkpoint_tensor_digests(base, 1, NULL, &base_digest, NULL), 0);
+	ck_assert_int_eq(checkpoint_tensor_digests(next, 1, NULL, &next_digest, NULL), 0);
 	char *const other = fixture_path(scratch, "other");
 	const struct delta_diff_params diff = {
 		.base = base, .next = next, .base_tensor_digests = &base_digest, .next_tensor_digests = &next_digest, .model_version = 7,
