@@ -66,7 +66,7 @@ static const struct option_row ROWS[] = {
 	{"--stats", OPTION_FLAG, COMMAND_INSPECT, AT(stats), NULL, 0, 0, "of a delta: density, bits per changed element and, with --base, |ulp| steps"},
 	{"--state", OPTION_TEXT, COMMAND_PUBLISH, AT(state), "DIR", 0, 0,
 		"where publish remembers what it published (a folder per endpoint and run in the user's state folder)"},
-	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0, "become the run's writer, fencing off any earlier one"},
+	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0, "become the run's writer in place of another publisher, which then fails for good"},
 	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX,
 		"set the run to keep its newest N steps (0: all)"},
 	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT | COMMAND_CP | COMMAND_SYNC, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},

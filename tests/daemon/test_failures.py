@@ -217,11 +217,12 @@ class Failures(unittest.TestCase):
 
     @bytes_alone
     def test_a_trainer_that_starts_again_never_reuses_a_number(self):
-        """Failure 8: a new state folder goes on behind the head; the old numbers are refused."""
+        """Failure 8: a new state folder goes on behind the head, once it may; the old numbers are refused."""
         for step in (0, 1):
             self.publish(self.checkpoints[step])
-        again = self.publish(self.checkpoints[2], '--step', '1', state=self.state + '-new', check=False)
-        self.assertEqual(again.returncode, CONFLICT, again.stderr)
+        for words in (['--step', '2'], ['--step', '1', '--take-over']):
+            again = self.publish(self.checkpoints[2], *words, state=self.state + '-new', check=False)
+            self.assertEqual(again.returncode, CONFLICT, again.stderr)
         self.publish(self.checkpoints[2], '--step', '2', state=self.state + '-new')
         self.follow()
         self.assertEqual(self.held(), sha256(self.checkpoints[2]))

@@ -163,6 +163,8 @@ class Sync(unittest.TestCase):
     def test_second_trainer_fences_the_first(self):
         self.publish(0)
         other = os.path.join(self.daemon.scratch, 'other-state')
+        refused = self.publish(1, '--state', other, check=False)
+        self.assertEqual((refused.returncode, 'add --take-over' in refused.stderr), (CONFLICT, True), refused.stderr)
         self.publish(1, '--state', other, '--take-over')
         fenced = self.publish(1, check=False)
         self.assertEqual(fenced.returncode, CONFLICT, fenced.stderr)
