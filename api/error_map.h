@@ -25,6 +25,7 @@ struct face {
 	const char *name; /* "s3", "steps", "hub", "xet" */
 	bool hides;       /* who may not know of a bucket is told that there is none, and unknown paths are 404 whatever the method */
 	int busy_status;  /* how it says `busy` while the server goes on; 0: as the table has it */
+	int full_status;  /* and `no_space`; 0: as the table has it */
 	/* Sets body and content type for `err` on the exchange; the status is set already, from the table. HEAD bodies are dropped by the
 	 * transport. */
 	void (*write_error)(struct exchange *exchange, const struct error *err, const struct error_row *row);

@@ -330,7 +330,7 @@ static int failure_status(const struct exchange *exchange, const struct error *e
 		return row->status;
 	if (err->kind == ERROR_BUSY && exchange->face->busy_status != 0 && (stopping == NULL || !*stopping))
 		return exchange->face->busy_status;
-	return row->json_status;
+	return err->kind == ERROR_NO_SPACE && exchange->face->full_status != 0 ? exchange->face->full_status : row->json_status;
 }
 
 /* To be busy is no fault of the server's, and what others do must not fill its log. */

@@ -13,7 +13,7 @@ enum next json_reply(struct exchange *const exchange, const int status, struct b
 	return exchange_reply_buffer(exchange, status, content_type, body);
 }
 
-void json_reply_error(struct exchange *const exchange, const struct span text)
+void json_reply_error(struct exchange *const exchange, const struct span text, const char *const code)
 {
 	struct buffer body;
 	struct json_writer json;
@@ -21,6 +21,8 @@ void json_reply_error(struct exchange *const exchange, const struct span text)
 	json_writer_init(&json, &body);
 	json_writer_object(&json, NULL);
 	json_writer_text(&json, "error", text);
+	if (code != NULL)
+		json_writer_text(&json, "code", span_text(code));
 	json_writer_end(&json, '}');
 	exchange->reply.body = buffer_failed(&body) ? (struct span){NULL, 0} : arena_copy(exchange->arena, buffer_span(&body));
 	exchange->reply.content_type = content_type;

@@ -6,8 +6,8 @@
 
 /* Takes over the buffer's bytes. */
 enum next json_reply(struct exchange *exchange, int status, struct buffer *body);
-/* Sets the body {"error": text} of a reply whose status is set. */
-void json_reply_error(struct exchange *exchange, struct span text);
+/* Sets the body {"error": text} of a reply whose status is set; with `code` where that is not NULL. */
+void json_reply_error(struct exchange *exchange, struct span text, const char *code);
 /* The text as a header may hold it: printable ASCII alone. Arena. */
 const char *json_reply_header_text(struct exchange *exchange, const char *text);
 

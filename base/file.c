@@ -151,13 +151,14 @@ int file_read_at(const struct file_ops *const ops, const int fd, void *const int
 
 int file_sync(const struct file_ops *const ops, const int fd, const char *const path, struct error *const err)
 {
-	return ops->fdatasync(ops, fd) == 0 ? 0 : error_set_errno(err, "cannot sync %s", path);
+	return ops->is_volatile || ops->fdatasync(ops, fd) == 0 ? 0 : error_set_errno(err, "cannot sync %s", path);
 }
 
-void file_begin_sync(const int fd, const off_t offset, const size_t len)
+void file_begin_sync(const struct file_ops *const ops, const int fd, const off_t offset, const size_t len)
 {
 	const int saved = errno;
-	(void)sync_file_range(fd, offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
+	if (!ops->is_volatile)
+		(void)sync_file_range(fd, offset, (off_t)len, SYNC_FILE_RANGE_WRITE);
 	errno = saved;
 }
 

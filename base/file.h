@@ -32,6 +32,7 @@ struct file_ops {
 	/* statvfs of what `path` lies on. */
 	int (*space)(const struct file_ops *ops, const char *path, struct file_space *out);
 	void *state;
+	bool is_volatile; /* syncs are left out: what is written may be lost or torn by a power cut */
 };
 
 const struct file_ops *file_system(void);
@@ -43,7 +44,7 @@ int file_read_at(const struct file_ops *ops, int fd, void *into, size_t len, off
 int file_sync(const struct file_ops *ops, int fd, const char *path, struct error *err);
 /* Asks the system to begin bringing these bytes to the disk, so that the sync at the end of a large file finds little left. A hint: it promises
  * nothing and does not fail. */
-void file_begin_sync(int fd, off_t offset, size_t len);
+void file_begin_sync(const struct file_ops *ops, int fd, off_t offset, size_t len);
 int file_sync_folder(const struct file_ops *ops, const char *folder, struct error *err);
 /* The same, but 0 where folders cannot be opened or synced: that is the file system's own way,
  * or its owner's. */
@@ -60,6 +61,8 @@ int file_place(const struct file_ops *ops, const char *path, struct span bytes, 
 int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, struct error *err);
 bool file_exists(const char *path);
 int file_size(const char *path, uint64_t *out_size, struct error *err);
+/* A reflink: 0, or 1 when the file system has none for these two, and nothing is left of `to`. */
+int file_reflink(const struct file_ops *ops, const char *from, const char *to, struct error *err);
 /* Reflink when the file system can, else copy; `to` must not exist. Not synced. The bytes do not
  * pass through the table's pwrite. */
 int file_clone(const struct file_ops *ops, const char *from, const char *to, struct error *err);

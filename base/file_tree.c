@@ -103,8 +103,20 @@ static int copy_bytes(const int from, const int to)
 	return copy_by_hand(from, to);
 }
 
+enum way { WAY_REFLINK, WAY_COPY, WAY_SYNCED_COPY };
+
+static int move_bytes(const struct file_ops *const ops, const int source, const int target, const enum way way,
+	const char *const to, struct error *const err)
+{
+	if (way == WAY_REFLINK)
+		return ioctl(target, FICLONE, source) == 0 ? 0 : 1;
+	if (copy_bytes(source, target) != 0)
+		return error_set_errno(err, "cannot copy to %s", to);
+	return way == WAY_SYNCED_COPY ? file_sync(ops, target, to, err) : 0;
+}
+
 static int clone(const struct file_ops *const ops, const char *const from, const char *const to,
-	const bool durable, struct error *const err)
+	const enum way way, struct error *const err)
 {
 	struct stat facts;
 	int target = -1;
@@ -119,11 +131,9 @@ static int clone(const struct file_ops *const ops, const char *const from, const
 		error_set_errno(err, "cannot create %s", to);
 		goto out;
 	}
-	result = copy_bytes(source, target);
-	if (result != 0)
-		error_set_errno(err, "cannot copy %s to %s", from, to);
-	else if (durable)
-		result = file_sync(ops, target, to, err);
+	result = move_bytes(ops, source, target, way, to, err);
+	if (result < 0)
+		error_wrap(err, "copying %s", from);
 	if (close(target) != 0 && result == 0)
 		result = error_set_errno(err, "cannot close %s", to);
 	if (result != 0)
@@ -134,16 +144,22 @@ out:
 	return result;
 }
 
+int file_reflink(const struct file_ops *const ops, const char *const from, const char *const to,
+	struct error *const err)
+{
+	return clone(ops, from, to, WAY_REFLINK, err);
+}
+
 int file_clone(const struct file_ops *const ops, const char *const from, const char *const to,
 	struct error *const err)
 {
-	return clone(ops, from, to, false, err);
+	return clone(ops, from, to, WAY_COPY, err);
 }
 
 int file_share(const struct file_ops *const ops, const char *const from, const char *const to,
 	struct error *const err)
 {
-	return ops->link(ops, from, to) == 0 ? 0 : clone(ops, from, to, true, err);
+	return ops->link(ops, from, to) == 0 ? 0 : clone(ops, from, to, WAY_SYNCED_COPY, err);
 }
 static int remove_entry(const struct file_ops *ops, const char *path, struct error *err);
 

@@ -21,6 +21,7 @@ int command_follow(struct session *const session, struct error *const err)
 		.keep = options->keep.given ? options->keep.value : KEEP,
 		.replica = options->replica,
 		.threads = (unsigned)options->threads.value,
+		.is_volatile = options->is_volatile,
 	};
 	if (options->run == NULL)
 		return session_usage(session, err, "say which run: --run BUCKET/RUN");

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "client/publisher.h"
+#include "client/publish_watch.h"
 #include "client/rank_publisher.h"
 #include "client/subset.h"
 
@@ -62,7 +62,8 @@ static int make_order(struct session *const session, struct publish_order *const
 	return session->usage ? -1 : check_metadata(session, err);
 }
 
-static void say_published(struct session *const session, const struct publish_outcome *const outcome, const int64_t total_ms)
+static void say_published(struct session *const session, const struct publish_order *const order,
+	const struct publish_outcome *const outcome, const int64_t total_ms)
 {
 	char digest[DIGEST128_TEXT_BYTES];
 	struct output_line line;
@@ -70,7 +71,7 @@ static void say_published(struct session *const session, const struct publish_ou
 	output_line_begin(&line, &session->output, "published");
 	json_writer_text(&line.writer, "run", span_text(session->options->run));
 	json_writer_u64(&line.writer, "step", outcome->step);
-	json_writer_text(&line.writer, "label", span_text(session->options->label));
+	json_writer_text(&line.writer, "label", span_text(order->label));
 	json_writer_text(&line.writer, "digest", span_text(digest));
 	json_writer_bool(&line.writer, "already", outcome->already);
 	json_writer_u64(&line.writer, "checkpoint_bytes", outcome->checkpoint_bytes);
@@ -119,13 +120,55 @@ static int publish_order(struct session *const session, const struct publish_ord
 	return rank_publisher_run(session, options->run, order, &rank, outcome, err);
 }
 
-int command_publish(struct session *const session, struct error *const err)
+static int publish_one(struct session *const session, const struct publish_order *const order,
+	struct error *const err)
 {
 	const struct clock_source *const clock = clock_system();
 	const int64_t started = clock->monotonic_ms(clock);
-	struct publish_order order;
 	struct publish_outcome outcome;
-	if (make_order(session, &order, err) != 0)
+	if (publish_order(session, order, &outcome, err) != 0)
+		return -1;
+	say_published(session, order, &outcome, clock->monotonic_ms(clock) - started);
+	return 0;
+}
+
+static int check_watch(struct session *const session, struct error *const err)
+{
+	const struct options *const options = session->options;
+	if (options->watch_folder == NULL && options->argument_count == 0)
+		return session_usage(session, err, "say what to publish: a CHECKPOINT, or --watch FOLDER");
+	if (options->watch_folder == NULL)
+		return options->marker == NULL ? 0 : session_usage(session, err, "--marker goes with --watch");
+	if (options->argument_count > 0)
+		return session_usage(session, err, "--watch FOLDER takes no CHECKPOINT beside it");
+	if (options->step.given || options->label != NULL || options->rank != NULL)
+		return session_usage(session, err, "--step, --label and --rank do not go with --watch");
+	if (options->marker != NULL && strchr(options->marker, '/') != NULL)
+		return session_usage(session, err, "--marker wants the name of a file in each sub-folder, not \"%s\"",
+			options->marker);
+	return 0;
+}
+
+/* One checkpoint, or those that appear. */
+static int publish(struct session *const session, const struct publish_order *const order,
+	struct error *const err)
+{
+	const struct options *const options = session->options;
+	const struct publish_watch_params params = {
+		.folder = options->watch_folder,
+		.marker = options->marker != NULL ? options->marker : "STABLE",
+		.run = options->run,
+		.order = *order,
+		.publish = publish_one,
+	};
+	return params.folder == NULL ? publish_one(session, order, err)
+				     : publish_watch(session, &params, err);
+}
+
+int command_publish(struct session *const session, struct error *const err)
+{
+	struct publish_order order;
+	if (check_watch(session, err) != 0 || make_order(session, &order, err) != 0)
 		return -1;
 	struct buffer metadata;
 	buffer_init(&metadata, METADATA_MAX_BYTES);
@@ -135,9 +178,7 @@ int command_publish(struct session *const session, struct error *const err)
 	}
 	int result = buffer_check(&metadata, "--metadata", err);
 	if (result == 0)
-		result = publish_order(session, &order, &outcome, err);
-	if (result == 0)
-		say_published(session, &outcome, clock->monotonic_ms(clock) - started);
+		result = publish(session, &order, err);
 	buffer_release(&metadata);
 	return result;
 }

@@ -5,7 +5,7 @@
 #include "base/near_word.h"
 
 static const struct command COMMANDS[] = {
-	{"publish", COMMAND_PUBLISH, command_publish, 1, 1, 8, "--run BUCKET/RUN CHECKPOINT",
+	{"publish", COMMAND_PUBLISH, command_publish, 0, 1, 8, "--run BUCKET/RUN CHECKPOINT",
 		"make a checkpoint (file or folder) the run's next step",
 		"deltabucket publish --run models/policy --create-bucket checkpoint/\n"
 		"deltabucket publish --run models/policy --step 12 --label iter_1200 checkpoint/\n"},

@@ -133,6 +133,7 @@ static int check_state(struct follow_folder *const folder, const struct json_nod
 	struct span endpoint;
 	struct span run;
 	struct span executed;
+	struct span command;
 	if (!json_node_u64(json_node_member(root, "version"), &version) || !json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
 		!json_node_text(json_node_member(root, "run"), &run))
 		return error_set(err, ERROR_CORRUPT, "%s/%s is no state file of deltabucket follow", folder->path, STATE_FILE);
@@ -145,6 +146,8 @@ static int check_state(struct follow_folder *const folder, const struct json_nod
 			(int)endpoint.len, (const char *)endpoint.data);
 	if (json_node_text(json_node_member(root, "executed"), &executed))
 		folder->executed = copy_span(executed);
+	folder->has_command = json_node_text(json_node_member(root, "command"), &command) &&
+		digest128_parse(command, &folder->command);
 	return 0;
 }
 
@@ -165,6 +168,18 @@ static int write_json(const struct follow_folder *const folder, const char *cons
 	return file_publish(folder->files, path, buffer_span(text), 0644, err);
 }
 
+static void print_executed(struct json_writer *const writer, const struct follow_folder *const folder)
+{
+	char command[DIGEST128_TEXT_BYTES];
+	if (folder->executed == NULL)
+		return;
+	json_writer_text(writer, "executed", span_text(folder->executed));
+	if (!folder->has_command)
+		return;
+	digest128_format(&folder->command, command);
+	json_writer_text(writer, "command", span_text(command));
+}
+
 static int save(const struct follow_folder *const folder, struct error *const err)
 {
 	struct buffer text;
@@ -177,8 +192,7 @@ static int save(const struct follow_folder *const folder, struct error *const er
 	json_writer_text(&writer, "run", span_text(folder->run));
 	if (folder->has_current)
 		print_generation(&writer, &folder->current);
-	if (folder->executed != NULL)
-		json_writer_text(&writer, "executed", span_text(folder->executed));
+	print_executed(&writer, folder);
 	json_writer_end(&writer, '}');
 	buffer_add_byte(&text, '\n');
 	char *const path = below(folder, STATE_FILE);
@@ -417,16 +431,21 @@ void follow_folder_distrust(struct follow_folder *const folder)
 	generation_release(&folder->current);
 }
 
-bool follow_folder_has_executed(const struct follow_folder *const folder)
+bool follow_folder_has_executed(const struct follow_folder *const folder, const char *const command)
 {
-	return folder->has_current && folder->executed != NULL && strcmp(folder->executed, folder->current.name) == 0;
+	if (!folder->has_current || folder->executed == NULL || strcmp(folder->executed, folder->current.name) != 0)
+		return false;
+	const struct digest128 digest = xxh3_128(span_text(command));
+	return !folder->has_command || digest128_equal(&folder->command, &digest);
 }
 
-int follow_folder_set_executed(struct follow_folder *const folder, struct error *const err)
+int follow_folder_set_executed(struct follow_folder *const folder, const char *const command, struct error *const err)
 {
 	ASSERT(folder->has_current);
 	free(folder->executed);
 	folder->executed = memory_copy_text(folder->current.name);
+	folder->has_command = true;
+	folder->command = xxh3_128(span_text(command));
 	return save(folder, err);
 }
 

@@ -4,7 +4,8 @@
  *   generations/NAME/        a checkpoint, never changed once it is there
  *   generations/NAME.json    which step it is; written after the folder is whole: a folder without it is a leftover
  *   incoming/                downloads
- *   .deltabucket             whose folder this is (endpoint, run), what current is, and for which generation --exec has run
+ *   .deltabucket             whose folder this is (endpoint, run), what current is, and for which generation which command
+ *                            has succeeded
  *
  * One follower at a time: it holds a lock on the folder.
  *
@@ -37,7 +38,9 @@ struct follow_folder {
 	char *run;
 	bool has_current;
 	struct follow_generation current;
-	char *executed;  /* generation that --exec has run for; NULL: none */
+	char *executed;  /* the generation that a command of --exec succeeded for; NULL: none */
+	bool has_command; /* which command; older versions did not write that down */
+	struct digest128 command;
 };
 
 /* Makes DIR where needed, locks, reads and repairs it. busy when another follower holds it; exists when it holds files that are not a
@@ -64,8 +67,9 @@ struct follow_swap {
 int follow_folder_swap(struct follow_folder *folder, const struct follow_swap *swap, struct error *err);
 /* What is current turned out damaged: it is forgotten as a base, but stays in place until a new one is made. */
 void follow_folder_distrust(struct follow_folder *folder);
-bool follow_folder_has_executed(const struct follow_folder *folder);
-int follow_folder_set_executed(struct follow_folder *folder, struct error *err);
+/* Whether this command has succeeded for what is current; set when it has, for good. */
+bool follow_folder_has_executed(const struct follow_folder *folder, const char *command);
+int follow_folder_set_executed(struct follow_folder *folder, const char *command, struct error *err);
 /* Removes all but the current generation and the newest `keep` others. */
 int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err);
 

@@ -15,7 +15,9 @@
 
 enum {
 	FOLD_WAIT_S = 10,  /* a reader that is far behind gains more by a fold than it loses by waiting for it */
-	LOST_WAYS_MAX = 3
+	LOST_WAYS_MAX = 3,
+	EXEC_FIRST_S = 5,  /* from a failed command to its next try: doubled each time, up to EXEC_MOST_S */
+	EXEC_MOST_S = 60   /* and never beyond --poll */
 };
 
 struct follower {
@@ -24,13 +26,15 @@ struct follower {
 	struct run_name run;
 	struct remote *remote;
 	struct follow_folder folder;
+	struct file_ops files;   /* for weights and downloads; the folder's own notes are always synced */
 	struct arena *arena;     /* of the answers of one round */
 	struct retry pause;      /* between rounds that failed */
 	int64_t deadline_ms;     /* monotonic: how long --once waits */
 	struct follow_report report;
 	bool waiting_told;
 	bool lost_told;
-	bool exec_failed;        /* for what is current: the server knows, and is not told that all is well */
+	struct error exec_failure; /* of the command for what is current: the server knows, and is not told that all is well */
+	uint64_t exec_pause_s;   /* until the failed command is tried again */
 	bool from_anchor;        /* this round does without what is held */
 	char *work;              /* where downloads go */
 	char *id;                /* what the server knows us by */
@@ -63,7 +67,8 @@ static char *text_of(const struct span text)
 	return copy;
 }
 
-/* Runs the command with the facts of what is current: 0 also when the command fails, which is said. -1 when it was told to stop. */
+/* Runs the command with the facts of what is current: 0 also when the command fails, which is said. -1 when it was told to
+ * stop. */
 static int run_command(struct follower *const follower, struct error *const err)
 {
 	const struct follow_generation *const current = &follower->folder.current;
@@ -89,32 +94,30 @@ static int run_command(struct follower *const follower, struct error *const err)
 		{"DELTABUCKET_TENSORS", current->tensors},
 	};
 	const struct hook hook = {follower->order->exec, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
-	struct error failure = {0};
+	struct error *const failure = &follower->exec_failure;
 	int status = 0;
-	if (hook_run(&hook, follower->session->interrupt, &status, &failure) == 0 && status != 0)
-		error_set(&failure, ERROR_IO, "the command for step %s ended with status %d", step, status);
+	*failure = (struct error){0};
+	if (hook_run(&hook, follower->session->interrupt, &status, failure) == 0 && status != 0)
+		error_set(failure, ERROR_IO, "the command for step %s ended with status %d", step, status);
 	free(absolute);
 	free(relative);
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1; /* it runs again at the next start */
-	if (failure.kind != ERROR_NONE) {
-		follow_report_failure(&follower->report, "exec_failed", &failure);
-		follow_report_error(&follower->report, &failure);
-		follower->exec_failed = true;
-	}
+	if (failure->kind == ERROR_NONE)
+		return follow_folder_set_executed(&follower->folder, follower->order->exec, err);
+	follow_report_failure(&follower->report, "exec_failed", failure);
+	follow_report_error(&follower->report, failure);
 	return 0;
 }
 
-/* --exec for the current generation, unless it has run for it: at least once for each one that a reader could have seen and that is still
- * current. */
+/* --exec for the current generation until it has succeeded once: for each generation that a reader could have seen and that
+ * is still current. */
 static int run_hook(struct follower *const follower, struct error *const err)
 {
-	if (!follower->folder.has_current || follow_folder_has_executed(&follower->folder))
+	const char *const command = follower->order->exec;
+	if (command == NULL || !follower->folder.has_current || follow_folder_has_executed(&follower->folder, command))
 		return 0;
-	follower->exec_failed = false;
-	if (follower->order->exec != NULL && run_command(follower, err) != 0)
-		return -1;
-	return follow_folder_set_executed(&follower->folder, err);
+	return run_command(follower, err);
 }
 
 static int find_path(struct follower *const follower, struct path_message *const out, struct error *const err)
@@ -137,7 +140,7 @@ static void start_prefetch(struct follower *const follower, const struct follow_
 	if (order->once || order->has_step)
 		return;
 	const struct prefetch_params params = {
-		.files = follower->session->files,
+		.files = &follower->files,
 		.remote = &follower->session->remote_options,
 		.run = &follower->run,
 		.work = follower->work,
@@ -184,7 +187,7 @@ static int advance(struct follower *const follower, const struct path_message *c
 	follow_folder_next(folder, path->to_step, &name, &out);
 	char *const base = folder->has_current && !path->from_nothing ? follow_folder_current(folder) : NULL;
 	char *const label = text_of(manifest.label);
-	const struct catch_up_params params = {
+	struct catch_up_params params = {
 		.transfer = session_transfer(follower->session, follower->remote, NULL),
 		.run = &follower->run,
 		.path = path,
@@ -197,6 +200,7 @@ static int advance(struct follower *const follower, const struct path_message *c
 		.base_digest = folder->current.digest,
 		.tensor_digests = manifest.tensor_digests,
 	};
+	params.transfer.files = &follower->files;
 	struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
 		.label = label, .tensors = part_of(follower)};
 	int result = bring(follower, &params, &swap, &fetched, err);
@@ -204,6 +208,7 @@ static int advance(struct follower *const follower, const struct path_message *c
 		result = follow_folder_swap(folder, &swap, err);
 	if (result == 0) {
 		follow_report_step(&follower->report, &fetched, manifest.created_ms);
+		follower->exec_pause_s = 0;
 		result = run_hook(follower, err);
 	}
 	if (result == 0)
@@ -231,18 +236,44 @@ static int round_once(struct follower *const follower, bool *const out_there, st
 			follower->run.text);
 	} else if (follower->order->once || follower->order->has_step) {
 		follow_report_held(&follower->report);
+	} else if (run_hook(follower, err) != 0) {
+		return -1;
 	}
 	follower->from_anchor = false;
 	*out_there = true;
-	if (!follower->exec_failed)
+	if (follower->exec_failure.kind == ERROR_NONE)
 		follow_report_state(&follower->report, REPLICA_READY);
 	return 0;
+}
+
+static void stop_prefetch(struct follower *const follower)
+{
+	prefetch_stop(follower->prefetch);
+	follower->prefetch = NULL;
+}
+
+/* Until something newer than what is held is there, or the failed command is due again. */
+static int wait_for_next_try(struct follower *const follower, struct error *const err)
+{
+	const uint64_t doubled = follower->exec_pause_s == 0 ? EXEC_FIRST_S : 2 * follower->exec_pause_s;
+	follower->exec_pause_s = doubled < EXEC_MOST_S ? doubled : EXEC_MOST_S;
+	const struct remote_run_wait wait = {
+		.has_after = true,
+		.after = follower->folder.current.step,
+		.wait_s = follower->exec_pause_s < follower->order->poll_s ? follower->exec_pause_s : follower->order->poll_s,
+	};
+	struct step_message newest;
+	stop_prefetch(follower);
+	new_answers(follower);
+	return remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err) < 0 ? -1 : 0;
 }
 
 /* Long-polls until something newer than what is held may be there. */
 static int wait_for_newer(struct follower *const follower, struct error *const err)
 {
 	const struct follow_folder *const folder = &follower->folder;
+	if (follower->exec_failure.kind != ERROR_NONE)
+		return wait_for_next_try(follower, err);
 	if (follower->prefetch != NULL) {
 		prefetch_finish(follower->prefetch);
 		follower->prefetch = NULL;
@@ -327,10 +358,13 @@ static int recover(struct follower *const follower, const struct error *const fa
 	return -1;
 }
 
-static void stop_prefetch(struct follower *const follower)
+/* The wanted step is held: whether the command has taken it over, too. */
+static int end_of_one(const struct follower *const follower, struct error *const err)
 {
-	prefetch_stop(follower->prefetch);
-	follower->prefetch = NULL;
+	if (follower->exec_failure.kind == ERROR_NONE)
+		return 0;
+	*err = follower->exec_failure;
+	return -1;
 }
 
 static int follow(struct follower *const follower, struct error *const err)
@@ -346,7 +380,7 @@ static int follow(struct follower *const follower, struct error *const err)
 			follower->waiting_told = false;
 			follower->lost_told = false;
 			if (order->once || order->has_step)
-				return 0;
+				return end_of_one(follower, err);
 			continue;
 		}
 		there = false;
@@ -356,7 +390,7 @@ static int follow(struct follower *const follower, struct error *const err)
 	}
 }
 
-/* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never ran is completed. */
+/* A base that changed on disk while nobody looked is not trusted, and a swap whose --exec never succeeded is completed. */
 static int check_held(struct follower *const follower, struct error *const err)
 {
 	struct follow_folder *const folder = &follower->folder;
@@ -408,6 +442,8 @@ static int open_follower(struct follower *const follower, struct error *const er
 int follower_run(struct session *const session, const struct follow_order *const order, struct error *const err)
 {
 	struct follower follower = {.session = session, .order = order, .folder = {.lock_fd = -1}};
+	follower.files = *session->files;
+	follower.files.is_volatile = order->is_volatile;
 	follower.report = (struct follow_report){.session = session, .run = &follower.run, .folder = &follower.folder};
 	if (run_name_init(&follower.run, order->run, err) != 0)
 		return -1;

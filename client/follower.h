@@ -20,6 +20,7 @@ struct follow_order {
 	const struct subset *subset; /* NULL: all tensors */
 	const char *replica; /* its id in the fleet; NULL: one of its own */
 	unsigned threads;
+	bool is_volatile;  /* weights are not synced: a power cut may take bytes of what is current */
 };
 
 /* 0 when --once or --step is done, or SIGTERM came; otherwise only an error ends it. */

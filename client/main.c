@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "client/cut_file.h"
 #include "client/exit_code.h"
 #include "client/help.h"
 
@@ -156,6 +157,7 @@ int main(const int argc, char **const argv)
 	const size_t count = argc > 1 ? (size_t)argc - 1 : 0;
 	char *const *const words = argv + 1;
 	signal(SIGPIPE, SIG_IGN);
+	cut_file_guard();
 	if (count > 0 && is_one_of(words[0], "--version", "-V", "-v"))
 		return run(command_table_find("version", &err), words + 1, 0);
 	if (count > 0 && is_one_of(words[0], "help", "--help", "-h"))

@@ -8,7 +8,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "client/publish_base.h"
 #include "client/remote_object.h"
+#include "weights/checkpoint_source.h"
+#include "weights/delta_encode.h"
 
 static int64_t now_ms(void)
 {
@@ -16,30 +19,64 @@ static int64_t now_ms(void)
 	return clock->monotonic_ms(clock);
 }
 
-static int diff(struct publisher *const publisher, const struct snapshot *const snapshot, const char *const base, const char *const out,
-	struct error *const err)
+static int encode(struct publisher *const publisher, const struct snapshot *const snapshot, const struct publish_base *const base,
+	const char *const out, struct error *const err)
 {
-	struct checkpoint *const opened = checkpoint_open(base, err);
-	if (opened == NULL)
-		return error_set(err, ERROR_WRONG_BASE, "the baseline in %s is damaged: it cannot be opened", base);
-	const struct delta_diff_params params = {
-		.base = opened,
-		.next = snapshot->checkpoint,
-		.next_tensor_digests = snapshot->tensor_digests,
+	const struct publish_state *const state = &publisher->state;
+	struct model_files next_files = {0};
+	struct tensor_source *const next = checkpoint_source_new(snapshot->checkpoint);
+	int result = model_files_of(&next_files, snapshot->checkpoint, err);
+	next_files.is_folder = true; /* what is published always is */
+	const struct delta_encode_params params = {
+		.base = base->tensors,
+		.next = next,
+		.base_files = base->files,
+		.next_files = &next_files,
 		.format = publisher->order->format,
-		.model_version = publisher->state.pending.step,
+		.next_digests = snapshot->tensor_digests,
+		.expected_base = &state->committed.digest,
+		.model_version = state->pending.step,
 		.has_base_step = true,
-		.base_step = publisher->state.committed.step,
+		.base_step = state->committed.step,
 		.threads = publisher->order->threads,
 		.out = out,
-		.files = publisher->state.files,
+		.files = state->files,
 	};
-	const int result = delta_diff(&params, &publisher->outcome.stats, err);
-	checkpoint_close(opened);
-	if (result == 0 && !digest128_equal(&publisher->outcome.stats.base_digest, &publisher->state.committed.digest))
-		return error_set(err, ERROR_WRONG_BASE, "the baseline in %s is damaged: its digest is not that of the committed step",
-			base);
+	if (result == 0)
+		result = delta_encode(&params, &publisher->outcome.stats, err);
+	model_files_release(&next_files);
+	tensor_source_free(next);
 	return result;
+}
+
+/* Deltas of ours that do not read as they were written: the state folder is damaged. */
+static int blame_state(const struct publish_state *const state, struct error *const err)
+{
+	if (err->kind != ERROR_DIGEST_MISMATCH && err->kind != ERROR_INVALID && err->kind != ERROR_CORRUPT)
+		return -1;
+	err->kind = ERROR_WRONG_BASE;
+	return error_wrap(err, "the baseline in %s is damaged", state->folder);
+}
+
+/* Against the trainer's own checkpoint, if it proves to be the committed step; else against what the state folder has. */
+static int diff(struct publisher *const publisher, const struct snapshot *const snapshot, const char *const out, struct error *const err)
+{
+	const struct publish_state *const state = &publisher->state;
+	struct publish_base base;
+	struct error failure = {0};
+	if (publish_base_find(&base, state)) {
+		const int made = encode(publisher, snapshot, &base, out, &failure);
+		publish_base_close(&base);
+		*err = failure;
+		if (made == 0 || failure.kind != ERROR_WRONG_BASE)
+			return made;
+	}
+	if (publish_base_open(&base, state, err) != 0)
+		return -1;
+	publisher->used_copy = true;
+	const int result = encode(publisher, snapshot, &base, out, err);
+	publish_base_close(&base);
+	return result == 0 ? 0 : blame_state(state, err);
 }
 
 /* Whether an earlier call left exactly the delta that is wanted now. */
@@ -56,7 +93,6 @@ static bool is_made(const struct publisher *const publisher, const struct snapsh
 static int make_delta(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
 {
 	struct publish_state *const state = &publisher->state;
-	char *const base = publish_state_path(state, state->committed.step, "checkpoint");
 	char *const out = publish_state_path(state, state->pending.step, "delta");
 	const int64_t started = now_ms();
 	struct error failure = {0};
@@ -64,7 +100,7 @@ static int make_delta(struct publisher *const publisher, const struct snapshot *
 	if (!is_made(publisher, snapshot, out)) {
 		result = file_remove_tree(state->files, out, &failure);
 		if (result == 0)
-			result = diff(publisher, snapshot, base, out, &failure);
+			result = diff(publisher, snapshot, out, &failure);
 	}
 	if (result != 0 && failure.kind == ERROR_UNSUPPORTED) {
 		output_note(&publisher->session->output, "%s; publishing a full copy instead", failure.text);
@@ -76,7 +112,6 @@ static int make_delta(struct publisher *const publisher, const struct snapshot *
 	}
 	publisher->outcome.diff_ms = now_ms() - started;
 	free(out);
-	free(base);
 	return result;
 }
 
@@ -90,8 +125,7 @@ static struct span own_key(const struct publisher *const publisher, const enum s
 	return copy;
 }
 
-static int add_objects(struct publish_form *const form, const struct publisher *const publisher, const enum step_form_kind kind,
-	struct error *const err)
+static void add_objects(struct publish_form *const form, const struct publisher *const publisher, const enum step_form_kind kind)
 {
 	form->objects = memory_new_array(form->files.count + 1, sizeof *form->objects);
 	form->referred = memory_new_array(form->files.count + 1, sizeof *form->referred);
@@ -99,10 +133,7 @@ static int add_objects(struct publish_form *const form, const struct publisher *
 		const struct folder_file *const file = &form->files.files[i];
 		form->objects[i] = (struct step_object){.name = span_text(file->name), .key = own_key(publisher, kind, file->name), .size = file->size};
 		form->bytes += file->size;
-		if (transfer_file_digest(file->path, &form->objects[i].digest, err) != 0)
-			return -1;
 	}
-	return 0;
 }
 
 static struct span copy_span(const struct span text)
@@ -166,17 +197,34 @@ void publish_forms_own(struct publish_forms *const forms, const struct publisher
 	}
 }
 
-static int read_form(struct publish_form *const form, const struct publisher *const publisher, const enum step_form_kind kind,
-	const char *const name, const char *const format, struct error *const err)
+static int read_delta(struct publish_form *const form, const struct publisher *const publisher, struct error *const err)
 {
-	char *const folder = publish_state_path(&publisher->state, publisher->state.pending.step, name);
+	char *const folder = publish_state_path(&publisher->state, publisher->state.pending.step, "delta");
 	form->wanted = true;
-	form->format = format;
+	form->format = delta_format_name(publisher->order->format);
 	int result = folder_files_read(folder, &form->files, err);
 	if (result == 0)
-		result = add_objects(form, publisher, kind, err);
+		add_objects(form, publisher, STEP_DELTA);
+	for (size_t i = 0; i < form->files.count && result == 0; i++)
+		result = transfer_file_digest(form->files.files[i].path, &form->objects[i].digest, err);
 	free(folder);
 	return result;
+}
+
+/* The checkpoint's files where they lie, with the digests that the snapshot has taken of them. */
+static void take_anchor(struct publish_form *const form, const struct publisher *const publisher, const struct snapshot *const snapshot)
+{
+	form->wanted = true;
+	form->format = "full";
+	form->files.files = memory_new_array(snapshot->file_count + 1, sizeof *form->files.files);
+	for (size_t i = 0; i < snapshot->file_count; i++) {
+		char *const name = memory_copy_text(checkpoint_file(snapshot->checkpoint, i)->path);
+		form->files.files[form->files.count++] =
+			(struct folder_file){.name = name, .path = publish_source_file(&publisher->source, name), .size = snapshot->files[i].size};
+	}
+	add_objects(form, publisher, STEP_ANCHOR);
+	for (size_t i = 0; i < snapshot->file_count; i++)
+		form->objects[i].digest = snapshot->files[i].digest;
 }
 
 static void form_release(struct publish_form *const form)
@@ -199,16 +247,16 @@ int publish_forms_make(struct publish_forms *const forms, struct publisher *cons
 	*forms = (struct publish_forms){0};
 	if (state->has_committed) {
 		const int made = make_delta(publisher, snapshot, err);
-		if (made < 0 || (made == 0 && read_form(delta, publisher, STEP_DELTA, "delta", delta_format_name(order->format), err) != 0))
+		if (made < 0 || (made == 0 && read_delta(delta, publisher, err) != 0))
 			return -1;
 		if (delta->bytes >= snapshot->bytes)
 			form_release(delta); /* a full copy costs the reader less */
 	}
 	const bool wants_anchor = anchor_policy_wants(&order->anchor, state->pending.step, publisher->anchor_due);
-	if ((wants_anchor || !delta->wanted) && read_form(anchor, publisher, STEP_ANCHOR, "checkpoint", "full", err) != 0)
-		return -1;
-	if (anchor->wanted)
+	if (wants_anchor || !delta->wanted) {
+		take_anchor(anchor, publisher, snapshot);
 		refer_to_last_anchor(anchor, publisher);
+	}
 	publisher->outcome.delta_bytes = delta->bytes;
 	publisher->outcome.anchor_bytes = anchor->bytes;
 	return 0;

@@ -71,7 +71,7 @@ static bool mark_equal(const struct publish_mark *const a, const struct publish_
 	return a->step == b->step && digest128_equal(&a->digest, &b->digest) && digest128_equal(&a->content, &b->content);
 }
 
-/* A path to the head, from the committed step when there is one. */
+/* A path to the head, from the base when there is one. */
 static int fetch_from(struct publisher *const publisher, const struct publish_mark *const from, const struct publish_mark *const head,
 	struct catch_up_result *const out, struct error *const err)
 {
@@ -119,27 +119,25 @@ static int fetch_baseline(struct publisher *const publisher, const struct publis
 {
 	struct publish_state *const state = &publisher->state;
 	if (state->has_committed && state->committed.step >= head->step)
-		state->has_committed = false;
+		publish_state_forget(state);
 	if (publish_state_drop_pending(state, err) != 0)
 		return -1;
 	output_note(&publisher->session->output, "fetching step %" PRIu64 " of run %s to go on from", head->step, publisher->run.text);
 	struct catch_up_result fetched;
 	struct error failure = {0};
-	int result = fetch_from(publisher, state->has_committed ? &state->committed : NULL, head, &fetched, &failure);
-	if (result != 0 && state->has_committed && catch_up_wants_anchor(&failure))
+	int result = fetch_from(publisher, state->has_base ? &state->base : NULL, head, &fetched, &failure);
+	if (result != 0 && state->has_base && catch_up_wants_anchor(&failure))
 		result = fetch_from(publisher, NULL, head, &fetched, &failure);
 	if (result != 0) {
 		*err = failure;
 		return error_wrap(err, "fetching the baseline");
 	}
-	state->committed = *head;
-	state->has_committed = true;
-	return publish_state_save(state, err);
+	return publish_state_adopt(state, head, err);
 }
 
 static int start_anew(struct publisher *const publisher, struct error *const err)
 {
-	publisher->state.has_committed = false;
+	publish_state_forget(&publisher->state);
 	publisher->state.has_anchor = false;
 	return publish_state_drop_pending(&publisher->state, err);
 }
@@ -196,6 +194,6 @@ int publish_head_refetch(struct publisher *const publisher, struct error *const 
 {
 	ASSERT(publisher->state.has_committed);
 	const struct publish_mark head = publisher->state.committed;
-	publisher->state.has_committed = false;
+	publish_state_forget(&publisher->state);
 	return fetch_baseline(publisher, &head, err);
 }

@@ -17,6 +17,7 @@
 enum { STATE_MAX_BYTES = 64 * 1024, SENT_MAX_BYTES = 16 * 1024 * 1024, STATE_VERSION = 1 };
 
 static const char STATE_FILE[] = "state.json";
+static const char STEP[] = "step-";
 
 char *publish_state_default_folder(const char *const endpoint, const char *const run, struct error *const err)
 {
@@ -68,6 +69,17 @@ static bool read_optional_mark(const struct json_node *const node, bool *const o
 	return !*out_has || read_mark(node, out);
 }
 
+/* Before 0.2.0 the committed step always had a copy, and nothing was said of a base. */
+static bool read_base(struct publish_state *const state, const struct json_node *const root)
+{
+	const struct json_node *const base = json_node_member(root, "base");
+	if (base != NULL)
+		return read_optional_mark(base, &state->has_base, &state->base);
+	state->has_base = state->has_committed;
+	state->base = state->committed;
+	return true;
+}
+
 static bool read_facts(struct publish_state *const state, const struct json_node *const root)
 {
 	const struct json_node *const epoch = json_node_member(root, "epoch");
@@ -75,6 +87,7 @@ static bool read_facts(struct publish_state *const state, const struct json_node
 	state->has_anchor = json_node_u64(json_node_member(root, "anchor_step"), &state->anchor_step);
 	return (!state->has_epoch || json_node_u64(epoch, &state->epoch)) &&
 		read_optional_mark(json_node_member(root, "committed"), &state->has_committed, &state->committed) &&
+		read_base(state, root) &&
 		read_optional_mark(json_node_member(root, "pending"), &state->has_pending, &state->pending);
 }
 
@@ -120,13 +133,12 @@ out:
 
 static bool is_kept(const struct publish_state *const state, const char *const name)
 {
-	char committed[64] = "";
-	char pending[64] = "";
-	if (state->has_committed)
-		snprintf(committed, sizeof committed, "step-%06" PRIu64, state->committed.step);
-	if (state->has_pending)
-		snprintf(pending, sizeof pending, "step-%06" PRIu64, state->pending.step);
-	return strcmp(name, committed) == 0 || strcmp(name, pending) == 0;
+	uint64_t step;
+	if (!span_parse_u64(span_text(name + strlen(STEP)), &step))
+		return false;
+	const uint64_t first = state->has_base ? state->base.step : state->committed.step;
+	return (state->has_pending && step == state->pending.step) ||
+		(state->has_committed && step >= first && step <= state->committed.step);
 }
 
 /* Only names of ours are ever removed: the folder may have been given by hand. */
@@ -138,7 +150,7 @@ static int clean(const struct publish_state *const state, struct error *const er
 		return -1;
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
-		if (strncmp(names[i], "step-", 5) != 0 || is_kept(state, names[i]))
+		if (strncmp(names[i], STEP, strlen(STEP)) != 0 || is_kept(state, names[i]))
 			continue;
 		char *const path = publish_state_work_path(state, names[i]);
 		result = file_remove_tree(state->files, path, err);
@@ -179,6 +191,7 @@ static void print_state(const struct publish_state *const state, struct buffer *
 	if (state->has_epoch)
 		json_writer_u64(&writer, "epoch", state->epoch);
 	print_mark(&writer, "committed", state->has_committed, &state->committed);
+	print_mark(&writer, "base", state->has_base, &state->base);
 	print_mark(&writer, "pending", state->has_pending, &state->pending);
 	if (state->has_anchor)
 		json_writer_u64(&writer, "anchor_step", state->anchor_step);
@@ -257,28 +270,6 @@ void publish_state_close(struct publish_state *const state)
 	*state = (struct publish_state){.lock_fd = -1};
 }
 
-int publish_state_commit(struct publish_state *const state, const bool with_anchor, struct error *const err)
-{
-	ASSERT(state->has_pending);
-	static const char *const PENDING_ONLY[] = {"delta", "sent"};
-	state->committed = state->pending;
-	state->has_committed = true;
-	state->has_pending = false;
-	if (with_anchor) {
-		state->has_anchor = true;
-		state->anchor_step = state->committed.step;
-	}
-	if (publish_state_save(state, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < sizeof PENDING_ONLY / sizeof PENDING_ONLY[0] && result == 0; i++) {
-		char *const path = publish_state_path(state, state->committed.step, PENDING_ONLY[i]);
-		result = file_remove_tree(state->files, path, err);
-		free(path);
-	}
-	return result;
-}
-
 char *publish_state_new_path(const struct publish_state *const state)
 {
 	return publish_state_work_path(state, "new");
@@ -293,12 +284,73 @@ static int move_new(const struct publish_state *const state, const uint64_t step
 	int result = file_make_folder(state->files, folder, 0700, err);
 	if (result == 0)
 		result = file_remove_tree(state->files, checkpoint, err);
-	if (result == 0 && state->files->rename(state->files, fresh, checkpoint) != 0)
+	if (result == 0 && file_exists(fresh) && state->files->rename(state->files, fresh, checkpoint) != 0)
 		result = error_set_errno(err, "renaming %s to %s", fresh, checkpoint);
 	free(checkpoint);
 	free(folder);
 	free(fresh);
 	return result;
+}
+
+static int remove_of(const struct publish_state *const state, const uint64_t step, const char *const name, struct error *const err)
+{
+	char *const path = publish_state_path(state, step, name);
+	const int result = file_remove_tree(state->files, path, err);
+	free(path);
+	return result;
+}
+
+static bool has(const struct publish_state *const state, const uint64_t step, const char *const name)
+{
+	char *const path = publish_state_path(state, step, name);
+	const bool found = file_exists(path);
+	free(path);
+	return found;
+}
+
+int publish_state_commit(struct publish_state *const state, const bool with_anchor, struct error *const err)
+{
+	ASSERT(state->has_pending);
+	const uint64_t step = state->pending.step;
+	const bool has_copy = has(state, step, "checkpoint");
+	state->committed = state->pending;
+	state->has_committed = true;
+	state->has_pending = false;
+	if (has_copy)
+		state->base = state->committed;
+	state->has_base = has_copy || (state->has_base && has(state, step, "delta"));
+	if (with_anchor) {
+		state->has_anchor = true;
+		state->anchor_step = step;
+	}
+	if (publish_state_save(state, err) != 0 || remove_of(state, step, "sent", err) != 0)
+		return -1;
+	return has_copy ? remove_of(state, step, "delta", err) : 0;
+}
+
+int publish_state_set_base(struct publish_state *const state, struct error *const err)
+{
+	ASSERT(state->has_committed);
+	if (move_new(state, state->committed.step, err) != 0)
+		return -1;
+	state->base = state->committed;
+	state->has_base = true;
+	return publish_state_save(state, err) != 0 ? -1 : remove_of(state, state->committed.step, "delta", err);
+}
+
+int publish_state_adopt(struct publish_state *const state, const struct publish_mark *const mark, struct error *const err)
+{
+	state->committed = *mark;
+	state->has_committed = true;
+	state->base = *mark;
+	state->has_base = true;
+	return publish_state_save(state, err);
+}
+
+void publish_state_forget(struct publish_state *const state)
+{
+	state->has_committed = false;
+	state->has_base = false;
 }
 
 int publish_state_set_pending(struct publish_state *const state,

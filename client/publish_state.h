@@ -1,10 +1,14 @@
 /* What a publisher remembers of one run between two publishes, in a folder of its own:
  *
- *   state.json        endpoint, run, epoch, the committed step, the pending one, the last one with an anchor
- *   step-NNNNNN/      of the committed and the pending step only:
- *       checkpoint/   a copy of the checkpoint (reflink where the file system can)
- *       delta/        pending only: the delta against the committed step
+ *   state.json        endpoint, run, epoch, the committed step, the pending one, the step with the copy, the last one with an
+ *                     anchor
+ *   step-NNNNNN/      of the pending step, and of the committed one with those that it is made from:
+ *       checkpoint/   a copy of the checkpoint: of the base, the newest step that has one
+ *       delta/        of those behind the base: the delta against the step before
  *       sent          pending only: request targets whose upload is done, a line each
+ *       source        committed only: where the trainer's own checkpoint lies (client/publish_source.h)
+ *
+ * The baseline of the next delta is the committed step: its copy, or the base with the deltas behind it.
  *
  * state.json is replaced whole, and a step's folder is complete before state.json names it, so kill -9 anywhere leaves either the state
  * before or the state after; opening removes what no state names. The baseline advances only when the server has said that the step is
@@ -36,6 +40,8 @@ struct publish_state {
 	uint64_t epoch;
 	bool has_committed;
 	struct publish_mark committed;
+	bool has_base;            /* a step with a copy, and deltas from it to the committed one: */
+	struct publish_mark base; /* the committed step itself, or one before */
 	bool has_pending;
 	struct publish_mark pending;
 	bool has_anchor;          /* the last step that we know to have an anchor of a publisher's: */
@@ -54,7 +60,7 @@ void publish_state_close(struct publish_state *state); /* a zeroed one is fine *
 
 /* "<folder>/new": where a copy of the next checkpoint is made; heap, the caller's. */
 char *publish_state_new_path(const struct publish_state *state);
-/* That copy becomes the pending step's. Where an earlier call has made the same step pending, its
+/* That copy, if there is one, becomes the pending step's. Where an earlier call has made the same step pending, its
  * delta and what it sent still count, but not its copy: a power cut may have taken bytes of it.
  * Another one that is pending is dropped. Saves. */
 int publish_state_set_pending(struct publish_state *state, const struct publish_mark *mark,
@@ -62,8 +68,15 @@ int publish_state_set_pending(struct publish_state *state, const struct publish_
 
 /* Writes state.json; then removes step folders that it does not name. */
 int publish_state_save(struct publish_state *state, struct error *err);
-/* The pending step is published: it becomes the baseline. Saves. */
+/* The pending step is published: it becomes the baseline, by its copy or else by its delta. With neither there is no base.
+ * Saves. */
 int publish_state_commit(struct publish_state *state, bool with_anchor, struct error *err);
+/* The copy at publish_state_new_path is one of the committed step, which is the base from now on. Saves. */
+int publish_state_set_base(struct publish_state *state, struct error *err);
+/* The step's folder holds a copy: it is the committed step and the base. Saves. */
+int publish_state_adopt(struct publish_state *state, const struct publish_mark *mark, struct error *err);
+/* There is no committed step any more, and no base. Does not save. */
+void publish_state_forget(struct publish_state *state);
 /* Forgets the pending step and its folder. Saves. */
 int publish_state_drop_pending(struct publish_state *state, struct error *err);
 

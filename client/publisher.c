@@ -7,6 +7,11 @@
 #include "client/publish_forms.h"
 #include "client/publish_head.h"
 
+enum {
+	DELTAS_MAX = 32,     /* behind the copy of the state folder */
+	DELTAS_READ_MAX = 8  /* where they are read for each delta */
+};
+
 static uint64_t next_step(const struct publish_state *const state)
 {
 	return state->has_committed ? state->committed.step + 1 : 0;
@@ -22,22 +27,6 @@ static int check_step(const struct publisher *const publisher, struct error *con
 	return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step,
 		publisher->run.text,
 		next_step(state));
-}
-
-static int copy_checkpoint(const struct publisher *const publisher, struct error *const err)
-{
-	char *const folder = publish_state_new_path(&publisher->state);
-	const struct file_ops *const files = publisher->state.files;
-	int result = file_remove_tree(files, folder, err);
-	if (result == 0)
-		result = snapshot_copy(files, publisher->order->checkpoint, folder, err);
-	if (result != 0) {
-		struct error ignored = {0};
-		/* half a copy only takes room, and the disk may be full */
-		file_remove_tree(files, folder, &ignored);
-	}
-	free(folder);
-	return result;
 }
 
 /* True when this very checkpoint is the committed step already, and the caller means that step. */
@@ -71,7 +60,10 @@ static int set_pending(struct publisher *const publisher, const struct snapshot 
 		.digest = snapshot->digest,
 		.content = snapshot->content,
 	};
-	return publish_state_set_pending(&publisher->state, &mark, err);
+	if (publish_state_set_pending(&publisher->state, &mark, err) != 0)
+		return -1;
+	publish_source_moved(&publisher->source, &publisher->state);
+	return 0;
 }
 
 static void fill_form(struct step_message *const message, const struct publish_form *const form, const enum step_form_kind kind)
@@ -136,6 +128,8 @@ static int send_step(struct publisher *const publisher, const struct snapshot *c
 		fill_message(&message, publisher, snapshot, forms);
 		if (publish_forms_send(forms, publisher, err) != 0)
 			return error_wrap(err, "uploading step %" PRIu64 " of run %s", publisher->state.pending.step, publisher->run.text);
+		if (publish_source_check(&publisher->source, err) != 0)
+			return -1;
 		if (remote_run_publish(publisher->remote, &publisher->run, &message, &answer, &failure) == 0) {
 			publisher->outcome.already = answer.already;
 			publisher->outcome.anchor_due = answer.anchor_due;
@@ -146,6 +140,44 @@ static int send_step(struct publisher *const publisher, const struct snapshot *c
 		publish_forms_own(forms, publisher);
 	}
 	return explain_refusal(publisher, &failure, err);
+}
+
+/* Each delta between the copy and the committed step costs time when the next delta is made, unless the trainer's own checkpoint
+ * is still there; a copy costs time now. */
+static bool wants_copy(const struct publisher *const publisher)
+{
+	const struct publish_state *const state = &publisher->state;
+	if (publisher->source.is_copy)
+		return false;
+	const uint64_t deltas = state->committed.step - state->base.step;
+	return !state->has_base || deltas >= DELTAS_MAX || (publisher->used_copy && deltas >= DELTAS_READ_MAX) ||
+		publisher->outcome.delta_bytes * deltas > publisher->outcome.checkpoint_bytes;
+}
+
+/* The step is published, whatever happens here: without a copy the next call fetches the step, or goes through more deltas. */
+static void keep_baseline(struct publisher *const publisher)
+{
+	struct publish_state *const state = &publisher->state;
+	struct error failure = {0};
+	publish_source_note(&publisher->source, state);
+	if (!wants_copy(publisher))
+		return;
+	char *const folder = publish_state_new_path(state);
+	int result = file_remove_tree(state->files, folder, &failure);
+	if (result == 0)
+		result = snapshot_copy(state->files, publisher->source.path, folder, &failure);
+	if (result == 0)
+		result = publish_source_check(&publisher->source, &failure);
+	if (result == 0)
+		result = publish_state_set_base(state, &failure);
+	if (result != 0) {
+		struct error ignored = {0};
+		/* half a copy only takes room, and the disk may be full */
+		file_remove_tree(state->files, folder, &ignored);
+		output_note(&publisher->session->output, "no copy of step %" PRIu64 " was kept for the next delta: %s", state->committed.step,
+			failure.text);
+	}
+	free(folder);
 }
 
 static int publish_snapshot(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
@@ -163,30 +195,32 @@ static int publish_snapshot(struct publisher *const publisher, const struct snap
 	outcome->step = publisher->state.pending.step;
 	outcome->digest = snapshot->digest;
 	outcome->checkpoint_bytes = snapshot->bytes;
-	return publish_state_commit(&publisher->state, outcome->anchor_bytes > 0, err);
+	if (publish_state_commit(&publisher->state, outcome->anchor_bytes > 0, err) != 0)
+		return -1;
+	keep_baseline(publisher);
+	return 0;
+}
+
+static int publish_opened(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
+{
+	const struct publish_order *const order = publisher->order;
+	if (is_repeat(publisher, snapshot))
+		return finish_repeat(publisher, snapshot, err);
+	if (order->has_step && order->step != next_step(&publisher->state))
+		return error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step,
+			publisher->run.text);
+	return set_pending(publisher, snapshot, err) != 0 ? -1 : publish_snapshot(publisher, snapshot, err);
 }
 
 static int publish_once(struct publisher *const publisher, struct error *const err)
 {
 	struct snapshot snapshot = {0};
-	if (check_step(publisher, err) != 0 || copy_checkpoint(publisher, err) != 0)
+	publish_source_release(&publisher->source);
+	if (check_step(publisher, err) != 0 ||
+		publish_source_take(&publisher->source, &publisher->state, publisher->order->checkpoint, err) != 0 ||
+		snapshot_open(&snapshot, publisher->source.path, publisher->order->threads, err) != 0)
 		return -1;
-	char *const folder = publish_state_new_path(&publisher->state);
-	int result = snapshot_open(&snapshot, folder, publisher->order->threads, err);
-	free(folder);
-	if (result != 0)
-		return -1;
-	const bool repeats = is_repeat(publisher, &snapshot);
-	const struct publish_order *const order = publisher->order;
-	if (repeats)
-		result = finish_repeat(publisher, &snapshot, err);
-	else if (order->has_step && order->step != next_step(&publisher->state))
-		result = error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step,
-			publisher->run.text);
-	else
-		result = set_pending(publisher, &snapshot, err);
-	if (result == 0 && !repeats)
-		result = publish_snapshot(publisher, &snapshot, err);
+	const int result = publish_opened(publisher, &snapshot, err);
 	snapshot_close(&snapshot);
 	return result;
 }
@@ -244,6 +278,7 @@ out:
 	*out_outcome = publisher.outcome;
 	arena_free(publisher.arena);
 	remote_free(publisher.remote);
+	publish_source_release(&publisher.source);
 	publish_state_close(&publisher.state);
 	run_name_release(&publisher.run);
 	return result;

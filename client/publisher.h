@@ -5,6 +5,7 @@
 #define CLIENT_PUBLISHER_H
 
 #include "client/anchor_policy.h"
+#include "client/publish_source.h"
 #include "client/publish_state.h"
 #include "client/remote_run.h"
 #include "client/session.h"
@@ -47,6 +48,8 @@ struct publisher {
 	struct run_name run;
 	struct remote *remote;
 	struct publish_state state;
+	struct publish_source source; /* of what is being published */
+	bool used_copy;           /* the delta was made against what the state folder has */
 	struct arena *arena;      /* of one answer at a time */
 	bool anchor_due;          /* the server wants an anchor with the next step */
 	bool adopted;             /* the pending step turned out to be published */

@@ -184,7 +184,7 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 		.threads = self->order->threads,
 		.show_progress = !self->session->output.quiet,
 	};
-	state->has_committed = false;
+	publish_state_forget(state);
 	if (result == 0)
 		result = file_remove_tree(state->files, whole, err);
 	if (result == 0)
@@ -200,10 +200,9 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 	if (result == 0)
 		result = rank_share_open(&share, checkpoint, self->order->threads, err);
 	if (result == 0) {
-		state->committed = share.mark;
-		state->committed.step = self->head.step;
-		state->has_committed = true;
-		result = publish_state_save(state, err);
+		struct publish_mark mark = share.mark;
+		mark.step = self->head.step;
+		result = publish_state_adopt(state, &mark, err);
 	}
 	rank_share_release(&share);
 	free(checkpoint);

@@ -7,6 +7,7 @@
 #include "wire/step_message.h"
 
 enum { ARENA_BYTES = 512 * 1024 };
+static const char FULL_CODE[] = "no_space";
 
 /* `meaning` is for answers without a word, as those to HEAD are. */
 static const struct status_row {
@@ -84,11 +85,11 @@ static enum error_kind kind_of_code(const struct span code, const int status)
 	return row_of_status(status)->kind;
 }
 
-/* The Hub's form: {"error":"text"}. */
-static struct span hub_message(const struct json_node *const root)
+/* The Hub's form: {"error":"text"}, of the Xet half with a code, of which one says more than the status. */
+static struct span hub_text(const struct json_node *const root, const char *const name)
 {
 	struct span text = {0};
-	json_node_text(json_node_member(root, "error"), &text);
+	json_node_text(json_node_member(root, name), &text);
 	return text;
 }
 
@@ -106,7 +107,9 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 		message = json.message;
 	} else if (body.len > 0 && body.data[0] == '{') {
 		hub = json_node_parse(body, "the server's answer", &ignored);
-		message = hub_message(hub);
+		message = hub_text(hub, "error");
+		if (span_equal_text(hub_text(hub, "code"), FULL_CODE))
+			code = span_text(FULL_CODE);
 	} else if (listing_parse_error(body, arena, &xml)) {
 		code = xml.code;
 		message = xml.message;

@@ -7,21 +7,36 @@
 #include "base/memory.h"
 #include "client/folder_files.h"
 
-int snapshot_copy(const struct file_ops *const files, const char *const from, const char *const to,
-	struct error *const err)
+typedef int bring_fn(const struct file_ops *files, const char *from, const char *to, struct error *err);
+
+static int bring_files(const struct file_ops *const files, const struct checkpoint *const checkpoint, const char *const to,
+	bring_fn *const bring, struct error *const err)
 {
-	struct checkpoint *const checkpoint = checkpoint_open(from, err);
-	if (checkpoint == NULL)
-		return -1;
 	int result = file_make_folder(files, to, 0755, err);
 	for (size_t i = 0; i < checkpoint_file_count(checkpoint) && result == 0; i++) {
 		const struct checkpoint_file *const file = checkpoint_file(checkpoint, i);
 		char *const path = folder_files_join(to, file->path);
 		result = folder_files_make_parent(files, path, err);
 		if (result == 0)
-			result = file_clone(files, file->full_path, path, err);
+			result = bring(files, file->full_path, path, err);
 		free(path);
 	}
+	return result;
+}
+
+int snapshot_share(const struct file_ops *const files, const struct checkpoint *const from, const char *const to,
+	struct error *const err)
+{
+	return bring_files(files, from, to, file_reflink, err);
+}
+
+int snapshot_copy(const struct file_ops *const files, const char *const from, const char *const to,
+	struct error *const err)
+{
+	struct checkpoint *const checkpoint = checkpoint_open(from, err);
+	if (checkpoint == NULL)
+		return -1;
+	const int result = bring_files(files, checkpoint, to, file_clone, err);
 	checkpoint_close(checkpoint);
 	return result;
 }
@@ -85,15 +100,15 @@ static void measure_tensors(struct snapshot *const snapshot, const unsigned thre
 	snapshot->schema_digest = schema_digest(schema);
 }
 
-int snapshot_open(struct snapshot *const snapshot, const char *const folder, const unsigned threads, struct error *const err)
+int snapshot_open(struct snapshot *const snapshot, const char *const path, const unsigned threads, struct error *const err)
 {
-	*snapshot = (struct snapshot){.checkpoint = checkpoint_open(folder, err)};
+	*snapshot = (struct snapshot){.checkpoint = checkpoint_open(path, err)};
 	if (snapshot->checkpoint == NULL)
 		return -1;
 	snapshot->file_count = checkpoint_file_count(snapshot->checkpoint);
 	snapshot->bytes = checkpoint_bytes(snapshot->checkpoint);
 	if (snapshot->file_count > STEP_OBJECTS_MAX) {
-		error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", folder, snapshot->file_count,
+		error_set(err, ERROR_TOO_LARGE, "%s has %zu files; a step holds at most %d", path, snapshot->file_count,
 			STEP_OBJECTS_MAX);
 		snapshot_close(snapshot);
 		return -1;

@@ -1,4 +1,4 @@
-/* A checkpoint folder of ours (copied, so that nobody writes to it any more), opened and measured: what a manifest says about it. */
+/* A checkpoint that nobody writes to any more, opened and measured: what a manifest says about it. */
 #ifndef CLIENT_SNAPSHOT_H
 #define CLIENT_SNAPSHOT_H
 
@@ -18,13 +18,16 @@ struct snapshot {
 	struct digest128 content;         /* of the file list */
 };
 
+/* Shares the checkpoint's files with the new folder `to` (a reflink each); 1 when the file system cannot, and parts of `to` may
+ * be left. */
+int snapshot_share(const struct file_ops *files, const struct checkpoint *from, const char *to, struct error *err);
 /* Copies the checkpoint at `from` (a file becomes model.safetensors) into the new folder `to`,
  * by reflink where the file system can. Not synced. */
 int snapshot_copy(const struct file_ops *files, const char *from, const char *to,
 	struct error *err);
 
 /* too_large when there are more files than a manifest may list. */
-int snapshot_open(struct snapshot *snapshot, const char *folder, unsigned threads, struct error *err);
+int snapshot_open(struct snapshot *snapshot, const char *path, unsigned threads, struct error *err);
 void snapshot_close(struct snapshot *snapshot); /* a zeroed one is fine */
 
 /* Digest of a list of files, whatever its order: path, size and digest of each. */

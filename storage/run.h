@@ -45,6 +45,14 @@ int run_find_anchor_file(struct store *store, struct span bucket, struct span ru
  * made is not_ready, with *out_anchor set. */
 int run_find_anchor_key(struct store *store, struct span bucket, struct span key, struct arena *arena, struct object *out,
 	struct run_anchor *out_anchor, struct error *err);
+/* 1: the key belongs to a view that is still to be made, with *out_view for run_ask_anchor; 0: it does not, and out_view->is_view
+ * tells whether views have such keys; -1. */
+int run_find_view(struct store *store, struct span bucket, struct span key, struct run_anchor *out_view, struct error *err);
+/* Keys of views that are still to be made, at most `most` of those that begin with `prefix`: of one object, or what all keys
+ * of a version folder begin with (then it ends in '/'). Texts in the arena. Only the newest views that the store has still to
+ * make are looked at: that is what readers wait for. no_bucket. */
+int run_list_pending(struct store *store, struct span bucket, struct span prefix, size_t most, struct arena *arena,
+	struct span *out, size_t *out_count, struct error *err);
 /* 0: it is being made, and when that has ended, well or not, step_watch wakes who waits for run_anchors_topic with an empty bucket. Else why it cannot
  * be. */
 int run_ask_anchor(struct store *store, const struct run_anchor *anchor, struct error *err);

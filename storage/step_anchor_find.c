@@ -104,11 +104,15 @@ int run_find_anchor_file(struct store *const store, const struct span bucket, co
 	return result;
 }
 
-static int find_view(struct store *const store, const struct span bucket, const struct span key, struct run_anchor *const out,
+int run_find_view(struct store *const store, const struct span bucket, const struct span key, struct run_anchor *const out,
 	struct error *const err)
 {
-	struct view_wanted wanted;
+	struct view_wanted wanted = {0};
+	struct span run;
 	int64_t bucket_id;
+	*out = (struct run_anchor){.is_view = view_key_parse(key, &run, &wanted.kind, &wanted.number)};
+	if (!out->is_view)
+		return 0;
 	struct db *const db = store_reader_take(store, err);
 	if (db == NULL)
 		return -1;
@@ -128,7 +132,7 @@ int run_find_anchor_key(struct store *const store, const struct span bucket, con
 	struct span file;
 	uint64_t step;
 	if (!step_anchor_key_parse(key, &run, &step, &file)) {
-		const int found = find_view(store, bucket, key, out_anchor, err);
+		const int found = run_find_view(store, bucket, key, out_anchor, err);
 		*out = (struct object){0};
 		return found == 0 ? object_no_key(key, err) : found == 1 ? error_set(err, ERROR_NOT_READY, "The view is still being made.") : -1;
 	}

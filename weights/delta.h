@@ -71,6 +71,8 @@ struct delta_apply_params {
 	const struct digest128 *expected_result;
 	/* Tensor digests of the base in schema order when already proven; NULL: computed here to check base_digest. */
 	const struct digest128 *base_tensor_digests;
+	/* Nobody changes the base's files as long as they have a name: those that the result has too are linked, not written. */
+	bool shares_files;
 	const struct file_ops *files; /* NULL: file_system() */
 };
 /* wrong_base when the base is not the one that the delta was made from; digest_mismatch when the result, a tensor or a block is not what the

@@ -86,14 +86,51 @@ static void find_same(struct apply *const apply)
 	}
 }
 
-static int build(struct apply *const apply, struct error *const err)
+/* The base's file of this path, when its header or bytes are those of the result's. */
+static const char *find_twin(const struct apply *const apply, const struct model_file *const file)
+{
+	const struct model_file *const twin = model_files_find(&apply->base_files, file->path);
+	if (twin == NULL || twin->size != file->size || twin->is_shard != file->is_shard || !digest128_equal(&twin->digest, &file->digest))
+		return NULL;
+	/* The list was taken from the checkpoint, in its order. */
+	const struct checkpoint_file *const found = checkpoint_file(apply->params->base, (size_t)(twin - apply->base_files.files));
+	ASSERT(span_equal_text(twin->path, found->path));
+	return found->full_path;
+}
+
+/* Which files of the result are files of the base: the caller's array of one per file. */
+static void find_links(const struct apply *const apply, const struct model_files *const files, const char **const links)
+{
+	struct model_place *const places = memory_new_array(schema_count(apply->schema) + 1, sizeof(places[0]));
+	model_files_place(files, apply->schema, places);
+	for (size_t i = 0; i < files->count; i++)
+		links[i] = find_twin(apply, &files->files[i]);
+	for (size_t i = 0; i < schema_count(apply->schema); i++)
+		if (!apply->same[i])
+			links[places[i].file] = NULL;
+	free(places);
+}
+
+static struct checkpoint_writer *begin(const struct apply *const apply, struct error *const err)
 {
 	const struct delta_apply_params *const params = apply->params;
 	const struct file_ops *const ops = params->files != NULL ? params->files : file_system();
-	apply->writer = checkpoint_writer_begin(ops, params->out, delta_stack_files(apply->stack, apply->count), apply->schema, err);
+	const struct model_files *const files = delta_stack_files(apply->stack, apply->count);
+	const char **const links = memory_new_array(files->count + 1, sizeof(links[0]));
+	if (params->shares_files)
+		find_links(apply, files, links);
+	struct checkpoint_writer *const writer = checkpoint_writer_begin(ops, params->out, files, apply->schema, links, err);
+	free(links);
+	return writer;
+}
+
+static int build(struct apply *const apply, struct error *const err)
+{
+	const struct delta_apply_params *const params = apply->params;
+	find_same(apply);
+	apply->writer = begin(apply, err);
 	if (apply->writer == NULL)
 		return -1;
-	find_same(apply);
 	/* Without anything to hold it against, the base's digest would be work for nothing. */
 	const bool hashes_base = apply->base_digests != NULL && apply->has_wanted_base;
 	const struct tensor_pass pass = {

@@ -145,7 +145,7 @@ static int encode_full(struct encode *const encode, struct error *const err)
 {
 	const struct delta_encode_params *const params = encode->params;
 	const struct tensor_pass pass = make_pass(encode);
-	encode->full = checkpoint_writer_begin(encode->files, params->out, params->next_files, encode->schema, err);
+	encode->full = checkpoint_writer_begin(encode->files, params->out, params->next_files, encode->schema, NULL, err);
 	int result = encode->full != NULL ? tensor_pass_run(&pass, err) : -1;
 	if (result == 0)
 		result = check_digests(encode, err);

@@ -110,20 +110,38 @@ static int make_parents(struct staging *const staging, const char *const path, s
 	return 0;
 }
 
+/* Where a file is being built, with its folders; the caller's to free, NULL on failure. */
+static char *place(struct staging *const staging, const struct span path, struct error *const err)
+{
+	if (!staging->is_folder)
+		return memory_copy_text(staging->temp);
+	if (!relative_path_is_valid(path)) {
+		error_set(err, ERROR_INVALID, "a file of '%s' has a path that leads elsewhere or is malformed", staging->out);
+		return NULL;
+	}
+	char *const made = relative_path_join(staging->temp, path);
+	if (make_parents(staging, made, err) == 0)
+		return made;
+	free(made);
+	return NULL;
+}
+
 /* Opens a new file; *out_path is the caller's to free, on failure too. */
 static int create(struct staging *const staging, const struct span path, char **const out_path, int *const out_fd, struct error *const err)
 {
-	if (!staging->is_folder) {
-		*out_path = memory_copy_text(staging->temp);
-	} else {
-		if (!relative_path_is_valid(path))
-			return error_set(err, ERROR_INVALID, "a file of '%s' has a path that leads elsewhere or is malformed", staging->out);
-		*out_path = relative_path_join(staging->temp, path);
-		if (make_parents(staging, *out_path, err) != 0)
-			return -1;
-	}
+	*out_path = place(staging, path, err);
+	if (*out_path == NULL)
+		return -1;
 	*out_fd = staging->ops->open(staging->ops, *out_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	return *out_fd >= 0 ? 0 : error_set_errno(err, "cannot make '%s'", *out_path);
+}
+
+int staging_link(struct staging *const staging, const struct span path, const char *const from, struct error *const err)
+{
+	char *const to = place(staging, path, err);
+	const int result = to == NULL ? -1 : file_share(staging->ops, from, to, err);
+	free(to);
+	return result;
 }
 
 const struct staged_file *staging_add(struct staging *const staging, const struct span path, struct error *const err)

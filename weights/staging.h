@@ -20,6 +20,8 @@ struct staged_file {
 const struct staged_file *staging_add(struct staging *staging, struct span path, struct error *err);
 /* A new file with these bytes, synced and closed at once. */
 int staging_put(struct staging *staging, struct span path, struct span bytes, struct error *err);
+/* A file that has the bytes of `from`, which nobody changes: a hard link where the file system allows it, else a copy. */
+int staging_link(struct staging *staging, struct span path, const char *from, struct error *err);
 /* A new file without a name, for what waits to be put in its place: gone with the staging, committed or not. -1 with the error set. */
 int staging_scratch(struct staging *staging, struct error *err);
 /* Syncs files and folders, renames, syncs the folder around it. */

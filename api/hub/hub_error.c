@@ -16,7 +16,7 @@ static void write_error(struct exchange *const exchange, const struct error *con
 			exchange_add_header(exchange, "X-Error-Code", codes[i].code);
 	exchange_add_header(exchange, "X-Error-Message", json_reply_header_text(exchange, text));
 	json_reply_pace(exchange);
-	json_reply_error(exchange, span_text(text));
+	json_reply_error(exchange, span_text(text), NULL);
 }
 
 const struct face face_hub = {.name = "hub", .hides = true, .busy_status = JSON_REPLY_BUSY, .write_error = write_error, .prepare = json_reply_prepare};

@@ -4,6 +4,7 @@
 #include "api/hub/hub_page.h"
 #include "api/hub/tree_call.h"
 #include "api/json_reply.h"
+#include "api/view_wait.h"
 
 enum { BODY_MAX_BYTES = 48 * 1024 * 1024 };
 
@@ -33,7 +34,9 @@ static enum next reply(struct exchange *const exchange, const struct tree *const
 	struct buffer body;
 	struct json_writer json;
 	struct error err = {0};
-	if (tree->truncated && add_link(exchange, &tree->last, &err) != 0)
+	const struct list_tree *const state = exchange->state;
+	if ((tree->truncated && add_link(exchange, &tree->last, &err) != 0)
+		|| view_wait_tell(exchange, state->params.bucket, state->params.prefix, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, BODY_MAX_BYTES);
 	json_writer_init(&json, &body);

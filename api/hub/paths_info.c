@@ -3,18 +3,36 @@
 #include "api/authorise.h"
 #include "api/hub/tree_call.h"
 #include "api/json_reply.h"
+#include "api/view_wait.h"
 
 enum { PATHS_MAX = 1000, VALUES_MAX = 4 * PATHS_MAX, REQUEST_MAX_BYTES = 8 * 1024 * 1024, STRANGER_MAX_BYTES = 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024 };
 
 struct paths_info { /* the exchange's state */
 	struct tree_call call; /* first */
 	struct tree_find_params params;
+	struct anchor_wait view;
+	size_t made; /* of the paths, so many from the first on wait for no view */
 };
 
 static int look(struct exchange *const exchange, struct tree *const out, struct error *const err)
 {
 	const struct paths_info *const state = exchange->state;
 	return tree_find(exchange->context->store, &state->params, exchange->arena, out, err);
+}
+
+/* Looks for pending views first and for the files then: what is made in between is found. */
+static enum next find_files(struct exchange *const exchange)
+{
+	struct paths_info *const state = exchange->state;
+	struct error err = {0};
+	for (; state->made < state->params.count; state->made++) {
+		const int pending = view_wait_look(&state->view, exchange->parameters[0], state->params.paths[state->made], &err);
+		if (pending == 1)
+			return anchor_wait_for(&state->view);
+		if (pending < 0)
+			return exchange_fail(exchange, &err);
+	}
+	return tree_call_run(exchange, &state->call);
 }
 
 static enum next reply(struct exchange *const exchange, const struct tree *const tree)
@@ -94,11 +112,12 @@ enum next paths_info_finish(struct exchange *const exchange)
 		return exchange_fail(exchange, &err);
 	exchange->state = state;
 	exchange->release = release;
-	return tree_call_run(exchange, &state->call);
+	anchor_wait_init(&state->view, exchange);
+	return find_files(exchange);
 }
 
 enum next paths_info_resume(struct exchange *const exchange)
 {
 	struct paths_info *const state = exchange->state;
-	return tree_call_resume(exchange, &state->call);
+	return state->made < state->params.count ? find_files(exchange) : tree_call_resume(exchange, &state->call);
 }

@@ -6,6 +6,7 @@
 #include "api/hub_name.h"
 #include "api/json_reply.h"
 #include "api/object_reply.h"
+#include "api/view_wait.h"
 #include "base/encode.h"
 #include "base/json_node.h"
 #include "storage/file_hash.h"
@@ -16,6 +17,7 @@ static const char info_type[] = "application/vnd.xet-fileinfo+json";
 
 struct resolve_file { /* the exchange's state */
 	struct file_hash_wait *wait;
+	struct anchor_wait view;
 	unsigned looks;
 };
 
@@ -160,13 +162,31 @@ static void hang_up(struct exchange *const exchange)
 		file_hash_give_up(state->wait);
 }
 
+static int find_now(struct exchange *const exchange, struct object *const out, struct error *const err)
+{
+	return object_find(exchange->context->store, exchange->parameters[0], exchange->parameters[1], exchange->arena, out, err);
+}
+
+/* not_ready: the file is of a view that is still to be made. */
+static int find_or_pending(struct exchange *const exchange, struct object *const out, struct error *const err)
+{
+	struct resolve_file *const state = exchange->state;
+	const int found = find_now(exchange, out, err);
+	if (found == 0 || err->kind != ERROR_NO_KEY)
+		return found;
+	const int pending = view_wait_look(&state->view, exchange->parameters[0], exchange->parameters[1], err);
+	if (pending == 1)
+		return error_set(err, ERROR_NOT_READY, "The view is still being made.");
+	return pending == 0 && state->view.anchor.is_view ? find_now(exchange, out, err) : -1;
+}
+
 static enum next look(struct exchange *const exchange)
 {
 	struct resolve_file *const state = exchange->state;
 	struct object object;
 	struct error err = {0};
-	if (object_find(exchange->context->store, exchange->parameters[0], exchange->parameters[1], exchange->arena, &object, &err) != 0)
-		return exchange_fail(exchange, &err);
+	if (find_or_pending(exchange, &object, &err) != 0)
+		return err.kind == ERROR_NOT_READY ? anchor_wait_for(&state->view) : exchange_fail(exchange, &err);
 	if (object.has_file_hash)
 		return reply(exchange, &object);
 	if (++state->looks == LOOKS_MAX) {
@@ -184,6 +204,7 @@ enum next resolve_file_begin(struct exchange *const exchange)
 	ASSERT(state != NULL);
 	exchange->state = state;
 	exchange->release = release;
+	anchor_wait_init(&state->view, exchange);
 	return look(exchange);
 }
 
@@ -191,6 +212,8 @@ enum next resolve_file_resume(struct exchange *const exchange)
 {
 	const struct resolve_file *const state = exchange->state;
 	struct error err = {0};
+	if (state->wait == NULL)
+		return look(exchange); /* a view was made */
 	const int outcome = file_hash_outcome(state->wait, &err);
 	release(exchange);
 	return outcome == 0 ? look(exchange) : exchange_fail(exchange, &err);

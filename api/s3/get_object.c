@@ -71,8 +71,12 @@ static int find(struct exchange *const exchange, struct object_view *const view,
 	const int result = object_request_view(exchange, view, &state->ref, out, err);
 	if (result == 0 || err->kind != ERROR_NO_KEY || state->ref.kind != VERSION_REF_CURRENT || out->is_marker)
 		return result;
-	return run_find_anchor_key(exchange->context->store, s3_request_bucket(exchange), s3_request_key(exchange), exchange->arena, out,
-		&state->wait.anchor, err);
+	if (run_find_anchor_key(exchange->context->store, s3_request_bucket(exchange), s3_request_key(exchange), exchange->arena, out,
+		&state->wait.anchor, err) == 0)
+		return 0;
+	if (err->kind != ERROR_NO_KEY || !state->wait.anchor.is_view || object_view_renew(view, err) != 0)
+		return -1;
+	return object_request_view(exchange, view, &state->ref, out, err); /* it may have been made since */
 }
 
 /* A file of a step that nobody published an anchor of: it is made now. */

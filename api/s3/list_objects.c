@@ -5,6 +5,7 @@
 #include "api/s3/list_request.h"
 #include "api/s3/s3_error.h"
 #include "api/s3/s3_request.h"
+#include "api/view_wait.h"
 
 struct listing { /* what was asked, then what was found */
 	struct list_request request;
@@ -48,7 +49,11 @@ static int find_page(struct exchange *const exchange, struct listing *const list
 	const struct list_request *const request = &listing->request;
 	const struct object_list_params params = {.bucket = s3_request_bucket(exchange), .prefix = request->prefix,
 		.delimiter = request->delimiter, .after = listing->after, .limit = request->limit};
-	return params.limit == 0 ? 0 : object_list(exchange->context->store, &params, exchange->arena, &listing->found, err);
+	if (params.limit == 0)
+		return 0;
+	if (view_wait_tell(exchange, params.bucket, params.prefix, err) != 0)
+		return -1;
+	return object_list(exchange->context->store, &params, exchange->arena, &listing->found, err);
 }
 
 /* Clients of version 1 go on from the last key themselves, unless a delimiter was given: then that may be no key. */

@@ -4,12 +4,16 @@ import http.client
 import os
 import random
 import sqlite3
+import subprocess
+import tempfile
 import threading
 import time
 import unittest
 
 from tests.support.clients import both_schemes, content, read, tree, write
-from tests.support.hub import MIDDLE, MISSING, NEWEST, OLDEST, HubCase, ready
+from tests.support.daemon import ROOT_TOKEN, Daemon
+from tests.support.hub import MIDDLE, MISSING, NEWEST, OLDEST, HubCase, hub_program, ready
+from tests.support.skips import needs_mount
 
 MIB = 1 << 20
 
@@ -214,6 +218,32 @@ class HubDedup(XetCase):
         self.daemon.admin('gc')
         self.hub.batch_bucket_files(bucket, add=[(data[:3_000_000], 'half')])
         self.assertFiles(bucket, {'half': data[:3_000_000]})
+
+
+@unittest.skipUnless(ready(NEWEST), MISSING)
+@needs_mount
+class HubFull(unittest.TestCase):
+    """A full disk ends an upload soon, and with a sentence; hf_xet repeats any 5xx for more than a minute."""
+    SECONDS = 40
+
+    def test_an_upload_onto_a_full_disk(self):
+        disk = tempfile.mkdtemp(prefix='deltabucket-test-')
+        self.addCleanup(os.rmdir, disk)
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m', 'none', disk], check=True)
+        self.addCleanup(subprocess.run, ['umount', '-l', disk], check=True)
+        with Daemon(tls=False, folder=os.path.join(disk, 'data')) as daemon:
+            self.assertEqual(daemon.request('PUT', '/models').status, 200)
+            home = os.path.join(daemon.scratch, 'home')
+            path = write(os.path.join(home, 'file'), random.Random(3).randbytes(30_000_000))
+            environment = {'PATH': os.environ['PATH'], 'HOME': home, 'HF_HOME': home, 'HF_ENDPOINT': daemon.endpoint, 'HF_TOKEN': ROOT_TOKEN,
+                           'HF_HUB_DISABLE_UPDATE_CHECK': '1', 'LANG': 'C.UTF-8'}
+            done = subprocess.run([hub_program(NEWEST, 'hf'), 'buckets', 'cp', path, 'hf://buckets/main/models/file'], env=environment,
+                                  capture_output=True, text=True, timeout=self.SECONDS)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn('413', done.stderr)
+            self.assertIn('no_space', daemon.log())
+            self.assertEqual(daemon.client('put', path, 'models/file', check=False).returncode, 8)
+            self.assertEqual(daemon.request('HEAD', '/models/file').status, 404)
 
 
 @unittest.skipUnless(ready(NEWEST) and ready(MIDDLE) and ready(OLDEST), MISSING)

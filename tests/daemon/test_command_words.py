@@ -3,6 +3,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -11,7 +12,7 @@ from tests.support.daemon import CLIENT, SERVER
 
 THREADS_MEET = False
 
-USAGE, UNREACHABLE, NOT_FOUND = 2, 3, 5
+USAGE, UNREACHABLE, NOT_FOUND, MALFORMED = 2, 3, 5, 13
 NOBODY = 'http://127.0.0.1:1'  # refuses connections
 
 
@@ -114,6 +115,19 @@ class Words(unittest.TestCase):
         self.assertIn('127.0.0.1', json.loads(done.stdout)['error']['message'])
         self.assertEqual(self.expect(UNREACHABLE, '', 'ls', '--retries', '0', '--endpoint', NOBODY).stdout, '')
         self.expect(USAGE, 'say which server', 'ls', '--json')
+
+    def test_a_file_that_is_cut_off_while_it_is_read(self):
+        path, size = os.path.join(self.home, 'model.safetensors'), 256 << 20
+        header = json.dumps({'w': {'dtype': 'BF16', 'shape': [size // 2], 'data_offsets': [0, size]}}).encode()
+        with open(path, 'wb') as file:
+            file.write(struct.pack('<Q', len(header)) + header)
+            file.truncate(8 + len(header) + size)
+        reader = subprocess.Popen([CLIENT, 'inspect', path], env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while path not in open(f'/proc/{reader.pid}/maps').read():
+            self.assertIsNone(reader.poll())
+        os.truncate(path, 4096)
+        self.assertIn('a file became shorter while it was read', reader.communicate(timeout=60)[1])
+        self.assertEqual(reader.returncode, MALFORMED)
 
     def test_a_signal_is_how_it_ended(self):
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,142 +1,482 @@
-"""The recipes of contrib/engines, run by `deltabucket follow --exec` against a small engine that remembers what it was asked."""
-import http.server
+"""The recipes of contrib/engines, run by `deltabucket follow --exec` against engines as strict as
+the stock ones (tests/support/engines.py). Whatever fails, no engine that still runs is paused at
+the end of a test.
+"""
+
 import json
 import os
 import shutil
+import signal
+import subprocess
 import tempfile
-import threading
+import time
 import unittest
 
+from tests.support import engines
 from tests.support.checkpoints import expand_small
-from tests.support.daemon import SOURCE, Daemon
+from tests.support.daemon import CLIENT, ROOT_TOKEN, SOURCE, Daemon
 
 THREADS_MEET = False
-ENGINES = os.path.join(SOURCE, 'contrib', 'engines')
+RECIPES = os.path.join(SOURCE, 'contrib', 'engines')
 
 
-class Engine(http.server.ThreadingHTTPServer):
-    """Answers 200 to all but the paths in `failing`, as often as that says."""
+class Case(unittest.TestCase):
+    weights = None  # the folder below which the workers' folders lie: the usual one for scratch
 
-    def __init__(self):
-        super().__init__(('127.0.0.1', 0), Handler)
-        self.calls, self.failing, self.refusing = [], {}, {}
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f'http://127.0.0.1:{self.server_port}'
-
-    def paths(self):
-        return [path for path, _ in self.calls]
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers.get('Content-Length', 0)))
-        self.server.calls.append((self.path, json.loads(body or b'{}')))
-        failing = self.server.failing.get(self.path, 0)
-        refusing = self.server.refusing.get(self.path, 0)
-        if failing > 0:
-            self.server.failing[self.path] = failing - 1
-        if refusing > 0:
-            self.server.refusing[self.path] = refusing - 1
-        answer = json.dumps({'success': not (failing or refusing), 'message': 'so it went'}).encode()
-        self.send_response(500 if failing else 200)
-        self.send_header('Content-Length', str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    def log_message(self, *_):
-        pass
-
-
-class Engines(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix='deltabucket-test-')
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.checkpoints = expand_small(cls.folder, 2)
         cls.daemon = Daemon(tls=False)
+        cls.addClassCleanup(cls.daemon.__exit__)
         cls.daemon.start()
         cls.daemon.request('PUT', '/models')
         for step in (0, 1):
             cls.daemon.client('publish', '--run', 'models/r', '--step', step, cls.checkpoints[step])
         cls.daemon.client('publish', '--run', 'models/r', '--step', 2, cls.checkpoints[1])
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.daemon.__exit__()
-        shutil.rmtree(cls.folder)
-
     def setUp(self):
-        self.engine = Engine()
-        self.into = tempfile.mkdtemp(prefix='deltabucket-test-"quoted"-')
+        self.into = tempfile.mkdtemp(prefix='deltabucket-test-"quoted"-', dir=self.weights)
+        self.addCleanup(shutil.rmtree, self.into)
 
-    def tearDown(self):
-        self.engine.shutdown()
-        self.engine.server_close()
-        shutil.rmtree(self.into)
+    def start(self, engine):
+        """The engine, which must not be paused at the end of the test if it still runs."""
+        self.addCleanup(self.check_end, engine)
+        return engine
 
-    def follow(self, engine, step, **environment):
-        done = self.daemon.client('follow', '--run', 'models/r', '--into', self.into, '--once', '--step', step, '--json', '--exec', os.path.join(ENGINES, engine),
-                                  environment={'ENGINE_URL': self.engine.url, **environment})
+    def check_end(self, engine):
+        engine.settle()
+        paused = engine.alive and engine.paused
+        engine.close()
+        self.assertFalse(paused, 'it was left paused')
+
+    def follow(self, recipe, step, engine, **environment):
+        done = self.daemon.client(
+            'follow',
+            '--run',
+            'models/r',
+            '--into',
+            self.into,
+            '--once',
+            '--step',
+            step,
+            '--json',
+            '--exec',
+            os.path.join(RECIPES, recipe),
+            environment={'ENGINE_URL': engine.url, **environment},
+        )
+        self.said = done.stderr
         return [json.loads(line)['event'] for line in done.stdout.splitlines()]
 
     def path_of(self, step):
         return os.path.realpath(os.path.join(self.into, 'generations', f'{step:06d}'))
 
-    VLLM = ['/pause?mode=keep', '/start_weight_update', '/update_weights', '/finish_weight_update', '/resume']
-    SGLANG = ['/pause_generation', '/update_weights_from_disk', '/continue_generation']
+    def recipe(self, name, engine, **environment):
+        """The recipe by itself, as `follow` would start it for step 1."""
+        folder = os.path.join(self.into, 'checkpoint')
+        os.makedirs(folder)
+        shutil.copy(self.checkpoints[1], os.path.join(folder, 'model.safetensors'))
+        self.running = subprocess.Popen(
+            [os.path.join(RECIPES, name)],
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env={
+                **os.environ,
+                'DELTABUCKET_STEP': '1',
+                'DELTABUCKET_PATH': folder,
+                'DELTABUCKET_CHANGED': '1',
+                'ENGINE_URL': engine.url,
+                **environment,
+            },
+        )
+        self.addCleanup(self.running.stderr.close)
+        self.addCleanup(self.running.wait, 60)
+        return self.running
 
-    def test_vllm(self):
+
+class Vllm(Case):
+    STOCK = [
+        '/pause',
+        '/collective_rpc',
+        '/update_weight_version',
+        '/reset_prefix_cache',
+        '/resume',
+    ]
+    SESSION = ['/start_weight_update', '/update_weights', '/finish_weight_update']
+
+    def test_a_stock_server(self):
+        engine = self.start(engines.Vllm())
         for step in (0, 1):
-            self.engine.calls.clear()
-            self.assertEqual(self.follow('vllm', step), ['step'])
-            self.assertEqual(self.engine.paths(), self.VLLM)
-            self.assertEqual(self.engine.calls[2][1], {'update_info': {'path': self.path_of(step)}})
-            self.assertEqual(self.engine.calls[3][1], {'weight_version': str(step)})
+            engine.calls.clear()
+            self.assertEqual(self.follow('vllm', step, engine), ['step'])
+            self.assertEqual(engine.paths(), self.STOCK)
+            self.assertEqual(
+                (engine.weights, engine.version, engine.prefixes),
+                (self.path_of(step), str(step), 'none'),
+            )
 
     def test_a_step_without_change_pauses_nobody(self):
-        self.follow('vllm', 1)
-        self.engine.calls.clear()
-        self.follow('vllm', 2)
-        self.assertEqual(self.engine.calls, [('/update_weight_version', {'new_version': '2'})])
+        engine = self.start(engines.Vllm())
+        self.follow('vllm', 1, engine)
+        engine.calls.clear()
+        self.assertEqual(self.follow('vllm', 2, engine), ['step'])
+        self.assertEqual(engine.calls, [('/update_weight_version', {'new_version': '2'})])
 
-    def test_vllm_gets_its_finish_when_the_update_fails(self):
-        self.engine.failing = {'/update_weights': 9}
-        self.assertEqual(self.follow('vllm', 0, ENGINE_TRIES='2'), ['step', 'exec_failed'])
-        self.assertEqual(self.engine.paths(), self.VLLM[:3] + ['/update_weights', '/finish_weight_update'])
-        self.engine.failing.clear()
-        self.engine.calls.clear()
-        self.assertEqual(self.follow('vllm', 1), ['step'])
-        self.assertEqual(self.engine.paths(), self.VLLM)
+    def test_an_update_that_fails_is_tried_again(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/collective_rpc': ['mix', 'fail']}
+        self.assertEqual(self.follow('vllm', 0, engine), ['step'])
+        self.assertEqual(engine.weights, self.path_of(0))
 
-    def test_vllm_goes_on_with_the_old_weights_when_nothing_began(self):
-        self.engine.failing = {'/start_weight_update': 1}
-        self.assertEqual(self.follow('vllm', 0), ['step', 'exec_failed'])
-        self.assertEqual(self.engine.paths(), ['/pause?mode=keep', '/start_weight_update', '/finish_weight_update', '/resume'])
-        self.engine.calls.clear()
-        self.engine.failing = {'/pause?mode=keep': 1}
-        self.assertEqual(self.follow('vllm', 1), ['step', 'exec_failed'])
-        self.assertEqual(self.engine.paths(), ['/pause?mode=keep', '/resume'])
+    def test_an_update_that_fails_for_good_resumes(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/collective_rpc': ['mix'] * 3}
+        self.assertEqual(self.follow('vllm', 0, engine), ['step', 'exec_failed'])
+        self.assertEqual(engine.paths(), ['/pause'] + ['/collective_rpc'] * 3 + ['/resume'])
+        self.assertIn('the update failed', self.said)
+        self.assertEqual(self.follow('vllm', 1, engine), ['step'])
+        self.assertEqual(engine.weights, self.path_of(1))
 
-    def test_sglang(self):
-        self.assertEqual(self.follow('sglang', 0, ENGINE_PAUSE='retract'), ['step'])
-        self.assertEqual(self.engine.paths(), self.SGLANG)
-        self.assertEqual(self.engine.calls[0][1], {'mode': 'retract'})
-        self.assertEqual(self.engine.calls[1][1], {'model_path': self.path_of(0), 'weight_version': '0', 'flush_cache': True})
+    def test_a_server_without_dev_mode(self):
+        engine = self.start(engines.Vllm(dev_mode=False))
+        self.assertEqual(self.follow('vllm', 0, engine), ['step', 'exec_failed'])
+        self.assertEqual(engine.paths(), ['/pause'])
+        self.assertIn('it has no /pause', self.said)
 
-    def test_sglang_stays_paused_after_a_refusal(self):
-        self.engine.refusing = {'/update_weights_from_disk': 9}
-        self.assertEqual(self.follow('sglang', 0, ENGINE_TRIES='2'), ['step', 'exec_failed'])
-        self.assertEqual(self.engine.paths(), self.SGLANG[:2] + ['/update_weights_from_disk'])
-        self.engine.refusing.clear()
-        self.engine.calls.clear()
-        self.assertEqual(self.follow('sglang', 1), ['step'])
-        self.assertEqual(self.engine.paths(), self.SGLANG)
+    def test_a_mode_that_there_is_not(self):
+        engine = self.start(engines.Vllm())
+        self.assertEqual(
+            self.follow('vllm', 0, engine, ENGINE_PAUSE='in_place'), ['step', 'exec_failed']
+        )
+        self.assertIsNone(engine.weights)
 
-    def test_an_engine_that_is_not_there_fails_the_command(self):
-        self.assertEqual(self.follow('vllm', 0, ENGINE_URL='http://127.0.0.1:1'), ['step', 'exec_failed'])
-        self.assertEqual(self.follow('sglang', 1, ENGINE_URL='http://127.0.0.1:1'), ['step', 'exec_failed'])
+    def test_a_pause_whose_answer_is_lost(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/pause': ['drop']}
+        self.assertEqual(self.follow('vllm', 0, engine), ['step', 'exec_failed'])
+        self.assertEqual(engine.paths(), ['/pause', '/resume'])
+
+    def test_a_resume_that_fails_is_tried_again(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/resume': ['fail', 'fail']}
+        self.assertEqual(self.follow('vllm', 0, engine), ['step'])
+
+    def test_an_engine_that_is_lost_in_the_middle(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/collective_rpc': ['die']}
+        self.assertEqual(
+            self.follow('vllm', 0, engine, ENGINE_RESUME_TRIES='2'), ['step', 'exec_failed']
+        )
+        self.assertIn('if it still runs, it is paused', self.said)
+
+    def test_an_update_that_takes_too_long(self):
+        """It is not tried on top of itself, and the engine goes on when it is done with it."""
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/collective_rpc': ['hang']}
+        self.assertEqual(
+            self.follow('vllm', 0, engine, ENGINE_SECONDS='2'), ['step', 'exec_failed']
+        )
+        self.assertEqual(engine.paths(), ['/pause', '/collective_rpc', '/resume'])
+
+    def test_cached_prefixes_that_stay(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/reset_prefix_cache': ['fail']}
+        self.assertEqual(self.follow('vllm', 0, engine), ['step', 'exec_failed'])
+        self.assertEqual(self.follow('vllm', 1, engine, ENGINE_FLUSH='0'), ['step'])
+        self.assertEqual(engine.prefixes, 'old')
+
+    def test_a_token(self):
+        engine = self.start(engines.Vllm())
+        engine.token = 'a "secret"'
+        self.assertEqual(self.follow('vllm', 0, engine, ENGINE_TOKEN=engine.token), ['step'])
+
+    def test_an_engine_that_is_not_there(self):
+        engine = self.start(engines.Vllm())
+        engine.end()
+        started = time.monotonic()
+        self.assertEqual(self.follow('vllm', 0, engine), ['step', 'exec_failed'])
+        self.assertEqual(self.follow('sglang', 1, engine), ['step', 'exec_failed'])
+        self.assertLess(time.monotonic() - started, 25)
+
+    def check_killed(self, recipe, engine, path, kill, **environment):
+        engine.faults = {path: ['hang']}
+        running = self.recipe(recipe, engine, **environment)
+        self.assertTrue(engine.hanging.wait(20))
+        kill(running)
+        self.assertEqual(running.wait(20), 143)
+        engine.settle()
+        self.assertFalse(engine.paused)
+
+    def test_the_script_alone_is_killed(self):
+        self.check_killed(
+            'vllm',
+            self.start(engines.Vllm()),
+            '/collective_rpc',
+            lambda one: one.send_signal(signal.SIGTERM),
+        )
+
+    def test_the_script_and_its_calls_are_killed(self):
+        self.check_killed(
+            'vllm',
+            self.start(engines.Vllm()),
+            '/collective_rpc',
+            lambda one: os.killpg(one.pid, signal.SIGTERM),
+        )
+
+    def test_killed_while_it_pauses(self):
+        """Resuming comes after the pause, not before it."""
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/pause': ['hang']}
+        running = self.recipe('vllm', engine)
+        self.assertTrue(engine.hanging.wait(20))
+        os.killpg(running.pid, signal.SIGTERM)
+        time.sleep(1)
+        engine.let_go.set()
+        self.assertEqual(running.wait(20), 143)
+        self.assertEqual(engine.paths(), ['/pause', '/resume'])
+
+    def test_a_follower_that_is_stopped(self):
+        engine = self.start(engines.Vllm())
+        engine.faults = {'/collective_rpc': ['hang']}
+        environment = {
+            **os.environ,
+            'DELTABUCKET_ENDPOINT': self.daemon.endpoint,
+            'DELTABUCKET_TOKEN': ROOT_TOKEN,
+            'ENGINE_URL': engine.url,
+        }
+        follower = subprocess.Popen(
+            [
+                CLIENT,
+                'follow',
+                '--run',
+                'models/r',
+                '--into',
+                self.into,
+                '--quiet',
+                '--exec',
+                os.path.join(RECIPES, 'vllm'),
+            ],
+            env=environment,
+            stderr=subprocess.DEVNULL,
+        )
+        self.assertTrue(engine.hanging.wait(60))
+        follower.send_signal(signal.SIGTERM)
+        self.assertEqual(follower.wait(60), 0)
+        self.assertFalse(engine.paused)
+
+    def own(self, **options):
+        engine = self.start(engines.Vllm(backend=True, **options))
+        return engine, {'ENGINE_UPDATE': json.dumps({'path': self.path_of(0)})}
+
+    def test_a_backend_of_ones_own(self):
+        engine, environment = self.own()
+        self.assertEqual(self.follow('vllm', 0, engine, **environment), ['step'])
+        self.assertEqual(
+            engine.paths(), ['/pause'] + self.SESSION + ['/reset_prefix_cache', '/resume']
+        )
+        self.assertEqual((engine.weights, engine.version), (self.path_of(0), '0'))
+
+    def test_each_try_is_a_session(self):
+        engine, environment = self.own()
+        engine.faults = {'/update_weights': ['mix', 'fail']}
+        self.assertEqual(self.follow('vllm', 0, engine, **environment), ['step'])
+        self.assertEqual(engine.paths()[1:-2], self.SESSION[:2] * 2 + self.SESSION)
+
+    def test_a_session_that_a_killed_script_left(self):
+        engine, environment = self.own()
+        engine.session = True
+        self.assertEqual(self.follow('vllm', 0, engine, **environment), ['step'])
+        self.assertFalse(engine.session)
+
+    def test_a_backend_that_wants_to_be_initialised(self):
+        engine, environment = self.own(wants_init=True)
+        self.assertEqual(self.follow('vllm', 0, engine, ENGINE_INIT='{}', **environment), ['step'])
+        self.assertEqual(engine.paths().count('/init_weight_transfer_engine'), 1)
+
+    def test_no_backend(self):
+        engine = self.start(engines.Vllm())
+        self.assertEqual(
+            self.follow('vllm', 0, engine, ENGINE_UPDATE='{"path":"/x"}', ENGINE_TRIES='1'),
+            ['step', 'exec_failed'],
+        )
+
+
+class Sglang(Case):
+    CALLS = ['/pause_generation', '/update_weights_from_disk', '/continue_generation']
+
+    def test_a_step(self):
+        engine = self.start(engines.Sglang())
+        self.assertEqual(self.follow('sglang', 0, engine, ENGINE_PAUSE='retract'), ['step'])
+        self.assertEqual(engine.paths(), self.CALLS)
+        self.assertEqual(engine.calls[0][1], {'mode': 'retract'})
+        self.assertEqual(engine.calls[1][1]['flush_cache'], True)
+        self.assertEqual((engine.weights, engine.version), (self.path_of(0), '0'))
+
+    def test_a_step_without_change_aborts_nothing(self):
+        engine = self.start(engines.Sglang())
+        self.follow('sglang', 1, engine)
+        engine.calls.clear()
+        self.assertEqual(self.follow('sglang', 2, engine), ['step'])
+        self.assertEqual(
+            (engine.paths(), engine.version, engine.aborted),
+            (['/update_weight_version'], '2', False),
+        )
+
+    def test_an_update_that_fails_continues(self):
+        engine = self.start(engines.Sglang())
+        engine.faults = {'/update_weights_from_disk': ['fail', 'mix']}
+        self.assertEqual(
+            self.follow('sglang', 0, engine, ENGINE_TRIES='2'), ['step', 'exec_failed']
+        )
+        self.assertEqual(engine.paths(), self.CALLS[:2] + self.CALLS[1:])
+        self.assertEqual(self.follow('sglang', 1, engine), ['step'])
+
+    def test_the_script_is_killed(self):
+        Vllm.check_killed(
+            self,
+            'sglang',
+            self.start(engines.Sglang()),
+            '/update_weights_from_disk',
+            lambda one: one.send_signal(signal.SIGTERM),
+        )
+
+    def test_an_engine_that_is_lost_in_the_middle(self):
+        engine = self.start(engines.Sglang())
+        engine.faults = {'/update_weights_from_disk': ['die']}
+        self.assertEqual(
+            self.follow('sglang', 0, engine, ENGINE_RESUME_TRIES='1'), ['step', 'exec_failed']
+        )
+
+
+class PrimeRl(Case):
+    CALLS = ['/pause', '/update_weights', '/resume']
+
+    def test_a_step(self):
+        engine = self.start(engines.PrimeRl())
+        self.assertEqual(self.follow('prime-rl', 0, engine), ['step'])
+        self.assertEqual(engine.paths(), self.CALLS)
+        self.assertEqual(engine.calls[1][1], {'weight_dir': self.path_of(0)})
+        self.assertEqual(engine.weights, self.path_of(0))
+
+    def test_a_step_without_change(self):
+        engine = self.start(engines.PrimeRl())
+        self.follow('prime-rl', 1, engine)
+        engine.calls.clear()
+        self.assertEqual(self.follow('prime-rl', 2, engine), ['step'])
+        self.assertEqual(engine.calls, [])
+
+    def test_what_fails(self):
+        for faults in (
+            {'/update_weights': ['mix'] * 3},
+            {'/pause': ['drop']},
+            {'/pause': ['fail']},
+        ):
+            engine = self.start(engines.PrimeRl())
+            engine.faults = dict(faults)
+            shutil.rmtree(self.into)
+            self.assertEqual(self.follow('prime-rl', 0, engine), ['step', 'exec_failed'])
+            self.assertEqual(engine.paths()[-1], '/resume')
+
+    def test_the_script_is_killed(self):
+        Vllm.check_killed(
+            self,
+            'prime-rl',
+            self.start(engines.PrimeRl()),
+            '/update_weights',
+            lambda one: one.send_signal(signal.SIGTERM),
+        )
+
+
+class CheckpointEngine(Case):
+    weights = '/var/tmp'  # not a memory file system: the recipe refuses it
+
+    def setUp(self):
+        super().setUp()
+        self.engine = self.start(engines.CheckpointVllm())
+        self.sockets = tempfile.mkdtemp(prefix='deltabucket-test-')
+        self.addCleanup(shutil.rmtree, self.sockets)
+        self.servers = engines.ParameterServers(self.sockets, 2)
+        self.addCleanup(self.servers.close)
+
+    def step(self, step, **environment):
+        return self.follow(
+            'checkpoint-engine',
+            step,
+            self.engine,
+            ENGINE_SOCKETS=self.servers.sockets,
+            ENGINE_TRIES='1',
+            **environment,
+        )
+
+    def assert_given_back(self):
+        self.assertEqual([rank.held for rank in self.servers.ranks], [{}, {}])
+
+    def files(self, step):
+        folder = self.path_of(step)
+        return sorted(
+            os.path.join(folder, name)
+            for name in os.listdir(folder)
+            if name.endswith('.safetensors')
+        )
+
+    def test_steps(self):
+        for step in (0, 1):
+            self.engine.calls.clear()
+            self.assertEqual(self.step(step), ['step'])
+            self.assertEqual(
+                self.engine.paths(), ['/pause', '/collective_rpc', '/reset_prefix_cache', '/resume']
+            )
+            self.assertEqual(self.engine.weights, self.files(step))
+            self.assert_given_back()
+
+    def test_an_engine_without_pause(self):
+        self.engine.routes = {
+            path: name
+            for path, name in self.engine.routes.items()
+            if path in ('/collective_rpc', '/reset_prefix_cache')
+        }
+        self.assertEqual(self.step(0, ENGINE_PAUSE='none'), ['step'])
+
+    def test_parameter_servers_that_refuse(self):
+        self.servers.ranks[1].faults = {'/v1/checkpoints/deltabucket-0/files': ['fail']}
+        self.assertEqual(self.step(0), ['step', 'exec_failed'])
+        self.assertEqual(self.engine.calls, [])
+        self.assert_given_back()
+
+    def test_an_update_that_fails(self):
+        self.engine.faults = {'/collective_rpc': ['mix']}
+        self.assertEqual(self.step(0), ['step', 'exec_failed'])
+        self.assertEqual(self.engine.paths(), ['/pause', '/collective_rpc', '/resume'])
+        self.assert_given_back()
+
+    def test_the_script_is_killed(self):
+        Vllm.check_killed(
+            self,
+            'checkpoint-engine',
+            self.engine,
+            '/collective_rpc',
+            lambda one: one.send_signal(signal.SIGTERM),
+            ENGINE_SOCKETS=self.servers.sockets,
+        )
+        self.assert_given_back()
+
+    def test_files_that_would_be_removed(self):
+        done = subprocess.run(
+            [os.path.join(RECIPES, 'checkpoint-engine')],
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env={
+                **os.environ,
+                'DELTABUCKET_STEP': '1',
+                'DELTABUCKET_PATH': '/dev/shm/x',
+                'ENGINE_SOCKETS': '/x',
+            },
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('/dev/shm', done.stderr)
 
 
 if __name__ == '__main__':

@@ -87,6 +87,45 @@ class FollowFleet(unittest.TestCase):
         shown = self.daemon.client('replicas', 'models/r').stdout
         self.assertRegex(shown, r'worker +ready +2 +0 \(0 s\)')
 
+    def test_a_command_runs_until_it_has_succeeded(self):
+        """A failed command is tried again by the same follower, and by the next one; nothing is ready before."""
+        self.publish(0)
+        go, seen = self.into('go'), self.into('seen')
+        command = f'echo $DELTABUCKET_STEP >> {seen}; [ -e {go} ] || exit 3'
+        follower = self.start('worker', '--exec', command, '--poll', '1')
+        self.wait_for('worker', state='error', step=0)
+        limit = time.monotonic() + 90
+        while open(seen).read().count('0') < 3:
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.05)
+        self.stop(follower)
+        follower = self.start('worker', '--exec', command)
+        tries = open(seen).read().count('0')
+        while open(seen).read().count('0') == tries:
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.05)
+        self.assertEqual(self.wait_for('worker', state='error')['step'], 0)
+        open(go, 'w').close()
+        self.wait_for('worker', state='ready', step=0)
+        self.stop(follower)
+        tries = open(seen).read()
+        self.follow('worker', '--exec', command)
+        self.assertEqual(open(seen).read(), tries)
+
+    def test_one_step_whose_command_failed_is_a_failure(self):
+        self.publish(0)
+        for more in (), ('--step', '0'):
+            done = self.follow('worker', '--exec', 'exit 3', *more, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn('status 3', done.stderr)
+        self.follow('worker', '--exec', 'true')
+
+    def test_another_command_runs_for_what_is_held(self):
+        self.publish(0)
+        for command in ('echo a', 'echo b', 'echo b'):
+            self.follow('worker', '--exec', f'{command} >> {self.into("seen")}')
+        self.assertEqual(open(self.into('seen')).read().split(), ['a', 'b'])
+
     def test_a_worker_that_waits_is_idle(self):
         self.command('runs', 'settings', 'models/r', check=False)
         self.daemon.request('POST', '/v1/runs/models/r', '{}')

@@ -255,6 +255,26 @@ class Sync(unittest.TestCase):
         self.follow(into=late + '-again')
         self.assertEqual(self.tree(os.path.join(late + '-again', 'current')), self.tree(source))
 
+    def test_what_did_not_change_is_linked(self):
+        """Files of a generation that are those of the one before are one file; a damaged one is noticed all the same."""
+        source = os.path.join(self.daemon.scratch, 'source')
+        names = [f'model-{shard}-of-2.safetensors' for shard in (1, 2)]
+        index = {'metadata': {}, 'weight_map': {f'w{shard}': name for shard, name in enumerate(names)}}
+        os.makedirs(source)
+        for name, text in (('model.safetensors.index.json', json.dumps(index)), ('config.json', '{}')):
+            with open(os.path.join(source, name), 'w') as file:
+                file.write(text)
+        for step, values in enumerate(((1, 1), (1, 2), (3, 3))):
+            for shard, (name, value) in enumerate(zip(names, values)):
+                write_safetensors(os.path.join(source, name), {f'w{shard}': ('BF16', [500], bytes([value]) * 1000)})
+            self.publish(step, path=source)
+            self.follow('--volatile', '--keep', '5')
+            self.assertEqual(self.tree(os.path.join(self.into, 'current')), self.tree(source))
+        inodes = [{name: os.stat(os.path.join(self.into, 'generations', f'{step:06d}', name)).st_ino for name in [*names, 'config.json']}
+                  for step in range(3)]
+        self.assertEqual([inodes[0][name] == inodes[1][name] for name in (*names, 'config.json')], [True, False, True])
+        self.assertEqual([inodes[1][name] == inodes[2][name] for name in (*names, 'config.json')], [False, False, True])
+
     def received(self):
         metrics = self.daemon.request('GET', '/-/metrics').body.decode()
         return next(int(float(line.split()[1])) for line in metrics.splitlines() if line.startswith('deltabucket_bytes_received '))

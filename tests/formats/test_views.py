@@ -1,5 +1,6 @@
 """Views: a run's steps as objects in TRL's and slime's layouts, read by independent readers of those; made by the server alone."""
 import os
+import random
 import shutil
 import tempfile
 import time
@@ -7,6 +8,7 @@ import unittest
 import json
 
 from tests.support.clients import importable
+from tests.support.checkpoints import write_safetensors
 from tests.support.daemon import Daemon
 
 if not importable('numpy', 'safetensors', 'zstandard', 'xxhash', 'blake3', environment='formats'):
@@ -14,7 +16,7 @@ if not importable('numpy', 'safetensors', 'zstandard', 'xxhash', 'blake3', envir
 
 from tests.formats import container, series, slime  # noqa: E402
 
-STEPS = 4
+STEPS, LARGE_BYTES = 4, 48 << 20
 
 
 class Views(unittest.TestCase):
@@ -76,6 +78,41 @@ class Views(unittest.TestCase):
         for number, wanted in enumerate((0, 1, 2, 2)):
             self.assertTrue(container.same(receiver.pull(self.path(), number), self.steps[wanted][2]))
         self.assertEqual(slime.read_index(self.path('weight_v000003'))['weight_map'], {})
+
+    def publish_large(self, number):
+        """So large that its view takes longer to make than a request needs."""
+        path = os.path.join(self.scratch, f'large-{number}.safetensors')
+        weights = bytearray(random.Random(1).randbytes(LARGE_BYTES))
+        weights[1000 * number] ^= 1
+        write_safetensors(path, {'w': ('BF16', [len(weights) // 2], bytes(weights))})
+        self.publish(number, path=path)
+
+    def ask(self, method, target, body=None):
+        return self.daemon.request(method, target, body, headers={'content-type': 'application/json'}, timeout=70)
+
+    def test_the_hub_face_waits_too(self):
+        """Right after a publish, huggingface_hub asks for the facts of a file, and downloads nothing when there are none."""
+        self.publish_large(0)
+        self.switch(view_trl=True)
+        self.publish_large(1)
+        path = 'run/deltas/step_000001.safetensors'
+        facts = self.ask('POST', '/api/buckets/main/models/paths-info', json.dumps({'paths': ['no', path]}))
+        self.assertEqual([entry['path'] for entry in facts.json()], [path])
+        self.publish_large(2)
+        path = 'run/deltas/step_000002.safetensors'
+        shown = self.ask('HEAD', f'/buckets/main/models/resolve/{path}')
+        self.assertEqual((shown.status, int(shown.headers['X-Linked-Size']) > 0), (200, True))
+        self.assertEqual(self.ask('HEAD', '/buckets/main/models/resolve/run/deltas/step_000003.safetensors').status, 404)
+
+    def test_listings_name_what_is_pending(self):
+        self.publish_large(0)
+        self.switch(view_trl=True, view_slime=True)
+        self.publish_large(1)
+        for target in ('/models?list-type=2&prefix=run/updates/weight_v000001/model', '/models?prefix=run/updates/',
+                       '/api/buckets/main/models/tree/run/updates'):
+            self.assertEqual(self.ask('GET', target).headers['x-deltabucket-pending'], 'run/updates/weight_v000001/', target)
+        self.assertIsNone(self.ask('GET', '/models?list-type=2&prefix=other').headers['x-deltabucket-pending'])
+        self.wait_for(lambda: self.ask('GET', '/models?list-type=2').headers['x-deltabucket-pending'], None)
 
     def test_clients_may_not_write_there(self):
         self.publish(0, 1)

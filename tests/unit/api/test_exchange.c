@@ -143,6 +143,24 @@ START_TEST(strangers_get_403_on_s3_and_401_on_the_others)
 }
 END_TEST
 
+static const struct { const struct face *face; int status; } full[] = {
+	{&face_s3, 507}, {&face_steps, 507}, {&face_hub, 507}, {&face_xet, 413},
+};
+
+START_TEST(a_full_disk_is_said_so_that_clients_end)
+{
+	struct fake_exchange *const fake = fake_exchange_new(NULL, METHOD_PUT, "/xet/v1/xorbs/default/x");
+	struct error err = {0};
+	fake->exchange.face = full[_i].face;
+	error_set(&err, ERROR_NO_SPACE, "the disk is full");
+	exchange_fail(&fake->exchange, &err);
+	ck_assert_int_eq(fake->exchange.reply.status, full[_i].status);
+	if (full[_i].face == &face_xet)
+		ck_assert(span_equal_text(fake->exchange.reply.body, "{\"error\":\"The server's disk is full.\",\"code\":\"no_space\"}"));
+	fake_exchange_free(fake);
+}
+END_TEST
+
 static const struct { const struct face *face; bool stops; int status; bool paces; } busy[] = {
 	{&face_hub, false, 429, true}, {&face_xet, false, 429, true}, {&face_hub, true, 503, false}, {&face_xet, true, 503, false},
 	{&face_s3, false, 503, false}, {&face_steps, false, 503, false},
@@ -214,6 +232,7 @@ Suite *test_exchange_suite(void)
 	tcase_add_test(tcase, a_failure_takes_the_place_of_a_prepared_reply);
 	tcase_add_test(tcase, strangers_get_403_on_s3_and_401_on_the_others);
 	tcase_add_loop_test(tcase, clients_of_the_hub_are_told_when_to_come_again, 0, sizeof busy / sizeof busy[0]);
+	tcase_add_loop_test(tcase, a_full_disk_is_said_so_that_clients_end, 0, sizeof full / sizeof full[0]);
 	tcase_add_test(tcase, headers_beyond_all_bounds_are_dropped);
 	tcase_add_test(tcase, a_buffer_over_its_cap_becomes_an_error_not_half_a_reply);
 	suite_add_tcase(suite, tcase);

@@ -85,6 +85,20 @@ START_TEST(killed_publish_leaves_old_or_new)
 }
 END_TEST
 
+START_TEST(volatile_files_are_not_synced)
+{
+	struct error err = {0};
+	struct file_faults faults;
+	file_faults_init(&faults, FILE_FAULT_SYNC, 0, EIO);
+	faults.sticky = true;
+	faults.ops.is_volatile = true;
+	ck_assert_int_eq(file_publish(&faults.ops, path, span_text("new"), 0600, &err), 0);
+	ck_assert(holds("new"));
+	faults.ops.is_volatile = false;
+	ck_assert_int_eq(file_publish(&faults.ops, path, span_text("newer"), 0600, &err), -1);
+}
+END_TEST
+
 START_TEST(fuse_blows_once_unless_sticky)
 {
 	struct file_faults faults;
@@ -144,6 +158,7 @@ Suite *test_file_faults_suite(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_loop_test(tc, failed_publish_leaves_old_or_new_and_no_rest, 0, sizeof rows / sizeof rows[0]);
 	tcase_add_loop_test(tc, killed_publish_leaves_old_or_new, 0, sizeof rows / sizeof rows[0]);
+	tcase_add_test(tc, volatile_files_are_not_synced);
 	tcase_add_test(tc, fuse_blows_once_unless_sticky);
 	tcase_add_test(tc, names_fail_with_their_kinds);
 	suite_add_tcase(suite, tc);

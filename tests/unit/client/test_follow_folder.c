@@ -256,23 +256,47 @@ START_TEST(a_link_that_was_left_is_no_hindrance)
 }
 END_TEST
 
+static bool has_executed(const struct follow_folder *const folder)
+{
+	return follow_folder_has_executed(folder, "load");
+}
+
 /* --exec runs for every swap, also when the process died between the two. */
 START_TEST(what_was_executed_is_remembered)
 {
 	struct follow_folder folder;
 	struct error err = {0};
 	open_folder(&folder);
-	ck_assert(!follow_folder_has_executed(&folder));
+	ck_assert(!has_executed(&folder));
 	swap_to(&folder, 1);
-	ck_assert(!follow_folder_has_executed(&folder));
-	ck_assert_int_eq(follow_folder_set_executed(&folder, &err), 0);
+	ck_assert(!has_executed(&folder));
+	ck_assert_int_eq(follow_folder_set_executed(&folder, "load", &err), 0);
 	follow_folder_close(&folder);
 	open_folder(&folder);
-	ck_assert(follow_folder_has_executed(&folder));
+	ck_assert(has_executed(&folder));
+	ck_assert(!follow_folder_has_executed(&folder, "another"));
 	swap_to(&folder, 2);
 	follow_folder_close(&folder);
 	open_folder(&folder);
-	ck_assert(!follow_folder_has_executed(&folder));
+	ck_assert(!has_executed(&folder));
+	follow_folder_close(&folder);
+}
+END_TEST
+
+/* A state of version 0.1.0 does not say which command it was: any. */
+START_TEST(older_folders_do_not_run_a_command_again)
+{
+	struct follow_folder folder;
+	open_folder(&folder);
+	swap_to(&folder, 1);
+	follow_folder_close(&folder);
+	char *const state = folder_files_join(path, ".deltabucket");
+	put(state, "{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"executed\":\"000001\"}\n");
+	free(state);
+	open_folder(&folder);
+	ck_assert(has_executed(&folder));
+	swap_to(&folder, 2);
+	ck_assert(!has_executed(&folder));
 	follow_folder_close(&folder);
 }
 END_TEST
@@ -368,6 +392,7 @@ Suite *test_follow_folder_suite(void)
 	tcase_add_test(tests, a_step_can_be_made_again);
 	tcase_add_test(tests, a_link_that_was_left_is_no_hindrance);
 	tcase_add_test(tests, what_was_executed_is_remembered);
+	tcase_add_test(tests, older_folders_do_not_run_a_command_again);
 	tcase_add_test(tests, foreign_folders_are_refused_and_left_alone);
 	tcase_add_test(tests, a_killed_write_does_not_make_the_folder_foreign);
 	tcase_add_test(tests, another_runs_folder_is_refused);

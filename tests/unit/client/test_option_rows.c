@@ -15,9 +15,9 @@ static const struct {
 	enum command_bit command;
 	const char *flags;
 } COMMANDS[] = {
-	{COMMAND_PUBLISH, " --run --rank --epoch --step --wait --label --metadata --anchor --format --state --take-over --keep-steps"
+	{COMMAND_PUBLISH, " --run --rank --epoch --step --wait --label --metadata --anchor --format --state --watch --marker --take-over --keep-steps"
 		" --create-bucket --threads" MOVER},
-	{COMMAND_FOLLOW, " --run --into --exec --replica --tensors --rank --once --step --wait --poll --keep --threads" MOVER},
+	{COMMAND_FOLLOW, " --run --into --exec --replica --tensors --rank --once --step --wait --poll --volatile --keep --threads" MOVER},
 	{COMMAND_DIFF, " --step --format --checksum --threads --json --quiet --help"},
 	{COMMAND_APPLY, " --threads --json --quiet --help"},
 	{COMMAND_FOLD, " --step --base --to --checksum --threads --json --quiet --help"},

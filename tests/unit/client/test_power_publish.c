@@ -92,6 +92,57 @@ static void tear_down(void)
 	unit_scratch_remove(scratch);
 }
 
+/* As publisher does it where the checkpoint is not copied: the delta is synced before anything is sent. */
+static void publish_delta(const struct file_ops *const files, const char *const at, const uint64_t step)
+{
+	struct error err = {0};
+	struct publish_state state;
+	const struct publish_mark mark = mark_of(step);
+	open_state(&state, files, at, "");
+	ck_assert_int_eq(publish_state_set_pending(&state, &mark, &err), 0);
+	char *const delta = publish_state_path(&state, step, "delta");
+	ck_assert_int_eq(file_publish(files, delta, span_text(WEIGHTS), 0600, &err), 0);
+	ck_assert_int_eq(publish_state_add_sent(&state, "/b/one", &err), 0);
+	ck_assert_int_eq(publish_state_commit(&state, false, &err), 0);
+	free(delta);
+	publish_state_close(&state);
+}
+
+/* The base's copy, and the delta of each step behind it. */
+static void check_base(const char *const survived, const char *const line)
+{
+	struct publish_state state;
+	char *const at = folder_files_join(survived, "state");
+	open_state(&state, file_system(), at, line);
+	ck_assert_msg(state.has_committed && state.has_base && state.base.step == 0, "cut before \"%s\": the base is gone", line);
+	check_copy(&state, 0, line);
+	for (uint64_t step = 1; step <= state.committed.step; step++) {
+		char *const delta = publish_state_path(&state, step, "delta");
+		ck_assert_msg(file_exists(delta), "cut before \"%s\": delta %u is gone", line, (unsigned)step);
+		free(delta);
+	}
+	publish_state_close(&state);
+	free(at);
+}
+
+START_TEST(the_base_stays_with_its_deltas)
+{
+	size_t count;
+	publish_delta(file_system(), folder, 1);
+	power_disk_free(disk);
+	disk = power_disk_new(scratch);
+	power_disk_cut_each(disk, (enum power_cut)_i);
+	publish_delta(power_disk_files(disk), folder, 2);
+	const struct power_taken *const taken = power_disk_taken(disk, &count);
+	ck_assert_uint_gt(count, 0);
+	for (size_t i = 0; i < count; i++)
+		check_base(taken[i].folder, taken[i].line);
+	char *const survived = power_disk_cut(disk, (enum power_cut)_i);
+	check_base(survived, "nothing more");
+	unit_scratch_remove(survived);
+}
+END_TEST
+
 /* Gives the committed step, and goes on as the next call does. */
 static uint64_t check_survived(const char *const survived, const char *const line)
 {
@@ -287,6 +338,7 @@ Suite *test_power_publish_suite(void)
 	TCase *const tests = tcase_create("power_publish");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, the_baseline_advances_or_stays, 0, POWER_CUTS);
+	tcase_add_loop_test(tests, the_base_stays_with_its_deltas, 0, POWER_CUTS);
 	tcase_add_loop_test(tests, a_step_that_changed_begins_anew, 0, POWER_CUTS);
 	tcase_add_loop_test(tests, a_new_folder_is_never_foreign, 0, POWER_CUTS);
 	tcase_add_loop_test(tests, a_cache_forgets_and_never_lies, 0, POWER_CUTS);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "client/folder_files.h"
+#include "client/publish_source.h"
 #include "tests/unit/client/command_fixture.h"
 #include "tests/unit/client/run_server.h"
 #include "weights/delta.h"
@@ -59,13 +60,18 @@ static void make_weights(const unsigned iteration, struct buffer *const out)
 	}
 }
 
-static void write_checkpoint(const unsigned iteration)
+static void write_weights(const unsigned iteration, const char *const name)
 {
 	struct buffer weights;
 	make_weights(iteration, &weights);
-	put("trained/model.safetensors", buffer_span(&weights));
-	put("trained/config.json", span_text("{\"a\": 1}"));
+	put(name, buffer_span(&weights));
 	buffer_release(&weights);
+}
+
+static void write_checkpoint(const unsigned iteration)
+{
+	write_weights(iteration, "trained/model.safetensors");
+	put("trained/config.json", span_text("{\"a\": 1}"));
 }
 
 static struct command_result publish_with(const char *const more, const char *const state)
@@ -444,6 +450,134 @@ START_TEST(a_copy_that_was_spoilt_on_the_disk_is_fetched_again)
 }
 END_TEST
 
+static bool exists(const char *const name)
+{
+	char *const path = folder_files_join(scratch, name);
+	const bool found = file_exists(path);
+	free(path);
+	return found;
+}
+
+/* Such a file system has a copy of every step for nothing. */
+static bool shares_bytes(void)
+{
+	struct error err = {0};
+	char *const from = folder_files_join(scratch, "shared-from");
+	char *const to = folder_files_join(scratch, "shared-to");
+	put("shared-from", span_text("bytes"));
+	const int result = file_reflink(file_system(), from, to, &err);
+	ck_assert_int_ge(result, 0);
+	ck_assert_int_eq(file_exists(to), result == 0);
+	free(from);
+	free(to);
+	return result == 0;
+}
+
+/* A trainer that writes into one place: each delta is made against the copy and the deltas behind it, until these are many. */
+START_TEST(a_copy_is_made_once_in_eight_steps)
+{
+	if (shares_bytes())
+		return;
+	unsigned copies = 0;
+	for (unsigned i = 0; i < 20; i++) {
+		char name[64];
+		publish_ok(i, "", "\"published\"");
+		snprintf(name, sizeof name, "state/step-%06u/checkpoint/model.safetensors", i);
+		copies += exists(name);
+		snprintf(name, sizeof name, "state/step-%06u/delta/delta.safetensors", i);
+		ck_assert_int_eq(exists(name), i > 0 && i % 8 != 0);
+	}
+	ck_assert_uint_eq(copies, 3);
+	ck_assert(!exists("state/step-000008") && exists("state/step-000016/checkpoint") && exists("state/step-000017/delta"));
+	ck_assert_ptr_eq(step_message_form(run_server_step(&server, 19), STEP_ANCHOR), NULL);
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 19);
+}
+END_TEST
+
+static struct command_result publish_file(const char *const name, const char *const more)
+{
+	char words[4096];
+	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r %s --state %s/state %s/%s", more, scratch, scratch,
+		name);
+	return command_fixture_run(command_publish, COMMAND_PUBLISH, web_endpoint(server.web), words);
+}
+
+/* A trainer that writes each step into a place of its own, and leaves it there or not. */
+START_TEST(what_the_trainer_left_alone_is_the_baseline)
+{
+	if (shares_bytes())
+		return;
+	write_weights(0, "it-0.safetensors");
+	write_weights(1, "it-1.safetensors");
+	write_weights(2, "it-2.safetensors");
+	expect_ok(publish_file("it-0.safetensors", ""), "\"step\":0");
+	put("state/step-000000/checkpoint/model.safetensors", span_text("spoilt"));
+	web_forget_trace(server.web);
+	expect_ok(publish_file("it-1.safetensors", ""), "\"step\":1");
+	ck_assert_uint_eq(count_lines("GET /v1/runs/b/r/objects/r/steps/000000/anchor"), 0);
+	ck_assert_ptr_ne(step_message_form(run_server_step(&server, 1), STEP_DELTA), NULL);
+	write_weights(9, "it-1.safetensors");
+	web_forget_trace(server.web);
+	expect_ok(publish_file("it-2.safetensors", ""), "\"step\":2");
+	ck_assert_uint_ge(count_lines("GET /v1/runs/b/r/objects/r/steps/000000/anchor"), 1);
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 2);
+}
+END_TEST
+
+/* The digest decides: a file that looks like the one that was published, but holds other weights, is no baseline. */
+START_TEST(what_only_looks_like_the_baseline_is_none)
+{
+	if (shares_bytes())
+		return;
+	struct publish_state state;
+	struct publish_source other;
+	struct error err = {0};
+	publish_ok(0, "", "\"step\":0");
+	char *const folder = folder_files_join(scratch, "state");
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web), "b/r", &err), 0);
+	write_weights(9, "other.safetensors");
+	char *const path = folder_files_join(scratch, "other.safetensors");
+	ck_assert_int_eq(publish_source_take(&other, &state, path, &err), 0);
+	publish_source_note(&other, &state);
+	publish_source_release(&other);
+	publish_state_close(&state);
+	free(path);
+	free(folder);
+	web_forget_trace(server.web);
+	publish_ok(1, "", "\"step\":1");
+	ck_assert_uint_eq(count_lines("GET /v1/runs/b/r/objects/r/steps/000000/anchor"), 0);
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 1);
+}
+END_TEST
+
+static const char *const spoilt_deltas[] = {"spoilt", "", NULL};
+
+START_TEST(a_delta_that_was_spoilt_on_the_disk_is_gone_around)
+{
+	if (shares_bytes())
+		return;
+	struct buffer bytes;
+	struct error err = {0};
+	static const char NAME[] = "state/step-000001/delta/delta.safetensors";
+	publish_ok(0, "", "\"step\":0");
+	publish_ok(1, "", "\"step\":1");
+	char *const path = folder_files_join(scratch, NAME);
+	buffer_init(&bytes, 100000);
+	ck_assert_int_eq(file_read_all(path, &bytes, &err), 0);
+	bytes.data[bytes.len - 1] ^= 1;
+	put(NAME, spoilt_deltas[_i] != NULL ? span_text(spoilt_deltas[_i]) : buffer_span(&bytes));
+	publish_ok(2, "", "\"step\":2");
+	ck_assert_ptr_ne(step_message_form(run_server_step(&server, 2), STEP_DELTA), NULL);
+	expect_ok(follow_with("--once", "worker"), "");
+	expect_current("worker", 2);
+	buffer_release(&bytes);
+	free(path);
+}
+END_TEST
+
 START_TEST(a_worker_takes_the_deltas_and_tells_where_it_is)
 {
 	publish_ok(0, "", "\"step\":0");
@@ -574,7 +708,7 @@ END_TEST
 START_TEST(a_worker_whose_command_fails_is_not_ready)
 {
 	publish_ok(0, "", "\"step\":0");
-	expect_ok(follow_with("--once --replica w1 --exec false", "worker"), "\"exec_failed\"");
+	expect_failed(follow_with("--once --replica w1 --exec false", "worker"), ERROR_IO, "status 1");
 	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\""), 0);
 	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"error\""), 1);
 }
@@ -682,6 +816,10 @@ Suite *test_publish_command_suite(void)
 	tcase_add_test(tests, a_run_may_keep_every_step);
 	tcase_add_test(tests, what_is_no_checkpoint_fences_nobody_off);
 	tcase_add_loop_test(tests, a_copy_that_was_spoilt_on_the_disk_is_fetched_again, 0, 2);
+	tcase_add_test(tests, a_copy_is_made_once_in_eight_steps);
+	tcase_add_test(tests, what_the_trainer_left_alone_is_the_baseline);
+	tcase_add_test(tests, what_only_looks_like_the_baseline_is_none);
+	tcase_add_loop_test(tests, a_delta_that_was_spoilt_on_the_disk_is_gone_around, 0, 3);
 	tcase_add_test(tests, a_worker_takes_the_deltas_and_tells_where_it_is);
 	tcase_add_test(tests, a_delta_that_stays_damaged_makes_it_go_by_an_anchor);
 	tcase_add_loop_test(tests, an_anchor_that_is_not_the_step_is_refused, 0, 3);

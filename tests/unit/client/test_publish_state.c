@@ -133,6 +133,87 @@ START_TEST(committing_keeps_the_checkpoint_only)
 }
 END_TEST
 
+/* As publisher does where the checkpoint was not copied. */
+static void commit_delta(struct publish_state *state, uint64_t step)
+{
+	struct error err = {0};
+	const struct publish_mark wanted = mark(step, (uint8_t)step);
+	ck_assert_int_eq(publish_state_set_pending(state, &wanted, &err), 0);
+	char *const delta = publish_state_path(state, step, "delta/delta.safetensors");
+	put(delta, "delta");
+	free(delta);
+	ck_assert_int_eq(publish_state_commit(state, false, &err), 0);
+}
+
+START_TEST(deltas_without_copies_stay_behind_the_base)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	make_pending(&state, 4);
+	ck_assert_int_eq(publish_state_commit(&state, true, &err), 0);
+	commit_delta(&state, 5);
+	commit_delta(&state, 6);
+	publish_state_close(&state);
+	open_state(&state);
+	ck_assert(state.has_base && state.base.step == 4 && state.committed.step == 6);
+	ck_assert(has_step(&state, 4, "checkpoint") && has_step(&state, 5, "delta") && has_step(&state, 6, "delta"));
+	char *const fresh = publish_state_new_path(&state);
+	char *const file = folder_files_join(fresh, "model.safetensors");
+	put(file, "weights");
+	ck_assert_int_eq(publish_state_set_base(&state, &err), 0);
+	free(file);
+	free(fresh);
+	publish_state_close(&state);
+	open_state(&state);
+	ck_assert(state.has_base && state.base.step == 6);
+	ck_assert(has_step(&state, 6, "checkpoint/model.safetensors") && !has_step(&state, 6, "delta"));
+	ck_assert(!has_step(&state, 4, "") && !has_step(&state, 5, ""));
+	publish_state_close(&state);
+}
+END_TEST
+
+/* Neither a copy nor a delta: a step that came whole from where the trainer has it. */
+START_TEST(a_step_that_left_nothing_is_no_base)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	make_pending(&state, 0);
+	ck_assert_int_eq(publish_state_commit(&state, true, &err), 0);
+	const struct publish_mark wanted = mark(1, 1);
+	ck_assert_int_eq(publish_state_set_pending(&state, &wanted, &err), 0);
+	ck_assert_int_eq(publish_state_commit(&state, true, &err), 0);
+	publish_state_close(&state);
+	open_state(&state);
+	ck_assert(state.has_committed && state.committed.step == 1 && !state.has_base);
+	ck_assert(!has_step(&state, 0, ""));
+	publish_state_close(&state);
+}
+END_TEST
+
+/* Version 0.1.0 named no base: it had a copy of each committed step. */
+START_TEST(a_state_without_a_base_has_it_in_the_committed_step)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	make_pending(&state, 3);
+	ck_assert_int_eq(publish_state_commit(&state, false, &err), 0);
+	char *const path = publish_state_work_path(&state, "state.json");
+	publish_state_close(&state);
+	put(path, "{\"version\":1,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\",\"epoch\":1,\"committed\":{\"step\":3,"
+		"\"digest\":\"xxh3-128:00000000000000000000000000000001\",\"content\":\"xxh3-128:00000000000000000000000000000002\"},"
+		"\"pending\":null}");
+	free(path);
+	open_state(&state);
+	ck_assert(state.has_base);
+	ck_assert_mem_eq(&state.base, &state.committed, sizeof state.base);
+	ck_assert(has_step(&state, 3, "checkpoint/model.safetensors"));
+	publish_state_close(&state);
+}
+END_TEST
+
 START_TEST(dropping_the_pending_step_keeps_the_baseline)
 {
 	struct publish_state state;
@@ -340,6 +421,9 @@ Suite *test_publish_state_suite(void)
 	tcase_add_test(tests, a_new_folder_knows_nothing);
 	tcase_add_test(tests, everything_is_remembered);
 	tcase_add_test(tests, committing_keeps_the_checkpoint_only);
+	tcase_add_test(tests, deltas_without_copies_stay_behind_the_base);
+	tcase_add_test(tests, a_step_that_left_nothing_is_no_base);
+	tcase_add_test(tests, a_state_without_a_base_has_it_in_the_committed_step);
 	tcase_add_test(tests, dropping_the_pending_step_keeps_the_baseline);
 	tcase_add_loop_test(tests, only_the_same_step_of_the_same_weights_is_gone_on_with, 0,
 		sizeof later_calls / sizeof later_calls[0]);

@@ -26,6 +26,10 @@ static const struct {
 	{403, "", ERROR_DENIED, "with status 403: the token's key may not do this"},
 	{404, "<html>proxy page</html>", ERROR_NOT_FOUND, "status 404"},
 	{404, "{\"error\":\"Repository not found\"}", ERROR_NOT_FOUND, "Repository not found"}, /* the Hub half's form */
+	{413, "{\"error\":\"m\",\"code\":\"no_space\"}", ERROR_NO_SPACE, "m"}, /* and the Xet half's */
+	{413, "{\"error\":\"m\",\"code\":\"internal\"}", ERROR_TOO_LARGE, "m"},
+	{413, "{\"error\":\"m\",\"code\":7}", ERROR_TOO_LARGE, "m"},
+	{429, "{\"error\":\"m\",\"code\":\"busy\"}", ERROR_UPSTREAM, "m"},
 	{418, "{\"broken", ERROR_UPSTREAM, "status 418"},
 };
 

@@ -1,6 +1,8 @@
 /* Views of a run's steps: what is made of them, when one fails for good, what is tried again. */
 #include "tests/unit/unit.h"
 
+#include <string.h>
+
 #include "storage/step_anchor.h"
 #include "storage/view_row.h"
 #include "tests/unit/storage/model_fixture.h"
@@ -127,6 +129,39 @@ START_TEST(each_step_has_its_views)
 	ck_assert_int_eq(count("SELECT COUNT(*) FROM scratch_versions"), 0);
 	store_fixture_reopen(&fixture.store);
 	ck_assert(is_there(DELTA_1) && is_there(DELTA_2));
+}
+END_TEST
+
+static bool lists_pending(const char *prefix, const char *expected)
+{
+	struct span keys[16];
+	struct buffer text;
+	size_t found;
+	ck_assert_int_eq(run_list_pending(fixture.store.store, span_text("bucket"), span_text(prefix), 16,
+		fixture.store.arena, keys, &found, &err), 0);
+	buffer_init(&text, MODEL_MAX);
+	for (size_t i = 0; i < found; i++)
+		buffer_format(&text, "%.*s ", (int)keys[i].len, (const char *)keys[i].data);
+	const bool same = strcmp(buffer_text(&text), expected) == 0;
+	buffer_release(&text);
+	return same;
+}
+
+START_TEST(those_to_be_made_are_listed)
+{
+	set("{\"view_trl\":true}");
+	publish_to(2);
+	ck_assert(lists_pending("", "run/deltas/step_000002.safetensors run/deltas/step_000001.safetensors "
+		"run/anchors/step_000000.safetensors "));
+	ck_assert(lists_pending("run/deltas/step_000002", "run/deltas/step_000002.safetensors "));
+	ck_assert(lists_pending("run/updates/", ""));
+	run_sql("UPDATE steps SET verified = 2 WHERE step = 2");
+	ck_assert(lists_pending("run/deltas/", "run/deltas/step_000001.safetensors "));
+	model_fixture_settle(&fixture);
+	ck_assert(lists_pending("", ""));
+	run_sql("UPDATE steps SET verified = 1");
+	set("{\"view_slime\":true}");
+	ck_assert(lists_pending("run/updates/weight_v000001/model", "run/updates/weight_v000001/ "));
 }
 END_TEST
 
@@ -275,6 +310,7 @@ Suite *test_view_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_set_timeout(tests, 30);
 	tcase_add_test(tests, each_step_has_its_views);
+	tcase_add_test(tests, those_to_be_made_are_listed);
 	tcase_add_test(tests, one_that_is_asked_for_comes_first);
 	tcase_add_test(tests, one_that_was_asked_for_may_not_be_wanted_any_more);
 	tcase_add_test(tests, what_cannot_be_made_fails_until_the_view_is_switched_on_again);

@@ -1,0 +1,145 @@
+# What the recipes beside this file share; they source it. A call can be interrupted by a signal,
+# and however a recipe ends, an engine that it may have paused is told to go on: `held` says so,
+# and the recipe's function `release` does it. `at_end` may name one more function that runs then.
+#
+#   ENGINE_TOKEN         sent as bearer token when set
+#   ENGINE_SECONDS       how long one call may take: 1800
+#   ENGINE_TRIES         how often an update is tried: 3
+#   ENGINE_RESUME_TRIES  how often resuming is tried, a second apart: 30
+set -u
+step=${DELTABUCKET_STEP:?run this from deltabucket follow --exec}
+path=${DELTABUCKET_PATH:?run this from deltabucket follow --exec}
+unset socket
+held= pausing= at_end= calls= count=0 failure=0 code=
+
+say() {
+	echo "engine $url, step $step: $1" >&2
+}
+
+# A JSON string.
+quoted() {
+	printf '"%s"' "$(printf '%s' "$1" | sed 's/[\\"]/\\&/g')"
+}
+
+# begin METHOD PATH [JSON]: sends a request beside those that were begun before; where $socket is
+# set, through that Unix socket. No signal ends it but ours: a pause that is under way is waited
+# for.
+begin() {
+	count=$((count + 1))
+	echo "$1 $2" >"$scratch/$count.name"
+	(
+		trap '' HUP INT TERM
+		exec curl -sS --max-time "${ENGINE_SECONDS:-1800}" -o "$scratch/$count" \
+			-w '%{http_code}' -X "$1" -H "@$scratch/headers" \
+			${socket+--unix-socket "$socket"} ${3+--data "$3"} "$url$2"
+	) >"$scratch/$count.code" &
+	calls="$calls $!"
+}
+
+# Waits for all of them. False when one failed; $code and $failure are then that one's status (000
+# when no answer came) and curl's exit status.
+settle() {
+	result=0 number=0
+	for call in $calls; do
+		number=$((number + 1)) ended=0
+		wait "$call" || ended=$?
+		status=$(cat "$scratch/$number.code")
+		case $status in
+		2??) ! grep -q '"success": *false' "$scratch/$number" 2>/dev/null || ended=22 ;;
+		*) [ "$ended" != 0 ] || ended=22 ;;
+		esac
+		if [ "$ended" != 0 ]; then
+			result=1 code=$status failure=$ended
+			say "$(cat "$scratch/$number.name") failed: ${code#000}"
+			head -c 2000 "$scratch/$number" 2>/dev/null | tr -d '\r' >&2
+			echo >&2
+		fi
+		rm -f "$scratch/$number"
+	done
+	calls= count=0
+	return "$result"
+}
+
+# post PATH JSON
+post() {
+	begin POST "$1" "$2"
+	settle
+}
+
+# attempt COMMAND...: up to ENGINE_TRIES times. Not again after a time-out: the engine may still be
+# at work on the call before.
+attempt() {
+	left=${ENGINE_TRIES:-3}
+	until "$@"; do
+		left=$((left - 1))
+		if [ "$left" -le 0 ] || [ "$failure" = 28 ]; then
+			return 1
+		fi
+		sleep 1
+	done
+}
+
+# hold PATH JSON: pauses. When it fails, the script ends, and the engine is told to go on unless it
+# cannot have heard of the pause.
+hold() {
+	held=1 pausing=1
+	if post "$1" "$2"; then
+		pausing=
+		return
+	fi
+	pausing=
+	case $failure:$code in
+	[67]:*) held= && say 'nobody listens there' ;;
+	*:404) held= && say "it has no $1: ENGINES.md says how the server is started" ;;
+	*) say 'it could not be paused: it goes on with the old weights' ;;
+	esac
+	exit 1
+}
+
+# Ends a pause that was begun. A time-out is not tried again: that call is on its way.
+unhold() {
+	[ -n "$held" ] || return 0
+	rests=${ENGINE_RESUME_TRIES:-30}
+	until release; do
+		rests=$((rests - 1))
+		if [ "$rests" -le 0 ] || [ "$failure" = 28 ]; then
+			say 'it could not be told to go on: if it still runs, it is paused'
+			return 1
+		fi
+		sleep 1
+	done
+	held=
+}
+
+# Ends the calls that were interrupted. A pause gets ten seconds first: resuming must come after it.
+hang_up() {
+	[ -n "$pausing" ] && rests=10 || rests=0
+	while [ -n "$calls" ] && [ "$rests" -gt 0 ] && kill -0 $calls 2>/dev/null; do
+		rests=$((rests - 1))
+		sleep 1
+	done
+	[ -z "$calls" ] || kill -KILL $calls 2>/dev/null
+	calls= count=0
+	unset socket
+}
+
+finish() {
+	trap - EXIT
+	trap '' HUP INT TERM
+	hang_up
+	[ -z "$at_end" ] || "$at_end"
+	unhold || set -- 1
+	rm -rf "$scratch"
+	exit "$1"
+}
+
+scratch=$(mktemp -d) || exit 1
+trap 'finish $?' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+(
+	umask 077
+	echo 'Content-Type: application/json'
+	[ -z "${ENGINE_TOKEN:-}" ] || echo "Authorization: Bearer $ENGINE_TOKEN"
+) >"$scratch/headers"
