@@ -586,14 +586,16 @@ START_TEST(a_worker_takes_the_deltas_and_tells_where_it_is)
 	publish_ok(1, "", "\"step\":1");
 	publish_ok(2, "", "\"step\":2");
 	web_forget_trace(server.web);
-	expect_ok(follow_with("--once --replica w1", "worker"), "\"step\":2");
+	expect_ok(follow_with("--step 2 --replica w1", "worker"), "\"step\":2");
 	expect_current("worker", 2);
 	ck_assert_uint_eq(count_lines("GET /v1/runs/b/r/objects/r/steps/000000"), 0);
 	ck_assert_uint_eq(count_lines("/delta/delta.safetensors"), 2);
 	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\",\"step\":2"), 1);
+	ck_assert_uint_eq(count_lines("DELETE /v1/runs/b/r/replicas/w1"), 1);
 	web_forget_trace(server.web);
 	expect_ok(follow_with("--once --replica w1", "worker"), "");
 	ck_assert_uint_eq(count_lines("/objects/"), 0);
+	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/"), 0); /* no worker of the fleet */
 }
 END_TEST
 
@@ -708,7 +710,7 @@ END_TEST
 START_TEST(a_worker_whose_command_fails_is_not_ready)
 {
 	publish_ok(0, "", "\"step\":0");
-	expect_failed(follow_with("--once --replica w1 --exec false", "worker"), ERROR_IO, "status 1");
+	expect_failed(follow_with("--step 0 --replica w1 --exec false", "worker"), ERROR_IO, "status 1");
 	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\""), 0);
 	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"error\""), 1);
 }
