@@ -226,6 +226,12 @@ class FollowFleet(unittest.TestCase):
     def test_status(self):
         server, *runs = self.command('status')
         self.assertEqual((server['event'], server['ready'], runs), ('server', True, []))
+        disk = os.statvfs(self.daemon.scratch)
+        self.assertEqual(server['disk_bytes'], disk.f_blocks * disk.f_frsize)
+        self.assertLessEqual(server['disk_free_bytes'], server['disk_bytes'])
+        self.assertGreater(server['disk_free_bytes'], 0)
+        token = self.daemon.add_key('--grant', 'models=read,list')['token']
+        self.assertNotIn('disk_bytes', json.loads(self.daemon.client('status', 'models', '--json', token=token).stdout.splitlines()[0]))
         self.publish(0)
         self.lose('worker')
         for step in (1, 2, 3):
