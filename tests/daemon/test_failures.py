@@ -13,7 +13,7 @@ import unittest
 from tests.support.checkpoints import expand_small, sha256, write_safetensors
 from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon, bytes_alone
 
-CONFLICT, DAMAGED, BUSY, WRONG_BASE, WRONG_RESULT, MALFORMED = 6, 7, 9, 11, 12, 13
+CONFLICT, DAMAGED, BUSY, WRONG_BASE, WRONG_RESULT, MALFORMED, OTHER_SCHEMA = 6, 7, 9, 11, 12, 13, 15
 BAD = (DAMAGED, WRONG_BASE, WRONG_RESULT, MALFORMED)
 
 
@@ -347,7 +347,7 @@ class Failures(unittest.TestCase):
         for odd in ({**tensors, 'stranger': ('BF16', [1], b'\1\2')}, dict(list(tensors.items())[1:])):
             write_safetensors(path, odd)
             done = self.publish(path, check=False)
-            self.assertIn(done.returncode, (CONFLICT, MALFORMED), done.stderr)
+            self.assertIn(done.returncode, (OTHER_SCHEMA, MALFORMED), done.stderr)
         self.assertEqual(self.call('GET', '').json()['head'], 0)
         self.publish(self.checkpoints[1])
 
