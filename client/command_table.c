@@ -8,7 +8,8 @@ static const struct command COMMANDS[] = {
 	{"publish", COMMAND_PUBLISH, command_publish, 0, 1, 8, "--run BUCKET/RUN CHECKPOINT",
 		"make a checkpoint (file or folder) the run's next step",
 		"deltabucket publish --run models/policy --create-bucket checkpoint/\n"
-		"deltabucket publish --run models/policy --step 12 --label iter_1200 checkpoint/\n"},
+		"deltabucket publish --run models/policy --step 12 --label iter_1200 checkpoint/\n"
+		"deltabucket publish --run models/policy --watch outputs/weights --marker STABLE\n"},
 	{"follow", COMMAND_FOLLOW, command_follow, 0, 0, 4, "--run BUCKET/RUN --into DIR", "keep DIR/current on the newest step",
 		"deltabucket follow --run models/policy --into /srv/weights --exec './reload $DELTABUCKET_PATH'\n"
 		"deltabucket follow --run models/policy --into /srv/weights --once --wait 60\n"},

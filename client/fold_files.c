@@ -32,6 +32,6 @@ int fold_files(const char *const base, const struct fold_params *const params, s
 	struct delta_summary summary;
 	if (delta_inspect(params->deltas[0], &summary, err) != 0)
 		return -1;
-	*out_format = summary.format;
+	*out_format = summary.format == DELTA_SKYRL_XOR ? DELTA_SLIME_XOR : summary.format;
 	return fold(params, out_stats, err);
 }

@@ -2,12 +2,14 @@
 
 #include <string.h>
 
-enum { NUMBER_DIGITS = 6, NUMBER_DIGITS_MAX = 18 };
+enum { NUMBER_DIGITS = 6, SKYRL_DIGITS = 8, NUMBER_DIGITS_MAX = 18 };
 
 static const char index_name[] = "model.safetensors.index.json";
 static const char single_name[] = "model.safetensors";
 static const char pointer_name[] = "latest";
 static const char version_word[] = "weight_v";
+static const char manifest_name[] = "manifest.json";
+static const char skyrl_word[] = "delta-";
 
 static bool starts_with(const struct span text, const char *const start)
 {
@@ -19,11 +21,12 @@ static struct span behind(const struct span text, const size_t at)
 	return span_slice(text, at, text.len - at);
 }
 
-/* "000007": at least six digits, and no more than needed. */
-static bool read_number(const struct span digits, uint64_t *const out)
+/* "000007": at least so many digits, and no more than needed. */
+static bool read_digits(const struct span digits, const size_t least, uint64_t *const out)
 {
 	uint64_t number = 0;
-	if (digits.len < NUMBER_DIGITS || digits.len > NUMBER_DIGITS_MAX || (digits.len > NUMBER_DIGITS && digits.data[0] == '0'))
+	if (digits.len < least || digits.len > NUMBER_DIGITS_MAX ||
+		(digits.len > least && digits.data[0] == '0'))
 		return false;
 	for (size_t i = 0; i < digits.len; i++) {
 		if (digits.data[i] < '0' || digits.data[i] > '9')
@@ -34,6 +37,11 @@ static bool read_number(const struct span digits, uint64_t *const out)
 	return true;
 }
 
+static bool read_number(const struct span digits, uint64_t *const out)
+{
+	return read_digits(digits, NUMBER_DIGITS, out);
+}
+
 bool adopt_layout_version(const struct span name, uint64_t *const out_version)
 {
 	return starts_with(name, version_word) && read_number(behind(name, strlen(version_word)), out_version);
@@ -41,14 +49,17 @@ bool adopt_layout_version(const struct span name, uint64_t *const out_version)
 
 bool adopt_layout_number(const struct span identity, uint64_t *const out_number)
 {
-	static const char *const words[] = {"step_", version_word};
+	static const struct {
+		const char *word;
+		size_t digits;
+	} words[] = {{"step_", NUMBER_DIGITS}, {version_word, NUMBER_DIGITS}, {skyrl_word, SKYRL_DIGITS}};
 	size_t start = identity.len;
 	while (start > 0 && identity.data[start - 1] != '/')
 		start--;
 	const struct span name = behind(identity, start);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (starts_with(name, words[i]))
-			return read_number(behind(name, strlen(words[i])), out_number);
+		if (starts_with(name, words[i].word))
+			return read_digits(behind(name, strlen(words[i].word)), words[i].digits, out_number);
 	return false;
 }
 
@@ -88,6 +99,44 @@ static bool match_slime(const struct span key, const struct span rest, struct ad
 	return true;
 }
 
+/* Where a run's own objects, anchors, folds and views lie: what is put there comes of a step. */
+static bool is_ours(const struct span folder)
+{
+	static const char *const names[] = {"anchors", "deltas", "folds", "steps", "updates"};
+	struct span rest = folder;
+	struct span name;
+	while (span_split(&rest, '/', &name))
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (span_equal_text(name, names[i]))
+				return true;
+	return false;
+}
+
+/* FOLDER/model.safetensors.index.json, whatever the folder is called: the index comes last. */
+static bool match_modelexpress(const struct span key, const struct span rest,
+	struct adopt_mark *const out)
+{
+	const size_t tail = strlen(index_name) + 1;
+	if (rest.len <= tail || rest.len - tail > ADOPT_IDENTITY_MAX_BYTES ||
+		!span_ends_text(rest, index_name) || rest.data[rest.len - tail] != '/')
+		return false;
+	out->identity = span_slice(rest, 0, rest.len - tail);
+	out->objects = span_slice(key, 0, key.len - strlen(index_name));
+	return !is_ours(out->identity);
+}
+
+/* delta-00000007/manifest.json, which comes last. */
+static bool match_skyrl(const struct span key, const struct span rest, struct adopt_mark *const out)
+{
+	const size_t tail = strlen(manifest_name) + 1;
+	if (rest.len <= tail || !span_ends_text(rest, manifest_name) || rest.data[rest.len - tail] != '/')
+		return false;
+	out->identity = span_slice(rest, 0, rest.len - tail);
+	out->objects = span_slice(key, 0, key.len - strlen(manifest_name));
+	return starts_with(out->identity, skyrl_word) &&
+		read_digits(behind(out->identity, strlen(skyrl_word)), SKYRL_DIGITS, &out->version);
+}
+
 static bool match_stitch(const struct span key, const struct span rest, struct adopt_mark *const out)
 {
 	if (!span_equal_text(rest, pointer_name))
@@ -102,12 +151,15 @@ static match_function *const match_by_convention[] = {
 	[ADOPT_TRL] = match_trl,
 	[ADOPT_SLIME] = match_slime,
 	[ADOPT_STITCH] = match_stitch,
+	[ADOPT_MODELEXPRESS] = match_modelexpress,
+	[ADOPT_SKYRL] = match_skyrl,
 };
 
 bool adopt_layout_match(const enum adopt_convention convention, const struct span prefix, const struct span key, struct adopt_mark *const out)
 {
 	*out = (struct adopt_mark){0};
-	if (convention == ADOPT_NONE || (size_t)convention >= sizeof(match_by_convention) / sizeof(match_by_convention[0]))
+	if ((size_t)convention >= sizeof(match_by_convention) / sizeof(match_by_convention[0]) ||
+		match_by_convention[convention] == NULL)
 		return false;
 	if (key.len <= prefix.len || (prefix.len > 0 && memcmp(key.data, prefix.data, prefix.len) != 0))
 		return false;

@@ -98,9 +98,20 @@ int adopt_objects_read(struct store *const store, const struct span bucket, cons
 	return result;
 }
 
+static void note_index(struct adopt_objects *const out, const struct json_scan_pair *const pair,
+	struct arena *const arena)
+{
+	if (span_equal_text(pair->key, "delta_encoding"))
+		out->is_delta = true;
+	if (span_equal_text(pair->key, "version"))
+		out->version = arena_copy(arena, pair->value);
+	if (span_equal_text(pair->key, "base_version"))
+		out->base_version = arena_copy(arena, pair->value);
+}
+
 /* An index that says delta_encoding makes a delta of the folder. */
 static int judge_index(struct store *const store, const struct span bucket, const struct span key, struct arena *const arena,
-	bool *const out_is_delta, struct error *const err)
+	struct adopt_objects *const out, struct error *const err)
 {
 	struct span json;
 	if (adopt_objects_read(store, bucket, key, INDEX_MAX_BYTES, arena, &json, err) != 0)
@@ -108,9 +119,8 @@ static int judge_index(struct store *const store, const struct span bucket, cons
 	struct shard_index *const index = shard_index_parse(json, arena_text(arena, key), err);
 	if (index == NULL)
 		return -1;
-	*out_is_delta = false;
 	for (size_t i = 0; i < shard_index_metadata_count(index); i++)
-		*out_is_delta |= span_equal_text(shard_index_metadata(index, i)->key, "delta_encoding");
+		note_index(out, shard_index_metadata(index, i), arena);
 	shard_index_free(index);
 	return 0;
 }
@@ -137,7 +147,7 @@ static int find_folder(struct store *const store, const int64_t bucket, const st
 		const struct span rest = span_slice(keys[i], adoption->objects.len, keys[i].len);
 		if (take_object(store, bucket, keys[i], rest, arena, &out->objects[i], &out->versions[i], err) != 0)
 			return -1;
-		if (span_equal_text(rest, index_name) && judge_index(store, name, keys[i], arena, &out->is_delta, err) != 0)
+		if (span_equal_text(rest, index_name) && judge_index(store, name, keys[i], arena, out, err) != 0)
 			return -1;
 	}
 	if (out->count > 0)
@@ -155,6 +165,7 @@ int adopt_objects_find(struct store *const store, const int64_t bucket, const st
 	};
 	if (out->objects == NULL || out->versions == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
+	out->is_delta = adoption->convention == ADOPT_SKYRL; /* it puts nothing else */
 	if (is_folder(adoption))
 		return find_folder(store, bucket, adoption, arena, out, err);
 	out->is_delta = is_trl_delta(adoption);

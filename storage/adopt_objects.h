@@ -10,6 +10,9 @@ struct adopt_objects {
 	int64_t *versions;           /* rows, side by side with them */
 	size_t count;
 	bool is_delta;
+	/* Of a delta with an index, as that says; a name in other conventions. {NULL,0}: not said. */
+	struct span version;
+	struct span base_version;
 };
 
 /* Objects without a digest get one: their bytes are read. Texts lie in the arena. not_found when there is none; too_large; what an index.json is

@@ -8,6 +8,7 @@
 #include "storage/bucket_row.h"
 #include "storage/scratch.h"
 #include "storage/step_proof.h"
+#include "storage/step_row.h"
 #include "storage/step_source_form.h"
 #include "weights/delta_stack.h"
 #include "weights/relative_path.h"
@@ -39,6 +40,45 @@ static int find_run(struct adopting *const adopting, struct db *const db, struct
 	return run_row_find_id(db, adopting->adoption->run, adopting->arena, &adopting->run, &adopting->run_name, err) == 1 ? 0 : -1;
 }
 
+/* slime and SkyRL write nothing of their first weights; whoever knows them publishes them. */
+static int refuse_first(const struct adopting *const adopting, struct error *const err)
+{
+	const struct adoption *const adoption = adopting->adoption;
+	const bool is_slime = adoption->convention == ADOPT_SLIME;
+	const size_t before = is_slime ? adoption->objects.len - adoption->identity.len - 1 : 0;
+	return error_set(err, ERROR_BASE_MISSING,
+		"It is a delta, and the run has no step yet. Publish the weights it was made from"
+		" (deltabucket publish --run %.*s/%.*s CHECKPOINT)%s%.*s%s,"
+		" then put this publish's last object again.",
+		(int)adopting->bucket.len, (const char *)adopting->bucket.data, (int)adopting->run_name.len,
+		(const char *)adopting->run_name.data, is_slime ? " or put them below '" : "", (int)before,
+		(const char *)adoption->objects.data, is_slime ? "weight_v000000/'" : "");
+}
+
+/* ModelExpress' versions have ids and no order. A full one does not say its id, and neither does a
+ * checkpoint that was published by hand: what follows on those is proven by its checksums alone. */
+static int check_id(const struct adopting *const adopting, struct db *const db,
+	struct error *const err)
+{
+	const struct span base = adopting->brought.base_version;
+	struct step_row row;
+	struct step_message head;
+	const int found = step_row_find(db, adopting->run.id, adopting->run.head, &row, err);
+	if (found != 1)
+		return found < 0 ? -1 : step_no_step(adopting->run.head, err);
+	if (!row.has_form[STEP_DELTA])
+		return 0;
+	if (step_read(db, &row, false, adopting->arena, &head, err) != 0)
+		return -1;
+	if (span_equal(head.label, base))
+		return 0;
+	const struct span shown = span_slice(base, 0, 80);
+	const struct span label = span_slice(head.label, 0, 80);
+	return error_set(err, ERROR_HEAD_MOVED,
+		"It builds on version '%.*s', and the run's newest step is version '%.*s'.", (int)shown.len,
+		(const char *)shown.data, (int)label.len, (const char *)label.data);
+}
+
 /* A named base must be the head; TRL's and slime's deltas go from one version to the next. */
 static int check_order(const struct adopting *const adopting, struct db *const db, struct error *const err)
 {
@@ -47,7 +87,9 @@ static int check_order(const struct adopting *const adopting, struct db *const d
 	if (!adopting->brought.is_delta)
 		return 0;
 	if (!adopting->run.has_head)
-		return error_set(err, ERROR_BASE_MISSING, "It is a delta, and the run has no step yet.");
+		return refuse_first(adopting, err);
+	if (adoption->convention == ADOPT_MODELEXPRESS)
+		return check_id(adopting, db, err);
 	const int found = adopt_row_find_step(db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
 	if (found < 0)
 		return -1;
@@ -114,12 +156,25 @@ static int measure(struct adopting *const adopting, struct tensor_source *const 
 	return fill_files(adopting, files, err);
 }
 
+/* What the trainer calls it: ModelExpress says an id in a delta's index, and mostly in the folder's
+ * name. */
+static struct span label_of(const struct adopting *const adopting)
+{
+	const struct adopt_objects *const brought = &adopting->brought;
+	struct span label = adopting->adoption->identity;
+	if (adopting->adoption->convention != ADOPT_MODELEXPRESS)
+		return label;
+	for (struct span rest = label; span_split(&rest, '/', &label);)
+		continue;
+	return brought->is_delta && brought->version.len > 0 ? brought->version : label;
+}
+
 static int publish(struct adopting *const adopting, struct error *const err)
 {
 	struct step_message *const step = &adopting->step;
 	step->step = adopting->run.has_head ? adopting->run.head + 1 : 0;
 	step->epoch = adopting->run.epoch;
-	step->label = adopting->adoption->identity;
+	step->label = label_of(adopting);
 	step->has_base = adopting->run.has_head; /* a full one too: every step but the first says what it follows */
 	step->base_step = adopting->run.head;
 	step->base_digest = adopting->run.head_digest;

@@ -16,10 +16,13 @@ enum delta_format {
 	DELTA_TRL_RAW,
 	DELTA_TRL_V1,
 	DELTA_FULL,            /* the new checkpoint itself */
-	DELTA_FORMATS
+	DELTA_FORMATS,         /* that are written */
+	DELTA_SKYRL_XOR = DELTA_FORMATS /* slime-xor's tensors with SkyRL's manifest: read alone */
 };
 
-const char *delta_format_name(enum delta_format format); /* "ulp-class", "slime-xor", "slime-overwrite", "trl-gap", "trl-raw", "trl-v1", "full" */
+/* "ulp-class", "slime-xor", "slime-overwrite", "trl-gap", "trl-raw", "trl-v1", "full", "skyrl-xor" */
+const char *delta_format_name(enum delta_format format);
+/* One that is written. */
 bool delta_format_parse(struct span name, enum delta_format *out_format);
 const char *delta_format_list(void); /* all names with commas, for messages */
 

@@ -69,6 +69,21 @@ static int parse_trl(struct delta_metadata *const metadata, const struct json_sc
 		parse_number(delta_metadata_find(pairs, count, "base_step"), &metadata->has_base_step, &metadata->base_step, path, err);
 }
 
+enum { VERSION_MAX_BYTES = 256 };
+
+/* slime's versions are numbers; others write ids there, which tell no order. */
+static int parse_version(const struct span text, bool *const out_has, uint64_t *const out,
+	const char *const path, struct error *const err)
+{
+	if (text.data == NULL)
+		return error_set(err, ERROR_INVALID, "%s: the delta's index lacks version or base_version", path);
+	if (text.len == 0 || text.len > VERSION_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "%s: a version in the delta's index is empty or over %d bytes",
+			path, VERSION_MAX_BYTES);
+	*out_has = span_parse_u64(text, out);
+	return 0;
+}
+
 static int parse_slime(struct delta_metadata *const metadata, const struct json_scan_pair *const pairs, const size_t count,
 	const char *const path, struct error *const err)
 {
@@ -76,12 +91,12 @@ static int parse_slime(struct delta_metadata *const metadata, const struct json_
 	if (!delta_checksum_parse(checksum, &metadata->checksum))
 		return error_set(err, checksum.data == NULL ? ERROR_INVALID : ERROR_UNSUPPORTED, "%s: the delta's checksum_format '%.*s' is not known",
 			path, (int)(checksum.len < 60 ? checksum.len : 60), checksum.data != NULL ? (const char *)checksum.data : "");
-	if (parse_number(delta_metadata_find(pairs, count, "version"), &metadata->has_step, &metadata->step, path, err) != 0 ||
-		parse_number(delta_metadata_find(pairs, count, "base_version"), &metadata->has_base_step, &metadata->base_step, path, err) != 0)
+	metadata->version = delta_metadata_find(pairs, count, "version");
+	metadata->base_version = delta_metadata_find(pairs, count, "base_version");
+	if (parse_version(metadata->version, &metadata->has_step, &metadata->step, path, err) != 0)
 		return -1;
-	if (!metadata->has_step || !metadata->has_base_step)
-		return error_set(err, ERROR_INVALID, "%s: the delta's index lacks version or base_version", path);
-	return 0;
+	return parse_version(metadata->base_version, &metadata->has_base_step, &metadata->base_step,
+		path, err);
 }
 
 static int parse_ulp_class(struct delta_metadata *const metadata, const struct json_scan_pair *const pairs, const size_t count,
@@ -307,6 +322,14 @@ int delta_metadata_parse(struct delta_metadata *const metadata, const struct jso
 			err) != 0)
 		return -1;
 	return parse_result(metadata, pairs, count, path, err);
+}
+
+bool delta_metadata_ids_differ(const struct delta_metadata *const first,
+	const struct delta_metadata *const second)
+{
+	const bool are_numbers = first->has_step && second->has_base_step;
+	return first->version.len > 0 && second->base_version.len > 0 && !are_numbers &&
+		!span_equal(first->version, second->base_version);
 }
 
 void delta_metadata_release(struct delta_metadata *const metadata)

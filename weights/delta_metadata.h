@@ -39,6 +39,8 @@ struct delta_metadata {
 	uint64_t step;
 	bool has_base_step;           /* `base_step` or slime's base_version */
 	uint64_t base_step;
+	struct span version;          /* slime's two as written: ModelExpress' are ids, no numbers */
+	struct span base_version;
 	bool has_changed_elements;
 	uint64_t changed_elements;
 	uint64_t total_elements;      /* 0: not told */
@@ -58,6 +60,9 @@ struct delta_metadata {
  * delta_metadata_release in any case. `path` names the file in messages. */
 int delta_metadata_parse(struct delta_metadata *metadata, const struct json_scan_pair *pairs, size_t count, const char *path,
 	struct error *err);
+/* Whether both call the state between them by an id that is no number, and differ in it. */
+bool delta_metadata_ids_differ(const struct delta_metadata *first,
+	const struct delta_metadata *second);
 void delta_metadata_release(struct delta_metadata *metadata);
 /* True when these are the pairs of a delta of any kind, known or not. */
 bool delta_metadata_is_delta(const struct json_scan_pair *pairs, size_t count);

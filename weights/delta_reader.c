@@ -14,6 +14,8 @@ enum { SHOWN_NAME_BYTES = 160, SHARDS_MAX = 100000 };
 static const char single_name[] = "delta.safetensors";
 static const char trl_index_name[] = "delta.safetensors.index.json";
 static const char index_name[] = "model.safetensors.index.json";
+static const char manifest_name[] = "manifest.json";
+static const char checkpoint_name[] = "model.safetensors";
 
 static int shown_len(const struct span name)
 {
@@ -209,6 +211,39 @@ static int open_with(struct delta_reader *const reader, const char *const folder
 	return result;
 }
 
+/* Its tensors are slime's; what slime's index and shards say of them stands in the manifest. */
+static int read_manifest(struct delta_reader *const reader, const char *const folder,
+	const char *const path, struct error *const err)
+{
+	if (mapped_file_open(path, &reader->index_bytes, err) != 0)
+		return -1;
+	reader->bytes += reader->index_bytes.len;
+	reader->manifest = delta_manifest_parse(reader->index_bytes, path, err);
+	if (reader->manifest == NULL)
+		return -1;
+	reader->metadata = (struct delta_metadata){
+		.encoding = DELTA_ENCODING_XOR, .checksum = DELTA_XXH3_128,
+		.has_step = true, .step = delta_manifest_version(reader->manifest),
+		.has_base_step = true, .base_step = delta_manifest_base_version(reader->manifest),
+	};
+	reader->index = shard_index_of(delta_manifest_files(reader->manifest),
+		delta_manifest_count(reader->manifest), path, err);
+	if (reader->index == NULL)
+		return -1;
+	if (open_shards(reader, folder, err) != 0 || check_index(reader, err) != 0)
+		return -1;
+	return list_entries(reader, err);
+}
+
+static int open_manifest(struct delta_reader *const reader, const char *const folder,
+	struct error *const err)
+{
+	char *const path = relative_path_join(folder, span_text(manifest_name));
+	const int result = read_manifest(reader, folder, path, err);
+	free(path);
+	return result;
+}
+
 static int open_folder(struct delta_reader *const reader, const char *const folder, struct error *const err)
 {
 	const bool single = has_file(folder, single_name);
@@ -223,6 +258,8 @@ static int open_folder(struct delta_reader *const reader, const char *const fold
 	}
 	if (indexed || has_file(folder, index_name))
 		return open_with(reader, folder, indexed ? trl_index_name : index_name, err);
+	if (has_file(folder, manifest_name) && !has_file(folder, checkpoint_name))
+		return open_manifest(reader, folder, err);
 	return open_full(reader, folder, err);
 }
 
@@ -278,6 +315,7 @@ void delta_reader_close(struct delta_reader *const reader)
 	}
 	delta_metadata_release(&reader->metadata);
 	shard_index_free(reader->index);
+	delta_manifest_free(reader->manifest);
 	mapped_file_close(reader->index_bytes);
 	checkpoint_close(reader->checkpoint);
 	buffer_release(&reader->pairs);
@@ -304,6 +342,8 @@ enum delta_format delta_reader_format(const struct delta_reader *const reader)
 		[DELTA_ENCODING_ULP_CLASS] = DELTA_ULP_CLASS, [DELTA_ENCODING_XOR] = DELTA_SLIME_XOR,
 		[DELTA_ENCODING_OVERWRITE] = DELTA_SLIME_OVERWRITE, [DELTA_ENCODING_FULL] = DELTA_FULL,
 	};
+	if (reader->manifest != NULL)
+		return DELTA_SKYRL_XOR;
 	return reader->is_v1 ? DELTA_TRL_V1 : formats[reader->metadata.encoding];
 }
 

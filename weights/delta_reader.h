@@ -1,5 +1,5 @@
 /* A delta, opened and checked as far as it can be without its base: one entry for each tensor it changes. Takes our ulp-class containers, slime's
- * directories, TRL's files of either key scheme, and a full checkpoint in a delta's place. Read-only once open; any thread. */
+ * and SkyRL's directories, TRL's files of either key scheme, and a full checkpoint in a delta's place. Read-only once open; any thread. */
 #ifndef WEIGHTS_DELTA_READER_H
 #define WEIGHTS_DELTA_READER_H
 
@@ -32,7 +32,8 @@ struct delta_entry {
 	struct span checksum;   /* of XOR and OVERWRITE: of the whole new tensor, in hex */
 };
 
-/* `path` is a file, or a folder: delta.safetensors, an index with delta_encoding or TRL's keys, else a full checkpoint. */
+/* `path` is a file, or a folder: delta.safetensors, an index with delta_encoding or TRL's keys,
+ * a manifest.json without model.safetensors beside it, else a full checkpoint. */
 struct delta_reader *delta_reader_open(const char *path, struct error *err);
 void delta_reader_close(struct delta_reader *reader); /* NULL is fine */
 

@@ -2,6 +2,7 @@
 #ifndef WEIGHTS_DELTA_READER_INTERNAL_H
 #define WEIGHTS_DELTA_READER_INTERNAL_H
 
+#include "weights/delta_manifest.h"
 #include "weights/delta_reader.h"
 #include "weights/name_list.h"
 #include "weights/shard_index.h"
@@ -23,6 +24,7 @@ struct delta_reader {
 	uint64_t bytes;
 	struct delta_reader_file *files;
 	size_t file_count;
+	struct delta_manifest *manifest; /* SkyRL's */
 	struct shard_index *index;
 	struct span index_bytes;
 	struct checkpoint *checkpoint; /* of a full one */

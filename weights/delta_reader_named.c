@@ -26,6 +26,21 @@ static int list_checksums(const struct safetensors *const header, struct buffer 
 	return buffer_check(out, "the table of the delta's checksums", err);
 }
 
+/* SkyRL's manifest says them for all files. */
+static int list_manifest(const struct delta_manifest *const manifest, struct buffer *const out,
+	struct error *const err)
+{
+	const struct json_scan_pair *const pairs = delta_manifest_checksums(manifest);
+	const size_t count = delta_manifest_count(manifest);
+	for (size_t i = 0; i < count; i++) {
+		const struct safetensors_metadata item = {.key = pairs[i].key, .value = pairs[i].value};
+		buffer_add(out, &item, sizeof(item));
+	}
+	if (count > 0 && !buffer_failed(out))
+		qsort(out->data, count, sizeof(struct safetensors_metadata), order_by_key);
+	return buffer_check(out, "the table of the delta's checksums", err);
+}
+
 static struct span find_checksum(const struct buffer *const checksums, const struct span name)
 {
 	const struct safetensors_metadata wanted = {.key = name};
@@ -50,7 +65,7 @@ static int add_entry(struct delta_reader *const reader, const size_t number, con
 	if (entry.kind != DELTA_ENTRY_BLOCKS) {
 		entry.checksum = find_checksum(checksums, tensor->name);
 		if (entry.checksum.data == NULL)
-			return delta_reader_refuse(tensor->name, "has no checksum in its shard's metadata", err);
+			return delta_reader_refuse(tensor->name, "has no checksum", err);
 	}
 	buffer_add(&reader->entries, &entry, sizeof(entry));
 	return 0;
@@ -59,7 +74,7 @@ static int add_entry(struct delta_reader *const reader, const size_t number, con
 static int list_file(struct delta_reader *const reader, const size_t number, struct buffer *const checksums, struct error *const err)
 {
 	const struct safetensors *const header = reader->files[number].header;
-	if (list_checksums(header, checksums, err) != 0)
+	if (reader->manifest == NULL && list_checksums(header, checksums, err) != 0)
 		return -1;
 	for (size_t i = 0; i < safetensors_count(header); i++)
 		if (add_entry(reader, number, safetensors_tensor(header, i), checksums, err) != 0)
@@ -72,6 +87,8 @@ int delta_reader_list_named(struct delta_reader *const reader, struct error *con
 	struct buffer checksums;
 	int result = 0;
 	buffer_init(&checksums, DELTA_READER_TABLE_BYTES);
+	if (reader->manifest != NULL)
+		result = list_manifest(reader->manifest, &checksums, err);
 	for (size_t i = 0; i < reader->file_count && result == 0; i++)
 		result = list_file(reader, i, &checksums, err);
 	buffer_release(&checksums);

@@ -52,6 +52,8 @@ static int check_link(const struct delta_stack *const stack, const size_t level,
 		digest128_format(&first->result_digest, actual);
 		return digest128_equal(&first->result_digest, &second->base_digest) ? 0 : wrong_link(before, wanted, actual, err);
 	}
+	if (delta_metadata_ids_differ(first, second))
+		return wrong_link(before, "another version", "its own", err);
 	snprintf(wanted, sizeof(wanted), "step %" PRIu64, second->base_step);
 	snprintf(actual, sizeof(actual), "step %" PRIu64, first->step);
 	if (first->has_step && second->has_base_step)

@@ -30,6 +30,10 @@ static int check_link(const struct fold_plain *const plain, const size_t number,
 	if (digests && !digest128_equal(&before->result_digest, &after->base_digest))
 		return error_set(err, ERROR_WRONG_BASE, "'%s' was not made from the result of '%s': a delta is missing, or the order is wrong", paths[number],
 			paths[number - 1]);
+	if (!digests && delta_metadata_ids_differ(before, after))
+		return error_set(err, ERROR_WRONG_BASE,
+			"'%s' was made from another version than the one that '%s' gives", paths[number],
+			paths[number - 1]);
 	if (!digests && before->has_step && after->has_base_step && before->step != after->base_step)
 		return error_set(err, ERROR_WRONG_BASE, "'%s' was made from step %" PRIu64 ", '%s' gives step %" PRIu64, paths[number], after->base_step,
 			paths[number - 1], before->step);
@@ -227,6 +231,13 @@ static int fold_all(struct fold_plain *const plain, const struct fold_family *co
 	return result;
 }
 
+/* Of what is read alone: the one with the same tensors. */
+static enum delta_format own_format(const struct delta_reader *const reader)
+{
+	const enum delta_format format = delta_reader_format(reader);
+	return format == DELTA_SKYRL_XOR ? DELTA_SLIME_XOR : format;
+}
+
 static int run(struct fold_plain *const plain, struct delta_stats *const stats, struct error *const err)
 {
 	struct buffer header;
@@ -242,7 +253,8 @@ static int run(struct fold_plain *const plain, struct delta_stats *const stats, 
 		const struct model_files files = {.is_folder = delta_reader_is_folder(plain->readers[0]), .files = &shard, .count = 1};
 		plain->zeros = zero_source_new(plain->schema);
 		plain->encode = (struct delta_encode_params){
-			.base = plain->zeros, .next = plain->zeros, .next_files = &files, .format = delta_reader_format(plain->readers[0]),
+			.base = plain->zeros, .next = plain->zeros, .next_files = &files,
+				.format = own_format(plain->readers[0]),
 			.threads = plain->params->threads, .out = plain->params->out, .files = plain->params->files,
 		};
 		result = fold_all(plain, family, &files, stats, err);

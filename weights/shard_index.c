@@ -138,6 +138,22 @@ struct shard_index *shard_index_parse(const struct span json, const char *const 
 	return NULL;
 }
 
+struct shard_index *shard_index_of(const struct json_scan_pair *const pairs, const size_t count,
+	const char *const path, struct error *const err)
+{
+	struct shard_index *const index = memory_new(sizeof(*index));
+	buffer_init(&index->pairs, (count + 1) * sizeof(pairs[0]));
+	buffer_init(&index->files, (count + 1) * sizeof(struct span));
+	if (count > 0)
+		buffer_add(&index->pairs, pairs, count * sizeof(pairs[0]));
+	if (buffer_check(&index->pairs, "the index", err) == 0 && check_tensors(index, path, err) == 0) {
+		unite_files(index);
+		return index;
+	}
+	shard_index_free(index);
+	return NULL;
+}
+
 void shard_index_free(struct shard_index *const index)
 {
 	if (index == NULL)

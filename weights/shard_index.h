@@ -11,6 +11,9 @@ struct shard_index;
 /* `path` names the file in messages. A tensor given twice and a file name that leads out of the folder are invalid; members that are
  * not known are skipped. */
 struct shard_index *shard_index_parse(struct span json, const char *path, struct error *err);
+/* The same from pairs of tensor and file, in any order; what they point to must stay. */
+struct shard_index *shard_index_of(const struct json_scan_pair *pairs, size_t count,
+	const char *path, struct error *err);
 void shard_index_free(struct shard_index *index); /* NULL is fine */
 
 /* Tensor (key) to file (value), sorted by tensor. */

@@ -15,7 +15,12 @@ struct setting {
 	const char *fallback_text; /* of a text */
 };
 
-static const char *const adopt_words[] = {[ADOPT_NONE] = "", [ADOPT_TRL] = "trl", [ADOPT_SLIME] = "slime", [ADOPT_STITCH] = "stitch", NULL};
+/* A hot-load's has the word of none, which stands before it. */
+static const char *const adopt_words[] = {[ADOPT_NONE] = "", [ADOPT_TRL] = "trl",
+	[ADOPT_SLIME] = "slime",
+	[ADOPT_STITCH] = "stitch", [ADOPT_HOT_LOAD] = "", [ADOPT_MODELEXPRESS] = "modelexpress",
+		[ADOPT_SKYRL] = "skyrl",
+	NULL};
 
 #define AT(member) offsetof(struct run_settings, member)
 static const struct setting settings_table[] = {
@@ -84,6 +89,8 @@ static int merge_word(const struct setting *const setting, const struct json_nod
 	struct buffer words;
 	buffer_init(&words, RUN_SETTINGS_MAX_BYTES);
 	for (size_t i = 0; setting->words[i] != NULL; i++) {
+		if (i > 0 && setting->words[i][0] == '\0')
+			continue;
 		buffer_add_text(&words, i == 0 ? "\"" : ", \"");
 		buffer_add_text(&words, setting->words[i]);
 		buffer_add_text(&words, "\"");

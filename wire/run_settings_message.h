@@ -9,8 +9,12 @@
 enum { RUN_SETTINGS_MAX_BYTES = 16 * 1024, RUN_KEEP_STEPS_DEFAULT = 64, RUN_LEASE_S_DEFAULT = 120 };
 enum { RUN_PREFIX_MAX_BYTES = 512, RUN_DEPLOYMENT_MAX_BYTES = 128, RUN_WEBHOOK_MAX_BYTES = 1024 };
 
-/* Whose convention a trainer follows that never heard of steps: numbers are those of the table of words. */
-enum adopt_convention { ADOPT_NONE, ADOPT_TRL, ADOPT_SLIME, ADOPT_STITCH, ADOPT_HOT_LOAD /* never a setting */ };
+/* Whose convention a trainer follows that never heard of steps: numbers are those of the table of
+ * words, and stored in the catalog. */
+enum adopt_convention {
+	ADOPT_NONE, ADOPT_TRL, ADOPT_SLIME, ADOPT_STITCH, ADOPT_HOT_LOAD /* never a setting */,
+	ADOPT_MODELEXPRESS, ADOPT_SKYRL
+};
 
 struct run_settings {
 	uint64_t keep_steps; /* retention; 0: all */

@@ -61,8 +61,16 @@ class PowerCuts(unittest.TestCase):
         return os.path.join(self.daemon.scratch, f'state-{run}')
 
     def publish(self, run, step, *more):
-        self.daemon.client('publish', '--run', f'models/{run}', '--state', self.state(run), *more,
-                           self.checkpoints[step])
+        """From one place that each step overwrites, so that nothing but the state folder has the step before."""
+        place = os.path.join(self.daemon.scratch, f'trained-{run}')
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(self.checkpoints[step], place)
+        self.daemon.client('publish', '--run', f'models/{run}', '--state', self.state(run), *more, place)
+
+    def base(self, run):
+        """The step whose copy the state folder has."""
+        with open(os.path.join(self.state(run), 'state.json')) as file:
+            return json.load(file)['base']['step']
 
     def check(self, run, step):
         into = os.path.join(self.daemon.scratch, f'worker-{run}')
@@ -78,7 +86,8 @@ class PowerCuts(unittest.TestCase):
         self.publish(run, 0, *more)
         for step, (damage, name) in enumerate(files, 1):
             own = 'rank-00000-of-00001' if ranks else '.'
-            damage(os.path.join(self.state(run), own, f'step-{step - 1:06d}', 'checkpoint', name))
+            copy = step - 1 if ranks else self.base(run)
+            damage(os.path.join(self.state(run), own, f'step-{copy:06d}', 'checkpoint', name))
             self.publish(run, step % len(self.checkpoints), *more)
             self.check(run, step % len(self.checkpoints))
         steps = self.daemon.client('steps', f'models/{run}', '--json').stdout.splitlines()
@@ -87,6 +96,17 @@ class PowerCuts(unittest.TestCase):
 
     def test_a_damaged_baseline(self):
         self.damage_baselines('plain', False, '--anchor', 'never')
+
+    def test_a_damaged_delta_behind_the_copy(self):
+        self.publish('deltas', 0)
+        for number, damage in enumerate(DAMAGES):
+            self.publish('deltas', 1)
+            self.publish('deltas', 2)
+            self.assertLess(self.base('deltas'), 3 * number + 2)
+            folder = os.path.join(self.state('deltas'), f'step-{3 * number + 2:06d}', 'delta')
+            damage(os.path.join(folder, next(name for name in sorted(os.listdir(folder)) if name.endswith('.safetensors'))))
+            self.publish('deltas', 3 + number % 2)
+            self.check('deltas', 3 + number % 2)
 
     def test_a_damaged_baseline_of_a_rank(self):
         self.damage_baselines('ranks', True, '--rank', '0/1', '--wait', '60')

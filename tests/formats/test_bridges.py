@@ -3,6 +3,7 @@ published as steps is kept in TRL's and slime's layouts for their readers. Both 
 """
 import json
 import os
+import time
 import unittest
 
 from tests.support.checkpoints import sha256
@@ -12,7 +13,7 @@ from tests.support.daemon import Daemon
 if not importable('numpy', 'safetensors', 'zstandard', 'xxhash', 'blake3', environment='formats'):
     raise unittest.SkipTest('setup/clients has not installed numpy, safetensors, zstandard, xxhash and blake3')
 
-from tests.formats import container, series, slime, trl  # noqa: E402
+from tests.formats import container, modelexpress, series, skyrl, slime, trl  # noqa: E402
 
 BUCKET = 'bridges'
 STEPS = 4
@@ -57,7 +58,8 @@ class Case(unittest.TestCase):
     def put_folder(self, folder, key):
         """Every file below, the index last, as such trainers write."""
         names = [os.path.relpath(os.path.join(at, name), folder) for at, _, files in os.walk(folder) for name in files]
-        for name in sorted(names, key=lambda name: (name == slime.INDEX, name)):
+        last = (slime.INDEX, skyrl.MANIFEST)
+        for name in sorted(names, key=lambda name: (name in last, name)):
             with open(os.path.join(folder, name), 'rb') as file:
                 self.answer('PUT', f'/{BUCKET}/{self.name}/{key}/{name}', file.read())
 
@@ -127,6 +129,139 @@ class Trainers(Case):
         slime.write_delta(folder, 'slime-xor', self.tensors(0), self.tensors(1), 1)
         self.put_folder(folder, slime.version_name(1))
         self.wait_for_step(1, 'weight_v000001')
+        self.assert_followed(1)
+
+    def delta_without_a_step(self, adopt, key, write):
+        """The log's reason for a first delta of a run without a step, and how to put it again."""
+        self.open_run(adopt=adopt)
+        folder = self.path(key)
+        write(folder)
+        self.put_folder(folder, key)
+        deadline = time.monotonic() + 60
+        while not (reason := self.reasons()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return reason[0], lambda: self.put_folder(folder, key)
+
+    def reasons(self):
+        lines = [line for line in self.daemon.log().splitlines() if 'adoption_failed' in line]
+        return [line for line in lines if f'/{self.name} ' in line or f'{self.name}/' in line]
+
+    def test_slime_is_seeded_by_a_version_0(self):
+        name = slime.version_name(1)
+        reason, again = self.delta_without_a_step(
+            'slime',
+            name,
+            lambda folder: slime.write_delta(
+                folder, 'slime-xor', self.tensors(0), self.tensors(1), 1
+            ),
+        )
+        self.assertIn(f'deltabucket publish --run {BUCKET}/{self.name} CHECKPOINT', reason)
+        self.assertIn(f"{self.name}/weight_v000000/'", reason)
+        seed = f'{BUCKET}/{self.name}/weight_v000000/model.safetensors'
+        self.daemon.client('put', self.steps[0][1], seed)
+        self.wait_for_step(0, 'weight_v000000')
+        again()
+        self.wait_for_step(1, name)
+        self.assert_followed(1)
+
+    def test_skyrl(self):
+        """Seeded by hand; one payload file, several, none; then what does not fit."""
+        name = skyrl.version_name(1)
+        reason, again = self.delta_without_a_step(
+            'skyrl',
+            name,
+            lambda folder: skyrl.write_delta(folder, self.tensors(0), self.tensors(1), 1),
+        )
+        self.assertIn(f'deltabucket publish --run {BUCKET}/{self.name} CHECKPOINT', reason)
+        self.publish(0)
+        again()
+        self.wait_for_step(1, name)
+        for version, most in ((2, 20000), (3, 1 << 30)):
+            folder = self.path(skyrl.version_name(version))
+            before, after = self.tensors(version - 1), self.tensors(version)
+            skyrl.write_delta(folder, before, after, version, most)
+            self.put_folder(folder, skyrl.version_name(version))
+            self.wait_for_step(version, skyrl.version_name(version))
+        self.assertGreater(len(os.listdir(self.path(skyrl.version_name(2)))), 2)
+        into = self.assert_followed(3)
+        self.assertEqual(
+            sha256(os.path.join(into, 'current', 'model.safetensors')), self.steps[3][3]
+        )
+        empty = self.path(skyrl.version_name(4))
+        skyrl.write_delta(empty, self.tensors(3), self.tensors(3), 4)
+        self.put_folder(empty, skyrl.version_name(4))
+        self.wait_for_step(4, skyrl.version_name(4))
+        self.assert_proven(4, ['full'] + ['skyrl-xor'] * 4)
+        wrong = self.path(skyrl.version_name(6))
+        skyrl.write_delta(wrong, self.tensors(3), self.tensors(2), 6)
+        self.put_folder(wrong, skyrl.version_name(6))
+        lame = self.path(skyrl.version_name(5))
+        skyrl.write_delta(lame, self.tensors(0), self.tensors(2), 5)
+        self.put_folder(lame, skyrl.version_name(5))
+        latest = f'{self.base}/steps/latest?after=4&wait=3'
+        self.assertEqual(self.answer('GET', latest, status=204).body, b'')
+
+    def assert_proven(self, head, formats):
+        for step, wanted in enumerate(formats):
+            deadline = time.monotonic() + 60
+            while (one := self.answer('GET', f'{self.base}/steps/{step}').json()).get(
+                'verified'
+            ) != 'ok' and time.monotonic() < deadline:
+                time.sleep(0.05)
+            self.assertEqual((one.get('verified'), one['forms'][0]['format']), ('ok', wanted), step)
+        self.assertEqual(head, len(formats) - 1)
+
+    def put_modelexpress(self, name, write):
+        folder = self.path(name)
+        write(folder)
+        self.put_folder(folder, name)
+
+    def test_modelexpress(self):
+        """A full version and deltas under ids that tell no order, in folders of any depth."""
+        self.open_run(adopt='modelexpress')
+        tensors = self.tensors
+        self.put_modelexpress(
+            'policy/0c1d-full', lambda to: modelexpress.write_full(to, tensors(0))
+        )
+        self.wait_for_step(0, '0c1d-full')
+        self.put_modelexpress(
+            'policy/ffff',
+            lambda to: modelexpress.write_delta(to, tensors(0), tensors(1), 'ffff', '0c1d-full'),
+        )
+        self.wait_for_step(1, 'ffff')
+        self.put_modelexpress(
+            'policy/0001',
+            lambda to: modelexpress.write_delta(to, tensors(1), tensors(2), 'aaaa', 'ffff'),
+        )
+        self.wait_for_step(2, 'aaaa')  # the index's word counts, not the folder's
+        self.assert_followed(2)
+        self.put_modelexpress(
+            'policy/other',
+            lambda to: modelexpress.write_delta(to, tensors(2), tensors(3), 'bbbb', 'ffff'),
+        )
+        latest = f'{self.base}/steps/latest?after=2&wait=3'
+        self.assertEqual(self.answer('GET', latest, status=204).body, b'')
+        self.put_modelexpress(
+            'policy/next',
+            lambda to: modelexpress.write_delta(to, tensors(2), tensors(3), 'bbbb', 'aaaa'),
+        )
+        self.wait_for_step(3, 'bbbb')
+        self.put_modelexpress(
+            'policy/again', lambda to: modelexpress.write_full(to, tensors(1), 3)
+        )
+        self.wait_for_step(4, 'again')
+        self.assert_followed(1)
+
+    def test_modelexpress_after_a_checkpoint_of_ours(self):
+        self.publish(0)
+        self.answer('PUT', f'{self.base}/settings', json.dumps({'adopt': 'modelexpress'}))
+        self.put_modelexpress(
+            'u-1',
+            lambda to: modelexpress.write_delta(
+                to, self.tensors(0), self.tensors(1), 'u-1', 'the seed'
+            ),
+        )
+        self.wait_for_step(1, 'u-1')
         self.assert_followed(1)
 
     def test_stitch(self):

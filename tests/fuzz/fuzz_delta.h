@@ -65,7 +65,7 @@ static void prepare(void)
 }
 
 /* The delta that the bytes say: the first one's lowest bit chooses one file, or a folder with an index (its length in the next two bytes) and one
- * shard. Gives its path, or NULL. */
+ * shard; with its lowest three bits set, SkyRL's manifest is in the index's place. Gives its path, or NULL. */
 static const char *write_delta(const struct span bytes)
 {
 	static char path[2 * PATH_BYTES];
@@ -80,8 +80,12 @@ static const char *write_delta(const struct span bytes)
 	const size_t index_len = (size_t)(rest.data[0] | rest.data[1] << 8);
 	if (index_len > rest.len - 2)
 		return NULL;
+	const bool has_manifest = (bytes.data[0] & 7) == 7;
+	snprintf(path, sizeof path, "%s/delta/model.safetensors.index.json", folder);
+	(void)unlink(path); /* it would come before a manifest */
 	snprintf(path, sizeof path, "%s/delta", folder);
-	write_file("delta/model.safetensors.index.json", span_slice(rest, 2, index_len));
+	write_file(has_manifest ? "delta/manifest.json" : "delta/model.safetensors.index.json",
+		span_slice(rest, 2, index_len));
 	write_file("delta/model-00000-of-00001.safetensors", span_slice(rest, 2 + index_len, rest.len - 2 - index_len));
 	return path;
 }

@@ -279,8 +279,8 @@ static const struct {
 		"\"checksum_format\":\"crc32\"},\"weight_map\":{}}", ERROR_UNSUPPORTED, "'crc32'"},
 	{"{\"metadata\":{\"version\":\"000007\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\",\"checksum_format\":\"adler32\"},"
 		"\"weight_map\":{}}", ERROR_INVALID, "base_version"},
-	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"six\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\","
-		"\"checksum_format\":\"adler32\"},\"weight_map\":{}}", ERROR_INVALID, "a number"},
+	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"\",\"delta_encoding\":\"xor\",\"compression_format\":\"zstd\","
+		"\"checksum_format\":\"adler32\"},\"weight_map\":{}}", ERROR_INVALID, "empty or over"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"xor\",\"compression_format\":\"lz4\","
 		"\"checksum_format\":\"adler32\"},\"weight_map\":{}}", ERROR_UNSUPPORTED, "'lz4'"},
 	{"{\"metadata\":{\"version\":\"000007\",\"base_version\":\"000006\",\"delta_encoding\":\"arc_v2\",\"compression_format\":\"zstd\","
