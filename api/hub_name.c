@@ -23,6 +23,20 @@ struct hub_name hub_name_of(const char *const default_namespace, const struct sp
 	return (struct hub_name){span_slice(bucket, 0, at), span_slice(bucket, at + 2, bucket.len)};
 }
 
+bool hub_name_is_resolve(const struct span path)
+{
+	struct span rest = span_slice(path, 1, path.len);
+	struct span segment;
+	size_t before = 0; /* "resolve" */
+	bool typed = false;
+	for (; span_split(&rest, '/', &segment); before++) {
+		typed = typed || (before == 0 && (span_equal_text(segment, "datasets") || span_equal_text(segment, "spaces")));
+		if (span_equal_text(segment, "resolve"))
+			return before == (typed ? 3 : 2) && span_find(rest, '/') > 0;
+	}
+	return false;
+}
+
 static bool bad_length(const struct span name)
 {
 	return name.len < 1 || name.len > NAME_MAX_BYTES;

@@ -18,4 +18,9 @@ struct hub_name hub_name_of(const char *default_namespace, struct span bucket);
 /* The rules for new names: bad_name with the rule that is broken. Words that begin paths of faces are refused in the default namespace alone. */
 int hub_name_check(const char *default_namespace, struct hub_name name, struct error *err);
 
+/* What this server says to whom asks for a model, dataset or space. */
+#define HUB_NAME_NO_REPOSITORY "This server has buckets alone, no models, datasets or spaces: hf://buckets/NAMESPACE/NAME"
+/* Whether a path is where clients of a Hub look for a file of such a repository: [/datasets|/spaces]/NAMESPACE/NAME/resolve/REVISION/FILE. */
+bool hub_name_is_resolve(struct span path);
+
 #endif

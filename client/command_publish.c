@@ -120,6 +120,16 @@ static int publish_order(struct session *const session, const struct publish_ord
 	return rank_publisher_run(session, options->run, order, &rank, outcome, err);
 }
 
+/* No anchor helps: a run's tensors are those of its first step for good, for its workers' engines have laid them out. */
+static int explain_schema(const struct session *const session, struct error *const err)
+{
+	if (err->kind != ERROR_SCHEMA_MISMATCH)
+		return -1;
+	const struct error found = *err;
+	return error_set(err, ERROR_SCHEMA_MISMATCH, "%s. All steps of run %s have the names, dtypes and shapes of its first: publish this "
+		"checkpoint to a run of its own (--run BUCKET/OTHER)", found.text, session->options->run);
+}
+
 static int publish_one(struct session *const session, const struct publish_order *const order,
 	struct error *const err)
 {
@@ -127,7 +137,7 @@ static int publish_one(struct session *const session, const struct publish_order
 	const int64_t started = clock->monotonic_ms(clock);
 	struct publish_outcome outcome;
 	if (publish_order(session, order, &outcome, err) != 0)
-		return -1;
+		return explain_schema(session, err);
 	say_published(session, order, &outcome, clock->monotonic_ms(clock) - started);
 	return 0;
 }

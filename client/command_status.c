@@ -131,6 +131,57 @@ static int show_run(struct session *const session, struct remote *const remote, 
 	return result;
 }
 
+struct disk {
+	bool is_known;
+	uint64_t all, free;
+};
+
+static bool read_metric(const struct span text, const char *const name, uint64_t *const out)
+{
+	struct span rest = text;
+	struct span line;
+	struct span key;
+	while (rest.len > 0 && span_split(&rest, '\n', &line))
+		if (span_split(&line, ' ', &key) && span_equal_text(key, name))
+			return span_parse_u64(span_trim(line), out);
+	return false;
+}
+
+/* Of the server's disk, which metrics tell. Tokens that may not read them, and older servers, go without. */
+static struct disk ask_disk(struct remote *const remote)
+{
+	const struct http_request request = {.method = "GET", .target = "/-/metrics"};
+	struct http_response response = {0};
+	struct error ignored = {0};
+	struct disk disk = {.is_known = remote_try(remote, &request, &response, &ignored) == 0};
+	const struct span text = buffer_span(&response.body);
+	disk.is_known = disk.is_known && read_metric(text, "deltabucket_disk_bytes", &disk.all) &&
+		read_metric(text, "deltabucket_disk_free_bytes", &disk.free);
+	http_response_release(&response);
+	return disk;
+}
+
+static void say_server(struct session *const session, const struct disk *const disk)
+{
+	char free_text[OUTPUT_SIZE_BYTES];
+	char all_text[OUTPUT_SIZE_BYTES];
+	struct output_line line;
+	output_line_begin(&line, &session->output, "server");
+	json_writer_text(&line.writer, "endpoint", span_text(session->options->endpoint));
+	json_writer_bool(&line.writer, "ready", true);
+	if (disk->is_known) {
+		json_writer_u64(&line.writer, "disk_bytes", disk->all);
+		json_writer_u64(&line.writer, "disk_free_bytes", disk->free);
+	}
+	output_line_end(&line);
+	output_format_size(disk->free, free_text);
+	output_format_size(disk->all, all_text);
+	if (disk->is_known)
+		output_say(&session->output, "%s is ready; %s of its disk's %s are free", session->options->endpoint, free_text, all_text);
+	else
+		output_say(&session->output, "%s is ready", session->options->endpoint);
+}
+
 static int show_server(struct session *const session, struct remote *const remote, struct error *const err)
 {
 	const struct http_request request = {.method = "GET", .target = "/-/ready"};
@@ -139,12 +190,8 @@ static int show_server(struct session *const session, struct remote *const remot
 	http_response_release(&response);
 	if (result != 0)
 		return -1;
-	struct output_line line;
-	output_line_begin(&line, &session->output, "server");
-	json_writer_text(&line.writer, "endpoint", span_text(session->options->endpoint));
-	json_writer_bool(&line.writer, "ready", true);
-	output_line_end(&line);
-	output_say(&session->output, "%s is ready", session->options->endpoint);
+	const struct disk disk = ask_disk(remote);
+	say_server(session, &disk);
 	return 0;
 }
 

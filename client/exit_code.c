@@ -16,6 +16,7 @@ static const struct exit_code_row ROWS[] = {
 	{EXIT_CODE_WRONG_RESULT, "what arrived, or what a delta made, is not what its digest says"},
 	{EXIT_CODE_MALFORMED, "a checkpoint or delta breaks its format: truncated, unknown mode, a tensor missing or twice, an index that points nowhere"},
 	{EXIT_CODE_UNSUPPORTED, "a delta has an encoding that this program does not read, or a format cannot hold what it was asked to"},
+	{EXIT_CODE_OTHER_SCHEMA, "the tensors have other names, dtypes or shapes than those of the run or the base"},
 	{EXIT_CODE_SIGNAL_BASE, "128 plus the signal that ended it: 130 after Ctrl-C, 143 after SIGTERM"},
 };
 
@@ -47,7 +48,7 @@ static const struct {
 	{ERROR_STEP_DIFFERS, EXIT_CODE_CONFLICT},
 	{ERROR_BASE_MISSING, EXIT_CODE_CONFLICT},
 	{ERROR_STALE_EPOCH, EXIT_CODE_CONFLICT},
-	{ERROR_SCHEMA_MISMATCH, EXIT_CODE_CONFLICT},
+	{ERROR_SCHEMA_MISMATCH, EXIT_CODE_OTHER_SCHEMA},
 	{ERROR_PARTS_MISMATCH, EXIT_CODE_CONFLICT},
 	{ERROR_CHAIN_IN_USE, EXIT_CODE_CONFLICT},
 	{ERROR_STEP_FAILED, EXIT_CODE_CONFLICT},

@@ -216,6 +216,7 @@ static int begin(struct follow_folder *const folder, struct error *const err)
 				"%s holds files that deltabucket follow did not put there (%s); give an empty folder", folder->path,
 				names[i]);
 	file_names_free(names, count);
+	folder->is_begun = result == 0;
 	return result == 0 ? save(folder, err) : -1;
 }
 
@@ -273,6 +274,7 @@ int follow_folder_open(struct follow_folder *const folder, const struct file_ops
 		.endpoint = memory_copy_text(endpoint),
 		.run = memory_copy_text(run),
 	};
+	folder->is_made = !file_exists(path);
 	if (file_make_folder(files, path, 0755, err) != 0)
 		goto fail;
 	folder->lock_fd = folder_lock_enter(path, "deltabucket follow", err);
@@ -287,6 +289,26 @@ int follow_folder_open(struct follow_folder *const folder, const struct file_ops
 fail:
 	follow_folder_close(folder);
 	return -1;
+}
+
+/* Whether removing it took nothing that was in it. */
+static bool remove_empty(const struct follow_folder *const folder, const char *const name)
+{
+	char *const path = below(folder, name);
+	const bool gone = !file_exists(path) || folder->files->rmdir(folder->files, path) == 0;
+	free(path);
+	return gone;
+}
+
+void follow_folder_abandon(const struct follow_folder *const folder)
+{
+	if (folder->path == NULL || !folder->is_begun || !remove_empty(folder, "incoming") || !remove_empty(folder, GENERATIONS))
+		return;
+	char *const state = below(folder, STATE_FILE);
+	folder->files->unlink(folder->files, state);
+	free(state);
+	if (folder->is_made)
+		folder->files->rmdir(folder->files, folder->path);
 }
 
 void follow_folder_close(struct follow_folder *const folder)

@@ -36,6 +36,8 @@ struct follow_folder {
 	int lock_fd;
 	char *endpoint;
 	char *run;
+	bool is_made;    /* by this open: the folder itself */
+	bool is_begun;   /* by this open: what lies in it */
 	bool has_current;
 	struct follow_generation current;
 	char *executed;  /* the generation that a command of --exec succeeded for; NULL: none */
@@ -47,6 +49,8 @@ struct follow_folder {
  * follower's, or follows another run; corrupt when its state is unreadable. */
 int follow_folder_open(struct follow_folder *folder, const struct file_ops *files, const char *path,
 	const char *endpoint, const char *run, struct error *err);
+/* Takes back what this open made, where nothing was brought into it: the folder is as it was before. To be called before close. */
+void follow_folder_abandon(const struct follow_folder *folder);
 void follow_folder_close(struct follow_folder *folder); /* a zeroed one is fine */
 
 /* Heap paths, the caller's. */

@@ -451,7 +451,8 @@ static int open_follower(struct follower *const follower, struct error *const er
 		.tensors = follower->order->subset != NULL ? follower->order->subset->text : NULL,
 		.output = &session->output,
 	};
-	follower->report.lease = lease_start(&lease);
+	if (!follower->order->once) /* who only fetches is no worker of the fleet */
+		follower->report.lease = lease_start(&lease);
 	follower->deadline_ms = now_ms() + (int64_t)follower->order->wait_s * 1000;
 	return check_held(follower, err);
 }
@@ -468,11 +469,13 @@ int follower_run(struct session *const session, const struct follow_order *const
 	if (result == 0)
 		result = follow(&follower, err);
 	stop_prefetch(&follower);
-	lease_stop(follower.report.lease);
+	lease_stop(follower.report.lease, result == 0 || interrupt_signal(session->interrupt) != 0);
 	free(follower.id);
 	free(follower.work);
 	arena_free(follower.arena);
 	remote_free(follower.remote);
+	if (result != 0)
+		follow_folder_abandon(&follower.folder);
 	follow_folder_close(&follower.folder);
 	run_name_release(&follower.run);
 	return result;

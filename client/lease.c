@@ -11,7 +11,7 @@
 #include "client/output.h"
 #include "client/remote_json.h"
 
-enum { FIRST_LEASE_S = 30, FAILED_PAUSE_MS = 1000, FAILED_PAUSE_MOST_MS = 32 * 1000, HOST_MAX_BYTES = 64 };
+enum { FIRST_LEASE_S = 30, FAILED_PAUSE_MS = 1000, FAILED_PAUSE_MOST_MS = 32 * 1000, GOODBYE_MS = 5000, HOST_MAX_BYTES = 64 };
 
 struct lease {
 	struct lease_params params;
@@ -20,6 +20,7 @@ struct lease {
 	char *target;
 	char host[HOST_MAX_BYTES + 1];
 	bool told;                   /* a failure has been said; the thread's */
+	bool reported;               /* the server may know of this worker; the thread's */
 	struct lock lock;
 	struct lock_condition changed;
 	struct lease_facts facts;    /* guarded by lock, as what follows; its error is `error` */
@@ -63,6 +64,7 @@ static uint64_t report(struct lease *const lease, const struct span body)
 	struct error failure = {0};
 	struct json_node *answer = NULL;
 	uint64_t lease_s = 0;
+	lease->reported = true;
 	if (remote_json_send(lease->remote, &request, &answer, &failure) != 0) {
 		tell_once(lease, &failure);
 		return 0;
@@ -128,7 +130,24 @@ struct lease *lease_start(const struct lease_params *const params)
 	return lease;
 }
 
-void lease_stop(struct lease *const lease)
+/* One try, also after a signal has cut all other requests short: whoever ends waits no longer than GOODBYE_MS for it. */
+static void sign_off(const struct lease *const lease)
+{
+	const struct remote_options *const options = lease->params.remote;
+	const struct http_client_options client_options = {.endpoint = options->endpoint, .ca_file = options->ca, .token = options->token,
+		.connect_timeout_ms = GOODBYE_MS, .total_timeout_ms = GOODBYE_MS};
+	const struct http_request request = {.method = "DELETE", .target = lease->target};
+	struct http_response response;
+	struct error ignored = {0};
+	struct http_client *const client = http_client_new(&client_options, &ignored);
+	if (client == NULL)
+		return;
+	(void)http_client_send(client, &request, &response, &ignored);
+	http_response_release(&response);
+	http_client_free(client);
+}
+
+void lease_stop(struct lease *const lease, const bool signs_off)
 {
 	if (lease == NULL)
 		return;
@@ -137,6 +156,8 @@ void lease_stop(struct lease *const lease)
 	lock_broadcast(&lease->changed);
 	lock_leave(&lease->lock);
 	pthread_join(lease->thread, NULL);
+	if (signs_off && lease->reported)
+		sign_off(lease);
 	remote_free(lease->remote);
 	lock_condition_release(&lease->changed);
 	lock_release(&lease->lock);

@@ -17,8 +17,9 @@ struct lease_params {            /* borrowed until lease_stop */
 };
 
 struct lease *lease_start(const struct lease_params *params);
-/* Sends what has not been sent yet, if the server answers at once, and ends. NULL is fine. */
-void lease_stop(struct lease *lease);
+/* Sends what has not been sent yet, if the server answers at once, and ends. `signs_off`: the worker ends in order, and the server forgets it;
+ * else it is shown until its lease runs out. NULL is fine. */
+void lease_stop(struct lease *lease, bool signs_off);
 
 /* What is to be told from now on; copied. */
 struct lease_facts {

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "client/catch_up.h"
 #include "client/remote_object.h"
+#include "client/run_claim.h"
 
 static void new_answer(struct publisher *const publisher)
 {
@@ -157,10 +158,13 @@ static int refuse_head(const struct publisher *const publisher, const struct run
 int publish_head_settle(struct publisher *const publisher, struct error *const err)
 {
 	struct publish_state *const state = &publisher->state;
-	const bool opens = !state->has_epoch || publisher->order->take_over;
+	const bool take_over = publisher->order->take_over;
+	const bool opens = !state->has_epoch || take_over;
 	struct run_message run;
 	struct step_message step;
 	new_answer(publisher);
+	if (opens && !take_over && run_claim_check(publisher->remote, &publisher->run, state->folder, NULL, err) != 0)
+		return -1;
 	if ((opens ? become_writer(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
 		return -1;
 	publisher->anchor_due = run.anchor_due;

@@ -5,7 +5,7 @@
 #include "client/publisher.h"
 
 /* Afterwards the state has an epoch, and its committed step is the run's head (or neither exists). Opens the run when the state has no
- * epoch or the order says take-over; a pending step that the server has becomes committed. stale_epoch when another writer has opened the
+ * epoch and run_claim.h allows it, or the order says take-over; a pending step that the server has becomes committed. stale_epoch when another writer has opened the
  * run since; head_moved when the head is not ours: neither is cured by trying again. */
 int publish_head_settle(struct publisher *publisher, struct error *err);
 

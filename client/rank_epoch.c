@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "client/folder_files.h"
 #include "client/remote_object.h"
+#include "client/run_claim.h"
 
 enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
 
@@ -47,6 +48,11 @@ static bool read_epoch(const struct rank_epoch_params *const params, uint64_t *c
 static int lead(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
 {
 	const struct publish_order *const order = params->order;
+	uint64_t known;
+	const bool has_known = read_epoch(params, &known); /* of the same ranks, numbered otherwise */
+	if (!state->has_epoch && !order->take_over &&
+		run_claim_check(params->remote, params->run, params->shared, has_known ? &known : NULL, err) != 0)
+		return -1;
 	if (!state->has_epoch || order->take_over) {
 		struct run_message run;
 		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);

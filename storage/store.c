@@ -455,6 +455,15 @@ int store_check_room(const struct store *const store, const uint64_t bytes, stru
 	return disk_floor_check_room(&store->floor, bytes, err);
 }
 
+void store_measure_disk(const struct store *const store)
+{
+	struct file_space space;
+	if (store->files->space(store->files, store->folder, &space) != 0)
+		return;
+	metrics_set(store->metrics, METRIC_DISK_BYTES, (int64_t)space.all);
+	metrics_set(store->metrics, METRIC_DISK_FREE_BYTES, (int64_t)space.free);
+}
+
 const struct disk_floor *store_disk_floor(const struct store *const store)
 {
 	return &store->floor;

@@ -94,4 +94,7 @@ void store_snapshot_give(struct store *store, struct db *reader);
 uint64_t store_readers_mark(struct store *store);
 bool store_readers_passed(struct store *store, uint64_t mark);
 
+/* Sets the metrics of the data folder's disk; where it cannot be asked they stay. */
+void store_measure_disk(const struct store *store);
+
 #endif

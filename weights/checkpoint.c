@@ -247,6 +247,21 @@ static int open_single(struct checkpoint *const checkpoint, const char *const pa
 	return map_all(checkpoint, err);
 }
 
+static bool is_pickle(const char *const name)
+{
+	const struct span text = span_text(name);
+	return span_ends_text(text, ".bin") || span_ends_text(text, ".pt") || span_ends_text(text, ".pth");
+}
+
+static int refuse_without_shards(const struct checkpoint *const checkpoint, const char *const path, struct error *const err)
+{
+	for (size_t i = 0; i < checkpoint->count; i++)
+		if (is_pickle(checkpoint->entries[i].full_path))
+			return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file; %s looks like weights in a pickle, which are not read: save "
+				"them with safe_serialization=True", path, checkpoint->entries[i].full_path);
+	return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file", path);
+}
+
 static int build_schema(struct checkpoint *const checkpoint, const char *const path, struct error *const err)
 {
 	size_t shards = 0;
@@ -258,7 +273,7 @@ static int build_schema(struct checkpoint *const checkpoint, const char *const p
 			return error_wrap(err, "'%s'", entry->full_path);
 	}
 	if (shards == 0)
-		return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file", path);
+		return refuse_without_shards(checkpoint, path, err);
 	schema_finish(checkpoint->schema);
 	return 0;
 }

@@ -20,6 +20,30 @@ struct safetensors {
 
 enum { LENGTH_BYTES = 8, SHOWN_NAME_BYTES = 160 };
 
+/* What else weights come in, by the first bytes. A header never begins so: it would be over the limit. */
+static const struct {
+	struct span begins;
+	const char *what;
+} OTHERS[] = {
+	{{(const uint8_t *)"PK\3\4", 4}, "a PyTorch pickle (.pt, .bin)"},
+	{{(const uint8_t *)"\x80\2", 2}, "a pickle (.pt, .bin, .pkl)"},
+	{{(const uint8_t *)"\x80\3", 2}, "a pickle (.pt, .bin, .pkl)"},
+	{{(const uint8_t *)"\x80\4", 2}, "a pickle (.pt, .bin, .pkl)"},
+	{{(const uint8_t *)"\x80\5", 2}, "a pickle (.pt, .bin, .pkl)"},
+	{{(const uint8_t *)"GGUF", 4}, "a GGUF file"},
+	{{(const uint8_t *)"\x89HDF", 4}, "an HDF5 file"},
+};
+
+static int refuse_size(const struct span first8, const uint64_t size, struct error *const err)
+{
+	for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++)
+		if (span_starts(first8, OTHERS[i].begins))
+			return error_set(err, ERROR_INVALID, "this is %s; only safetensors are read: write the weights with safetensors' save_file, or "
+				"save_pretrained(..., safe_serialization=True)", OTHERS[i].what);
+	return error_set(err, ERROR_INVALID, "the safetensors header claims %llu bytes, over the limit of %llu", (unsigned long long)size,
+		(unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
+}
+
 int safetensors_header_size(const struct span first8, const uint64_t file_size, uint64_t *const out_size, struct error *const err)
 {
 	if (first8.len < LENGTH_BYTES || file_size < LENGTH_BYTES)
@@ -28,8 +52,7 @@ int safetensors_header_size(const struct span first8, const uint64_t file_size, 
 	for (int i = LENGTH_BYTES - 1; i >= 0; i--)
 		size = size << 8 | first8.data[i];
 	if (size > SAFETENSORS_HEADER_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "the safetensors header claims %llu bytes, over the limit of %llu", (unsigned long long)size,
-			(unsigned long long)SAFETENSORS_HEADER_MAX_BYTES);
+		return refuse_size(first8, size, err);
 	if (size > file_size - LENGTH_BYTES)
 		return error_set(err, ERROR_INVALID, "the safetensors header claims %llu bytes, over the file's %llu", (unsigned long long)size,
 			(unsigned long long)file_size);

@@ -60,6 +60,7 @@ static enum next ca_begin(struct exchange *exchange)
 static enum next metrics_begin(struct exchange *exchange)
 {
 	struct buffer body;
+	store_measure_disk(exchange->context->store);
 	buffer_init(&body, METRICS_MAX_BYTES);
 	metrics_print(exchange->context->metrics, &body);
 	return exchange_reply_buffer(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", &body);

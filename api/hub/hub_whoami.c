@@ -1,5 +1,6 @@
 #include "api/hub/hub_whoami.h"
 
+#include "api/hub_name.h"
 #include "api/json_reply.h"
 #include "api/keyring.h"
 #include "base/json_node.h"
@@ -53,7 +54,7 @@ enum next hub_harnesses_begin(struct exchange *const exchange)
 enum next hub_no_repository_begin(struct exchange *const exchange)
 {
 	struct error err = {0};
-	error_set(&err, ERROR_NO_BUCKET, "There is no such repository: this server holds buckets, which are named namespace/name.");
+	error_set(&err, ERROR_NO_BUCKET, HUB_NAME_NO_REPOSITORY);
 	return exchange_fail(exchange, &err);
 }
 

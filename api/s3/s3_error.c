@@ -1,6 +1,7 @@
 /* Which children an error has follows from its kind: one table of small functions that read the request. */
 #include "api/s3/s3_error.h"
 
+#include "api/hub_name.h"
 #include "api/s3/bucket_cors.h"
 #include "api/s3/xml_writer.h"
 
@@ -142,11 +143,22 @@ static struct span print(struct exchange *const exchange, const struct s3_error 
 	return copy;
 }
 
+/* `hf download namespace/name` comes to the S3 face: it shows these headers, and not the XML. */
+static void tell_hub_client(struct exchange *const exchange, const struct error *const err)
+{
+	const bool is_refusal = err->kind == ERROR_NO_BUCKET || err->kind == ERROR_DENIED || err->kind == ERROR_NO_CREDENTIALS;
+	if (!is_refusal || (exchange->method & (METHOD_GET | METHOD_HEAD)) == 0 || !hub_name_is_resolve(exchange->path))
+		return;
+	exchange_add_header(exchange, "X-Error-Code", "RepoNotFound");
+	exchange_add_header(exchange, "X-Error-Message", HUB_NAME_NO_REPOSITORY);
+}
+
 static void write_error(struct exchange *const exchange, const struct error *const err, const struct error_row *const row)
 {
 	const struct s3_error error = {.kind = err->kind, .code = row->s3_code, .message = error_map_text(err, row)};
 	exchange->reply.body = print(exchange, &error);
 	exchange->reply.content_type = "application/xml";
+	tell_hub_client(exchange, err);
 	if (exchange->method == METHOD_HEAD && exchange->parameters[1].len == 0)
 		exchange_add_header(exchange, "x-amz-bucket-region", exchange->context->region);
 }

@@ -57,6 +57,13 @@ class FollowFleet(unittest.TestCase):
         for follower in followers:
             self.assertEqual(follower.wait(timeout=90), 0)
 
+    def lose(self, name):
+        """A worker that was ready, and was killed."""
+        lost = self.start(name)
+        self.wait_for(name, state='ready')
+        lost.kill()
+        lost.wait()
+
     def replica(self, name):
         return next((entry for entry in self.command('replicas', 'models/r') if entry['id'] == name), None)
 
@@ -83,9 +90,40 @@ class FollowFleet(unittest.TestCase):
         self.assertEqual(failed['step'], 1)
         self.publish(2)
         self.wait_for('worker', state='ready', step=2)
-        self.stop(follower)
         shown = self.daemon.client('replicas', 'models/r').stdout
         self.assertRegex(shown, r'worker +ready +2 +0 \(0 s\)')
+        self.stop(follower)
+        self.assertIsNone(self.replica('worker'))
+
+    def test_only_who_stays_or_was_lost_is_seen(self):
+        """Ended in order: signed off. Killed: shown until its lease ends. --once and --step: no worker of the fleet."""
+        self.publish(0)
+        self.follow('once')
+        self.assertIsNone(self.replica('once'))
+        ended, killed = self.start('ended'), self.start('killed')
+        for name in ('ended', 'killed'):
+            self.wait_for(name, state='ready')
+        killed.kill()
+        killed.wait()
+        ended.send_signal(signal.SIGINT)
+        self.assertEqual(ended.wait(timeout=90), 130)
+        self.assertIsNone(self.replica('ended'))
+        self.assertEqual(self.replica('killed')['state'], 'ready')
+
+    def test_a_follow_that_fails_at_once_leaves_nothing(self):
+        self.publish(0)
+        for words, status in ((['--run', 'models/r', '--step', '7', '--once'], NOT_FOUND), (['--run', 'models/none', '--once'], NOT_FOUND),
+                              (['--run', 'models/r', '--once', '--retries', '0', '--endpoint', 'http://127.0.0.1:1'], 3)):
+            there = self.into('there')
+            os.makedirs(there, exist_ok=True)
+            for folder in (self.into('new'), there):
+                done = self.daemon.client('follow', '--into', folder, *words, check=False)
+                self.assertEqual(done.returncode, status, done.stderr)
+            self.assertFalse(os.path.exists(self.into('new')))
+            self.assertEqual(os.listdir(there), [])
+        self.follow('there')
+        self.assertEqual(self.daemon.client('follow', '--into', self.into('there'), '--run', 'models/none', '--once', check=False).returncode, 6)
+        self.assertIn('current', os.listdir(self.into('there')))
 
     def test_a_command_runs_until_it_has_succeeded(self):
         """A failed command is tried again by the same follower, and by the next one; nothing is ready before."""
@@ -137,8 +175,9 @@ class FollowFleet(unittest.TestCase):
 
     def test_a_part_is_shown(self):
         self.publish(0)
-        self.follow('worker', '--rank', '1/4')
-        self.assertEqual(self.replica('worker')['tensors'], 'rank 1/4')
+        follower = self.start('worker', '--rank', '1/4')
+        self.assertEqual(self.wait_for('worker', state='ready')['tensors'], 'rank 1/4')
+        self.stop(follower)
 
     def test_reports_that_fail_hold_nothing_up(self):
         """A key that may read and not report; a name that the server refuses is refused here already."""
@@ -151,7 +190,7 @@ class FollowFleet(unittest.TestCase):
     def test_a_worker_keeps_what_it_needs(self):
         """Failure 11: retention passes a worker that is behind, and the worker still comes up by its delta."""
         self.publish(0)
-        self.follow('slow')
+        self.lose('slow')
         self.command('runs', 'settings', 'models/r', 'keep_steps=1')
         for step in range(1, 7):
             self.publish(step)
@@ -187,8 +226,14 @@ class FollowFleet(unittest.TestCase):
     def test_status(self):
         server, *runs = self.command('status')
         self.assertEqual((server['event'], server['ready'], runs), ('server', True, []))
+        disk = os.statvfs(self.daemon.scratch)
+        self.assertEqual(server['disk_bytes'], disk.f_blocks * disk.f_frsize)
+        self.assertLessEqual(server['disk_free_bytes'], server['disk_bytes'])
+        self.assertGreater(server['disk_free_bytes'], 0)
+        token = self.daemon.add_key('--grant', 'models=read,list')['token']
+        self.assertNotIn('disk_bytes', json.loads(self.daemon.client('status', 'models', '--json', token=token).stdout.splitlines()[0]))
         self.publish(0)
-        self.follow('worker')
+        self.lose('worker')
         for step in (1, 2, 3):
             self.publish(step)
         server, run = self.command('status')

@@ -56,6 +56,28 @@ class HubDaemon(unittest.TestCase):
 
 
 @bytes_alone
+class OtherRepositories(HubDaemon):
+    def test_models_and_datasets_are_refused_with_a_sentence_that_clients_show(self):
+        said = 'This server has buckets alone, no models, datasets or spaces: hf://buckets/NAMESPACE/NAME'
+        for token in (None, ROOT_TOKEN):
+            for target in ('/api/models/org/model', '/api/models/org/model/revision/main', '/api/datasets/org/data', '/api/spaces/org/space'):
+                reply = self.ask('GET', target, token=token, status=404)
+                self.assertEqual((reply.headers['X-Error-Code'], reply.headers['X-Error-Message'], reply.json()['error']), ('RepoNotFound', said, said))
+            for target in ('/org/model/resolve/main/config.json', '/datasets/org/data/resolve/main/a/b', '/org/model/resolve/main/a%2Fb'):
+                for method in ('GET', 'HEAD'):
+                    reply = self.ask(method, target, token=token)
+                    self.assertIn(reply.status, (401, 403, 404), target)
+                    self.assertEqual((reply.headers['X-Error-Code'], reply.headers['X-Error-Message']), ('RepoNotFound', said), target)
+        for target in ('/org/model/config.json', '/org/resolve/main/x', '/org/model/resolve/main', '/org/model/x/resolve/main/y'):
+            self.assertIsNone(self.ask('GET', target, token=ROOT_TOKEN).headers['X-Error-Code'], target)
+
+    def test_an_object_of_such_a_name_is_an_object(self):
+        self.ask('PUT', '/realbucket', token=ROOT_TOKEN)
+        self.ask('PUT', '/realbucket/model/resolve/main/config.json', 'content', token=ROOT_TOKEN, status=200)
+        self.assertEqual(self.ask('GET', '/realbucket/model/resolve/main/config.json', token=ROOT_TOKEN, status=200).body, b'content')
+
+
+@bytes_alone
 class Identity(HubDaemon):
     def test_the_key_speaks_for_its_namespace(self):
         for token in (self.alice, 'hf_' + self.alice):

@@ -140,6 +140,26 @@ class Login(unittest.TestCase):
         self.assertEqual(self.run_client('ls', '--endpoint', other, '--ca', self.daemon.ca).returncode, DENIED)
         self.assertEqual(self.run_client('ls', '--endpoint', self.daemon.endpoint + '/').returncode, 0)
 
+    def test_a_certificate_that_is_not_trusted_ends_follow_at_once(self):
+        """With the hint that other commands give, and without a trace in the folder."""
+        into = os.path.join(self.home, 'into')
+        words = ['--endpoint', self.daemon.endpoint, '--token', ROOT_TOKEN]
+        for more, hint in (([], 'a server with a CA of its own wants its tls/ca.pem'),
+                           (['--ca', '/etc/ssl/certs/ca-certificates.crt'], 'is this the CA of that server?')):
+            for command in (['ls'], ['follow', '--run', 'models/r', '--into', into]):
+                done = self.run_client(*command, *words, *more)
+                self.assertEqual(done.returncode, UNREACHABLE, done.stderr)
+                self.assertIn(hint, done.stderr)
+        self.assertFalse(os.path.exists(into))
+
+    def test_http_and_https_are_told_apart(self):
+        plain = self.daemon.endpoint.replace('https:', 'http:')
+        done = self.run_client('ls', '--endpoint', plain, '--retries', '0')
+        self.assertIn('does the server speak HTTPS?', done.stderr)
+        with Daemon(tls=False) as daemon:
+            done = self.run_client('ls', '--endpoint', daemon.endpoint.replace('http:', 'https:'), '--retries', '0')
+            self.assertIn('does the server speak plain HTTP?', done.stderr)
+
     def test_the_route_gives_the_ca_to_anybody(self):
         with open(self.daemon.ca, 'rb') as ca:
             self.assertEqual(self.daemon.request('GET', '/-/ca', token=None).body, ca.read())

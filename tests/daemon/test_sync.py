@@ -12,7 +12,7 @@ import unittest
 from tests.support.checkpoints import expand_small, known_sums, sha256, write_safetensors
 from tests.support.daemon import CLIENT, ROOT_TOKEN, Daemon, bytes_alone
 
-CONFLICT, NOT_FOUND, DENIED, UNREACHABLE, USAGE = 6, 5, 4, 3, 2
+CONFLICT, NOT_FOUND, DENIED, UNREACHABLE, USAGE, OTHER_SCHEMA = 6, 5, 4, 3, 2, 15
 
 
 class Sync(unittest.TestCase):
@@ -164,6 +164,8 @@ class Sync(unittest.TestCase):
     def test_second_trainer_fences_the_first(self):
         self.publish(0)
         other = os.path.join(self.daemon.scratch, 'other-state')
+        refused = self.publish(1, '--state', other, check=False)
+        self.assertEqual((refused.returncode, 'add --take-over' in refused.stderr), (CONFLICT, True), refused.stderr)
         self.publish(1, '--state', other, '--take-over')
         fenced = self.publish(1, check=False)
         self.assertEqual(fenced.returncode, CONFLICT, fenced.stderr)
@@ -182,7 +184,14 @@ class Sync(unittest.TestCase):
         self.assertNotEqual(self.publish(1, path=broken, check=False).returncode, 0)
         stranger = os.path.join(self.daemon.scratch, 'stranger.safetensors')
         write_safetensors(stranger, {'x': ('BF16', [1], b'\1\2')})
-        self.assertNotEqual(self.publish(1, path=stranger, check=False).returncode, 0)
+        for more in ((), ('--anchor', 'always')):
+            other = self.publish(1, *more, path=stranger, check=False)
+            self.assertEqual(other.returncode, OTHER_SCHEMA, other.stderr)
+            self.assertIn('publish this checkpoint to a run of its own', other.stderr)
+        pickle = os.path.join(self.daemon.scratch, 'model.pt')
+        with open(pickle, 'wb') as file:
+            file.write(b'PK\3\4\0\0\10\10' + bytes(100))
+        self.assertIn('this is a PyTorch pickle', self.publish(1, path=pickle, check=False).stderr)
         os.makedirs(self.into)
         shutil.copy(stranger, os.path.join(self.into, 'model.safetensors'))
         foreign = self.follow(check=False)

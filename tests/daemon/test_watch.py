@@ -157,6 +157,8 @@ class Watch(unittest.TestCase):
         self.state = os.path.join(self.work, 'another machine')
         self.save('step_3', 2)
         self.start()
+        self.assertEqual(self.watcher.wait(60), 6)  # it might be a second trainer
+        self.start('--take-over')
         self.published('step_1', 'step_2', 'step_3')
 
     def test_kills_lose_and_repeat_nothing(self):
@@ -217,6 +219,7 @@ class Watch(unittest.TestCase):
             self.run_name,
             '--state',
             os.path.join(self.work, 'other'),
+            '--take-over',
             '--label',
             'other',
             self.checkpoints[1],

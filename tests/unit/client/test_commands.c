@@ -154,15 +154,15 @@ static const struct command_case {
 				",\"expired\":true,\"error\":\"disk full\"")
 				"]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "b",
-		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
+		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\n"
 		"GET /v1/runs/b/r/replicas?limit=1\n",
-		"is ready\nb/r  step 4, proof failed, anchor due  2 kept in 1.5 kB "
+		"is ready; 5.0 GB of its disk's 20.0 GB are free\nb/r  step 4, proof failed, anchor due  2 kept in 1.5 kB "
 		"(500 B less than full copies)  31 replicas, 1 in error, the slowest 2 behind",
-		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"},
-			{"GET /v1/runs/b/r", 200, RUN_DUE},
+		{{"GET /-/ready", 200, ""}, {"GET /-/metrics", 200, "# HELP x\ndeltabucket_disk_bytes 20000000000\ndeltabucket_disk_free_bytes 5000000000\n"},
+			{"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}, {"GET /v1/runs/b/r", 200, RUN_DUE},
 			{"GET /v1/runs/b/r/steps/4", 200, STEP_4}, {"GET /v1/runs/b/r/replicas?limit=1", 200, "{\"replicas\":[]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "--json b",
-		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n",
+		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b\nGET /v1/runs/b/r\nGET /v1/runs/b/r/steps/4\nGET /v1/runs/b/r/replicas?limit=1\n",
 		"\"ready\":true}\n{\"event\":\"run\",\"bucket\":\"b\",\"run\":\"r\",\"head\":4,"
 		"\"verified\":\"failed\",\"anchor_due\":false,\"steps\":2,\"bytes\":1500,"
 		"\"full_bytes\":1000,\"saved_bytes\":500,\"replicas\":31,"
@@ -170,7 +170,7 @@ static const struct command_case {
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}, {"GET /v1/runs/b/r", 200, RUN_R},
 			{"GET /v1/runs/b/r/steps/4", 200, STEP_4}, {"GET /v1/runs/b/r/replicas?limit=1", 200, "{\"replicas\":[]," STATES "}"}}},
 	{command_status, COMMAND_STATUS, "b",
-		"GET /-/ready\nGET /v1/runs/b\nGET /v1/runs/b/s\n"
+		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b\nGET /v1/runs/b/s\n"
 		"GET /v1/runs/b/s/replicas?limit=1\n",
 		"b/s  no step  2 kept in 1.5 kB (0 B less than full copies)  no replicas",
 		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_S "]}"},

@@ -99,7 +99,7 @@ START_TEST(a_lease_is_renewed_well_before_it_ends)
 {
 	struct lease *const lease = begin(SHORT_LEASE_S);
 	await(3);
-	lease_stop(lease);
+	lease_stop(lease, false);
 	for (size_t i = 1; i < 3; i++)
 		ck_assert_int_lt(reports.at_ms[i] - reports.at_ms[i - 1], SHORT_LEASE_S * 1000 * 5 / 6);
 }
@@ -110,7 +110,7 @@ START_TEST(a_report_that_failed_comes_again_before_long)
 	reports.refused = 1;
 	struct lease *const lease = begin(LONG_LEASE_S);
 	await(2);
-	lease_stop(lease);
+	lease_stop(lease, false);
 	ck_assert_int_lt(reports.at_ms[1] - reports.at_ms[0], LONG_LEASE_S * 1000 / 6);
 }
 END_TEST
@@ -127,7 +127,7 @@ START_TEST(what_changes_is_told_at_once)
 	ck_assert_int_lt(reports.at_ms[1] - reports.at_ms[0], LONG_LEASE_S * 1000 / 6);
 	ck_assert_ptr_ne(strstr(reports.last, "\"state\":\"ready\",\"step\":7"), NULL);
 	lease_say(lease, &broken);
-	lease_stop(lease);
+	lease_stop(lease, false);
 	ck_assert_uint_eq(count(), 3);
 	ck_assert_ptr_ne(strstr(reports.last, "\"state\":\"error\""), NULL);
 	ck_assert_ptr_ne(strstr(reports.last, "no space"), NULL);
@@ -144,10 +144,24 @@ START_TEST(a_worker_that_is_well_again_tells_of_no_failure)
 	await(2);
 	ck_assert_ptr_ne(strstr(reports.last, "no space"), NULL);
 	lease_say(lease, &ready);
-	lease_stop(lease);
+	lease_stop(lease, false);
 	ck_assert_uint_eq(count(), 3);
 	ck_assert_ptr_ne(strstr(reports.last, "\"state\":\"ready\",\"step\":7"), NULL);
 	ck_assert_ptr_eq(strstr(reports.last, "no space"), NULL);
+}
+END_TEST
+
+/* The server forgets it at once; one that fails is shown as long as its lease runs. */
+START_TEST(a_worker_that_ends_in_order_signs_off)
+{
+	struct lease *lease = begin(LONG_LEASE_S);
+	await(1);
+	lease_stop(lease, true);
+	ck_assert_ptr_ne(strstr(web_trace(web), "DELETE /v1/runs/b/r/replicas/w1\n"), NULL);
+	web_forget_trace(web);
+	lease = begin(LONG_LEASE_S);
+	lease_stop(lease, false);
+	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE"), NULL);
 }
 END_TEST
 
@@ -159,7 +173,7 @@ START_TEST(a_report_says_what_is_held_and_wanted)
 	reports.lease_s = LONG_LEASE_S;
 	struct lease *const lease = lease_start(&params);
 	lease_say(lease, &facts);
-	lease_stop(lease);
+	lease_stop(lease, false);
 	ck_assert_ptr_ne(strstr(web_trace(web), "PUT /v1/runs/b/r/replicas/w%201 "), NULL);
 	ck_assert_ptr_ne(strstr(reports.last, "\"state\":\"fetching\",\"step\":7"), NULL);
 	ck_assert_ptr_ne(strstr(reports.last, "5a5a5a5a"), NULL);
@@ -196,6 +210,7 @@ Suite *test_lease_suite(void)
 	tcase_add_test(tests, a_report_that_failed_comes_again_before_long);
 	tcase_add_test(tests, what_changes_is_told_at_once);
 	tcase_add_test(tests, a_worker_that_is_well_again_tells_of_no_failure);
+	tcase_add_test(tests, a_worker_that_ends_in_order_signs_off);
 	tcase_add_test(tests, a_report_says_what_is_held_and_wanted);
 	tcase_add_test(tests, a_folder_has_an_id);
 	suite_add_tcase(suite, tests);

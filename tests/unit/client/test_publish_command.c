@@ -328,10 +328,13 @@ START_TEST(a_second_trainer_fences_the_first)
 {
 	publish_ok(0, "", "\"step\":0");
 	write_checkpoint(1);
-	expect_ok(publish_with("--keep-steps 8", "other"), "\"step\":1,"); /* with the head as its baseline */
+	expect_failed(publish_with("--keep-steps 8", "other"), ERROR_STALE_EPOCH, "add --take-over");
+	ck_assert_uint_eq(server.count, 1);
+	expect_ok(publish_with("--keep-steps 8 --take-over", "other"), "\"step\":1,"); /* with the head as its baseline */
 	ck_assert_ptr_ne(step_message_form(run_server_step(&server, 1), STEP_DELTA), NULL);
 	write_checkpoint(2);
 	expect_failed(publish_with("", "state"), ERROR_STALE_EPOCH, "--take-over");
+	expect_failed(publish_with("", "third"), ERROR_STALE_EPOCH, "run b/r is at step 1 and has another publisher");
 	ck_assert_uint_eq(server.count, 2);
 	expect_ok(publish_with("--take-over", "state"), "\"step\":2,");
 	expect_failed(publish_with("", "other"), ERROR_STALE_EPOCH, "--take-over");
@@ -348,7 +351,7 @@ START_TEST(the_step_of_another_trainer_is_never_taken_for_the_one_that_was_refus
 	write_checkpoint(1);
 	expect_failed(publish_with("", "state"), ERROR_NO_SPACE, "");
 	write_checkpoint(5);
-	expect_ok(publish_with("", "other"), "\"step\":1,");
+	expect_ok(publish_with("--take-over", "other"), "\"step\":1,");
 	write_checkpoint(1);
 	expect_ok(publish_with("--take-over", "state"), "\"step\":2,");
 	expect_ok(follow_with("--once", "worker"), "");
@@ -392,7 +395,7 @@ START_TEST(a_spoilt_copy_is_no_way_to_the_step_of_another_trainer)
 	make_weights(7, &spoilt);
 	publish_ok(0, "", "\"step\":0");
 	write_checkpoint(1);
-	expect_ok(publish_with("", "other"), "\"step\":1,");
+	expect_ok(publish_with("--take-over", "other"), "\"step\":1,");
 	put("state/step-000000/checkpoint/model.safetensors", buffer_span(&spoilt));
 	publish_ok(2, "--take-over", "\"step\":2,");
 	expect_ok(follow_with("--once", "worker"), "");
@@ -583,14 +586,16 @@ START_TEST(a_worker_takes_the_deltas_and_tells_where_it_is)
 	publish_ok(1, "", "\"step\":1");
 	publish_ok(2, "", "\"step\":2");
 	web_forget_trace(server.web);
-	expect_ok(follow_with("--once --replica w1", "worker"), "\"step\":2");
+	expect_ok(follow_with("--step 2 --replica w1", "worker"), "\"step\":2");
 	expect_current("worker", 2);
 	ck_assert_uint_eq(count_lines("GET /v1/runs/b/r/objects/r/steps/000000"), 0);
 	ck_assert_uint_eq(count_lines("/delta/delta.safetensors"), 2);
 	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\",\"step\":2"), 1);
+	ck_assert_uint_eq(count_lines("DELETE /v1/runs/b/r/replicas/w1"), 1);
 	web_forget_trace(server.web);
 	expect_ok(follow_with("--once --replica w1", "worker"), "");
 	ck_assert_uint_eq(count_lines("/objects/"), 0);
+	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/"), 0); /* no worker of the fleet */
 }
 END_TEST
 
@@ -705,7 +710,7 @@ END_TEST
 START_TEST(a_worker_whose_command_fails_is_not_ready)
 {
 	publish_ok(0, "", "\"step\":0");
-	expect_failed(follow_with("--once --replica w1 --exec false", "worker"), ERROR_IO, "status 1");
+	expect_failed(follow_with("--step 0 --replica w1 --exec false", "worker"), ERROR_IO, "status 1");
 	ck_assert_uint_eq(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"ready\""), 0);
 	ck_assert_uint_ge(count_lines("PUT /v1/runs/b/r/replicas/w1 {\"state\":\"error\""), 1);
 }

@@ -110,7 +110,7 @@ START_TEST(a_baseline_that_could_not_be_fetched_is_fetched_by_the_next_call)
 	training_step(&training, 1, "state", "\"step\":1");
 	server->lost = 1000;
 	training_write(&training, 2);
-	training_expect_failed(training_publish(&training, "", "other"), ERROR_NO_KEY);
+	training_expect_failed(training_publish(&training, "--take-over", "other"), ERROR_NO_KEY);
 	server->lost = 0;
 	training_expect_ok(training_publish(&training, "", "other"), "\"step\":2");
 	ck_assert(has_form(2, STEP_DELTA));
@@ -126,7 +126,7 @@ START_TEST(a_step_with_another_config_is_not_the_one_that_was_refused)
 	server->refusals = 1;
 	training_expect_failed(training_publish(&training, "", "state"), ERROR_NO_SPACE);
 	training_put(&training, "trained/config.json", span_text("{\"a\": 2}"));
-	training_expect_ok(training_publish(&training, "", "other"), "\"step\":1");
+	training_expect_ok(training_publish(&training, "--take-over", "other"), "\"step\":1");
 	training_write(&training, 1);
 	training_expect_ok(training_publish(&training, "--take-over", "state"), "\"step\":2");
 	training_expect_worker(&training, 1);

@@ -170,6 +170,25 @@ static int header_size(const uint64_t claimed, const uint64_t file_size, uint64_
 	return safetensors_header_size(span_of(bytes, file_size < 8 ? file_size : 8), file_size, out_size, err);
 }
 
+START_TEST(what_else_weights_come_in_is_named)
+{
+	static const struct {
+		const char *begins;
+		const char *says;
+	} rows[] = {{"PK\3\4\24\0\0\0", "a PyTorch pickle"}, {"\x80\2}q\1(X\5", "a pickle"}, {"GGUF\3\0\0\0", "a GGUF file"},
+		{"\x89HDF\r\n\x1a\n", "an HDF5 file"}, {"abcdefgh", "the safetensors header claims"}};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct error err = {0};
+		uint64_t size;
+		ck_assert_int_eq(safetensors_header_size(span_of(rows[i].begins, 8), 1000, &size, &err), -1);
+		ck_assert_msg(strstr(err.text, rows[i].says) != NULL, "%s", err.text);
+	}
+	struct error err = {0};
+	uint64_t size; /* 640 bytes, and not a pickle */
+	ck_assert_int_eq(safetensors_header_size(span_of("\x80\2\0\0\0\0\0\0", 8), 1000, &size, &err), 0);
+}
+END_TEST
+
 START_TEST(the_header_length_is_checked_first)
 {
 	static const struct {
@@ -289,6 +308,7 @@ Suite *test_safetensors_suite(void)
 	tcase_add_loop_test(reader, bad_headers_are_refused, 0, sizeof(refused) / sizeof(refused[0]));
 	tcase_add_test(reader, tensors_come_in_order_of_data);
 	tcase_add_test(reader, a_million_tensors_are_read);
+	tcase_add_test(reader, what_else_weights_come_in_is_named);
 	tcase_add_test(reader, the_header_length_is_checked_first);
 	suite_add_tcase(suite, reader);
 	TCase *const writer = tcase_create("writer");
