@@ -54,11 +54,13 @@ struct object {
 
 /* Which version of a key: as clients name it. */
 struct version_ref {
-	enum { VERSION_REF_CURRENT = 0, VERSION_REF_NULL, VERSION_REF_ID } kind;
+	enum { VERSION_REF_CURRENT = 0, VERSION_REF_NULL, VERSION_REF_ID,
+		VERSION_REF_FOREIGN /* of the form that other servers' ids have: no version here has it */ } kind;
 	uint8_t id[VERSION_ID_BYTES];
 };
 enum { VERSION_TEXT_BYTES = 2 * VERSION_ID_BYTES + 1 };
-bool version_ref_parse(struct span text, struct version_ref *out); /* "null" or 32 hex digits */
+/* "null", 32 hex digits, or (foreign) any other 20 to 64 characters that a URL need not escape. */
+bool version_ref_parse(struct span text, struct version_ref *out);
 void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTES]);
 
 /* The current version: no_bucket, no_key. When the current version is a delete marker: no_key, and *out has is_marker, version and has_id
@@ -215,7 +217,7 @@ struct object_delete_item {
 	struct object_conditions conditions;
 	struct error error;            /* the outcome, and what follows. Kind ERROR_NONE: done; an absent key or version is done too */
 	bool is_marker;                /* a marker was made, or one was removed */
-	bool has_version;              /* the bucket has or had versioning: */
+	bool has_version;              /* `ref` names one, or the bucket has or had versioning: */
 	char version[VERSION_TEXT_BYTES]; /* made (without ref) or removed */
 };
 struct object_delete_params {

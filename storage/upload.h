@@ -167,7 +167,7 @@ struct upload_result {
 	struct checksum checksum;
 	uint32_t part_count;
 	uint64_t size;
-	char version[VERSION_TEXT_BYTES]; /* id, "null" while versioning is suspended, "" in a bucket that never had it */
+	char version[VERSION_TEXT_BYTES]; /* its id; "" while the bucket has no versioning, or a suspended one */
 };
 /* What part a refused completion stumbled over. */
 struct upload_fault {

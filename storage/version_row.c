@@ -197,6 +197,8 @@ int version_find_ref(struct db *const db, const int64_t bucket, const struct spa
 		return version_find_current(db, bucket, key, arena, out, err);
 	if (ref->kind == VERSION_REF_NULL)
 		return version_find_null(db, bucket, key, arena, out, err);
+	if (ref->kind == VERSION_REF_FOREIGN)
+		return 0;
 	const int got = version_find_id(db, bucket, key, ref->id, arena, out, err);
 	return got == 1 && (!out->has_id || out->state == VERSION_HIDDEN) ? 0 : got;
 }

@@ -194,7 +194,7 @@ enum next copy_object_resume(struct exchange *const exchange)
 	if (object_copy_outcome(state->copy, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
 	copy_source_add_version(exchange, &state->source);
-	object_request_add_version(exchange, &object);
+	object_request_add_written(exchange, &object);
 	bucket_lifecycle_add_expiration(exchange, &object);
 	return reply(exchange, &object);
 }
