@@ -12,7 +12,7 @@
 enum { BODY_MAX_BYTES = 256 * 1024, LOCATION_MAX_BYTES = 64 };
 
 struct create_bucket { /* the exchange's state; freed by `release` */
-	struct bucket_document documents[2]; /* tags, ownership */
+	struct bucket_document documents[3]; /* tags, ownership, location */
 	struct bucket_grant grants[1];
 	struct bucket_edit edit;
 	struct bucket_change *change;
@@ -86,8 +86,8 @@ enum next create_bucket_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, BODY_MAX_BYTES);
 }
 
-/* Any region is taken: clients are set up with all sorts of names and there is only one place here. */
-static int read_configuration(struct exchange *const exchange, struct span *const out_tags, bool *const out_bad_location,
+/* Any region is taken, and told again: clients are set up with all sorts of names and there is only one place here. */
+static int read_configuration(struct exchange *const exchange, struct span *const out_tags, struct span *const out_location,
 	struct error *const err)
 {
 	static const char children[] = "LocationConstraint|Tags|Location|Bucket";
@@ -98,7 +98,7 @@ static int read_configuration(struct exchange *const exchange, struct span *cons
 	if (xml_tree_parse(body, "CreateBucketConfiguration", exchange->arena, &root, err) != 0
 		|| xml_tree_check(root, children, children, err) != 0)
 		return -1;
-	*out_bad_location = xml_tree_text(root, "LocationConstraint").len > LOCATION_MAX_BYTES;
+	*out_location = span_trim(xml_tree_text(root, "LocationConstraint"));
 	const struct xml_node *const tags = xml_tree_child(root, "Tags");
 	return tags == NULL ? 0 : bucket_tagging_read(tags, TAG_SET_BUCKET_MAX, exchange->arena, out_tags, err);
 }
@@ -107,14 +107,15 @@ enum next create_bucket_finish(struct exchange *const exchange)
 {
 	struct create_bucket *const state = exchange->state;
 	struct span tags = {NULL, 0};
+	struct span location = {NULL, 0};
 	struct error err = {0};
-	bool bad_location = false;
-	if (read_configuration(exchange, &tags, &bad_location, &err) != 0)
+	if (read_configuration(exchange, &tags, &location, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (bad_location)
+	if (location.len > LOCATION_MAX_BYTES)
 		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidLocationConstraint",
 			.message = "The specified location-constraint is not valid."});
 	add_document(state, BUCKET_TAGS, tags);
+	add_document(state, BUCKET_LOCATION, location);
 	state->change = bucket_create_start(exchange->context->store, s3_request_bucket(exchange), exchange->principal->namespace, &state->edit,
 		exchange_wake_owner, exchange);
 	return NEXT_WAIT;
