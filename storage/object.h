@@ -43,7 +43,7 @@ struct object {
 	struct checksum checksum; /* CHECKSUM_NONE for objects of before there were any */
 	uint32_t part_count;     /* of a completed multipart upload; 0: a single PUT */
 	enum storage_class storage_class;
-	bool is_public;          /* canned ACL public-read */
+	enum canned_acl acl;
 	struct span tags;        /* a tag_set (storage/tag_set.h); empty: none */
 	int64_t modified_ms;
 	int64_t retired_ms;      /* when it ceased to be current; 0 while it is */
@@ -160,7 +160,7 @@ struct object_facts {
 	size_t header_count;
 	struct span tags;       /* a tag_set; empty: none */
 	enum storage_class storage_class;
-	bool is_public;
+	enum canned_acl acl;
 };
 /* metadata_too_large, key_too_long, invalid. */
 int object_facts_check(const struct object_facts *facts, struct span key, struct error *err);
@@ -199,7 +199,7 @@ struct object_copy_params { /* texts are copied */
 	struct span key;
 	bool replaces_headers;         /* facts.headers count; else the source's are kept */
 	bool replaces_tags;            /* facts.tags count; else the source's are kept */
-	struct object_facts facts;     /* storage_class and is_public always count */
+	struct object_facts facts;     /* storage_class and acl always count */
 	enum checksum_algorithm checksum; /* CHECKSUM_NONE: the source's is kept */
 	struct object_conditions conditions;
 	void (*done)(void *owner);
@@ -241,7 +241,7 @@ struct object_change_params {
 	bool sets_tags;         /* replaces the tags: empty removes them */
 	struct span tags;       /* a tag_set */
 	bool sets_acl;
-	bool is_public;
+	enum canned_acl acl;
 	void (*done)(void *owner);
 	void *owner;
 };

@@ -67,7 +67,7 @@ int object_of_version(const struct version *const version, struct arena *const a
 		.checksum = version->checksum,
 		.part_count = version->part_count,
 		.storage_class = version->storage_class,
-		.is_public = version->is_public,
+		.acl = version->acl,
 		.tags = version->tags,
 		.modified_ms = version->modified_ms,
 		.retired_ms = version->retired_ms,

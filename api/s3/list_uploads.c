@@ -33,8 +33,7 @@ static void write_upload(const struct list_request *const request, struct xml_wr
 	xml_writer_open(xml, "Upload");
 	list_request_name(request, xml, "Key", upload->key);
 	xml_writer_text(xml, "UploadId", span_text(id));
-	list_request_owner(xml, "Initiator", upload->initiator.len > 0 ? upload->initiator : request->bucket.owner);
-	list_request_owner(xml, "Owner", request->bucket.owner);
+	list_request_uploader(xml, upload->initiator);
 	xml_writer_text(xml, "StorageClass", span_text(storage_class_name(upload->storage_class)));
 	xml_writer_time(xml, "Initiated", upload->created_ms);
 	xml_writer_text(xml, "ChecksumAlgorithm", span_text(checksum_name(checksum.algorithm)));

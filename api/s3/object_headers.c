@@ -150,7 +150,7 @@ static bool read_acl(struct exchange *const exchange, struct object_facts *const
 {
 	struct error err = {0};
 	bool given;
-	if (acl_headers(exchange, &given, &out->is_public, &err) == 0 && (!out->is_public
+	if (acl_headers(exchange, &given, &out->acl, &err) == 0 && (out->acl == ACL_PRIVATE
 		|| (authorise_key(exchange, s3_request_bucket(exchange), s3_request_key(exchange), PERMISSION_ADMIN, &err) == 0
 			&& bucket_acl_check_public(exchange, &err) == 0)))
 		return true;

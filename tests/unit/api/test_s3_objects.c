@@ -355,7 +355,7 @@ START_TEST(test_metadata_limits)
 END_TEST
 
 static const struct { const char *name; const char *value; } refused_headers[] = {
-	{"x-amz-write-offset-bytes", "0"}, {"x-amz-acl", "public-read-write"}, {"x-amz-acl", "authenticated-read"}, {"x-amz-grant-read", "id=x"},
+	{"x-amz-write-offset-bytes", "0"}, {"x-amz-acl", "aws-exec-read"}, {"x-amz-acl", "log-delivery-write"}, {"x-amz-grant-read", "id=x"},
 	{"x-amz-server-side-encryption", "AES256"}, {"x-amz-server-side-encryption-customer-algorithm", "AES256"},
 	{"x-amz-object-lock-mode", "GOVERNANCE"},
 };

@@ -84,13 +84,13 @@ START_TEST(what_is_said_of_an_object_comes_back)
 	struct checksum expected;
 	static const uint8_t tags[] = {1, 0, 'k', 1, 0, 'v'};
 	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .checksum = CHECKSUM_SHA1,
-		.facts = {.tags = span_of(tags, sizeof(tags)), .storage_class = STORAGE_GLACIER_IR, .is_public = true}};
+		.facts = {.tags = span_of(tags, sizeof(tags)), .storage_class = STORAGE_GLACIER_IR, .acl = ACL_PUBLIC_READ}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
 	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
 	ck_assert(span_equal(object.tags, span_of(tags, sizeof(tags))));
 	ck_assert_int_eq(object.storage_class, STORAGE_GLACIER_IR);
 	ck_assert_str_eq(storage_class_name(object.storage_class), "GLACIER_IR");
-	ck_assert(object.is_public && !object.has_id && !object.is_marker && object.part_count == 0);
+	ck_assert(object.acl == ACL_PUBLIC_READ && !object.has_id && !object.is_marker && object.part_count == 0);
 	checksum_of(CHECKSUM_SHA1, span_text("bytes"), &expected);
 	ck_assert(checksum_equal(&object.checksum, &expected));
 	params = (struct object_put_params){.bucket = span_text("weights"), .key = span_text("k")};
@@ -98,7 +98,7 @@ START_TEST(what_is_said_of_an_object_comes_back)
 	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
 	checksum_of(CHECKSUM_CRC64NVME, span_text("bytes"), &expected); /* when none was asked for */
 	ck_assert(checksum_equal(&object.checksum, &expected));
-	ck_assert(!object.is_public && object.tags.len == 0);
+	ck_assert(object.acl == ACL_PRIVATE && object.tags.len == 0);
 }
 END_TEST
 

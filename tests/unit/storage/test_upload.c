@@ -611,7 +611,7 @@ START_TEST(what_was_said_at_the_beginning_is_the_objects)
 	const struct object_header headers[] = {{span_text("content-type"), span_text("application/x-weights")},
 		{span_text("x-amz-meta-step"), span_text("41")}};
 	struct upload_create_params params = {.bucket = span_text("weights"), .key = span_text("model"), .initiator = span_text("main")};
-	params.facts = (struct object_facts){.headers = headers, .header_count = 2, .storage_class = STORAGE_STANDARD_IA, .is_public = true};
+	params.facts = (struct object_facts){.headers = headers, .header_count = 2, .storage_class = STORAGE_STANDARD_IA, .acl = ACL_PUBLIC_READ};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	const struct uploaded_part part = put(&ref, 1, piece(2));
 	listed = fixture_upload_listed(&part);
@@ -620,7 +620,7 @@ START_TEST(what_was_said_at_the_beginning_is_the_objects)
 	ck_assert_uint_eq(object.header_count, 2);
 	ck_assert(span_equal_text(object.headers[1].value, "41"));
 	ck_assert_int_eq(object.storage_class, STORAGE_STANDARD_IA);
-	ck_assert(object.is_public);
+	ck_assert(object.acl == ACL_PUBLIC_READ);
 }
 END_TEST
 
