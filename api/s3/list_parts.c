@@ -43,7 +43,6 @@ struct page {
 static void write_page(struct exchange *const exchange, struct xml_writer *const xml, const struct page *const page)
 {
 	const struct upload *const upload = &page->parts.upload;
-	const struct checksum checksum = {.algorithm = upload->checksum.algorithm, .type = upload->checksum.type};
 	const size_t count = page->parts.count;
 	const bool truncated = page->parts.truncated && page->limit > 0;
 	char id[UPLOAD_ID_TEXT_BYTES];
@@ -58,8 +57,7 @@ static void write_page(struct exchange *const exchange, struct xml_writer *const
 		xml_writer_u64(xml, "NextPartNumberMarker", page->parts.parts[count - 1].number);
 	xml_writer_u64(xml, "MaxParts", page->limit);
 	xml_writer_bool(xml, "IsTruncated", truncated);
-	xml_writer_text(xml, "ChecksumAlgorithm", span_text(checksum_name(checksum.algorithm)));
-	checksum_xml_type(xml, &checksum);
+	checksum_xml_upload(xml, &upload->checksum);
 	for (size_t i = 0; i < count; i++)
 		write_part(xml, &page->parts.parts[i]);
 }
