@@ -54,13 +54,11 @@ struct object {
 
 /* Which version of a key: as clients name it. */
 struct version_ref {
-	enum { VERSION_REF_CURRENT = 0, VERSION_REF_NULL, VERSION_REF_ID,
-		VERSION_REF_FOREIGN /* of the form that other servers' ids have: no version here has it */ } kind;
+	enum { VERSION_REF_CURRENT = 0, VERSION_REF_NULL, VERSION_REF_ID, VERSION_REF_FOREIGN } kind;
 	uint8_t id[VERSION_ID_BYTES];
 };
 enum { VERSION_TEXT_BYTES = 2 * VERSION_ID_BYTES + 1 };
-/* "null", 32 hex digits, or (foreign) any other 20 to 64 characters that a URL need not escape. */
-bool version_ref_parse(struct span text, struct version_ref *out);
+bool version_ref_parse(struct span text, struct version_ref *out); /* "null", 32 hex digits, else foreign: 20 to 64 URL-safe ones */
 void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTES]);
 
 /* The current version: no_bucket, no_key. When the current version is a delete marker: no_key, and *out has is_marker, version and has_id

@@ -193,7 +193,7 @@ class Multipart(unittest.TestCase):
         self.expect(self.uploads.put('another', upload, 1, b'x'), 404, 'NoSuchUpload')
         for number in ('0', '10001', '-1', 'x', ''):
             self.expect(self.uploads.put(key, upload, number, b'x'), 400, 'InvalidArgument')
-        self.expect(self.daemon.request('PUT', f'/parts/{key}?uploadId={upload}', b'x'), 400, 'InvalidArgument')
+        self.expect(self.daemon.request('PUT', f'/parts/{key}?uploadId={upload}', b'x'), 405, 'MethodNotAllowed')
         self.expect(self.daemon.request('POST', '/nobucket/k?uploads'), 404, 'NoSuchBucket')
         self.expect(self.daemon.request('PUT', f'/nobucket/k?partNumber=1&uploadId={upload}', b'x'), 404, 'NoSuchBucket')
         self.assertEqual(self.uploads.abort(key, upload).status, 204)

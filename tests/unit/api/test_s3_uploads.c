@@ -162,8 +162,8 @@ START_TEST(requests_on_unknown_uploads_leave_the_object_alone)
 	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/bkt/k?partNumber=1&uploadId=x", NULL, "new", "<UploadId>x</UploadId>");
 	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/bkt/k?partNumber=1&uploadId=00000000000000000000000000000000", NULL, "new",
 		"<Code>NoSuchUpload</Code>");
-	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k?uploadId=x", NULL, "new", "<ArgumentName>partNumber</ArgumentName>");
-	face_fixture_expect(&fixture, 501, METHOD_PUT, "/bkt/k?partNumber=1", NULL, "new");
+	face_fixture_expect(&fixture, 405, METHOD_PUT, "/bkt/k?uploadId=x", NULL, "new");
+	face_fixture_expect(&fixture, 405, METHOD_PUT, "/bkt/k?partNumber=1", NULL, "new");
 	face_fixture_expect(&fixture, 501, METHOD_PUT, "/bkt/k?uploads", NULL, "new");
 	face_fixture_expect_text(&fixture, 404, METHOD_PUT, "/none/k?partNumber=1&uploadId=x", NULL, "new", "<Code>NoSuchBucket</Code>");
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL, "kept");
