@@ -93,10 +93,10 @@ static void take_encoding(struct collection *const collection)
 			continue;
 		if (kept.len > 0)
 			buffer_add_byte(&kept, ',');
-		buffer_add_span(&kept, token);
+		buffer_add_span(&kept, piece);
 	}
 	if (kept.len > 0)
-		add(collection, span_text("content-encoding"), buffer_span(&kept));
+		add(collection, span_text("content-encoding"), span_trim(buffer_span(&kept)));
 	buffer_release(&kept);
 }
 

@@ -362,9 +362,9 @@ static const struct { const char *name; const char *value; } refused_headers[] =
 
 static const struct { const char *name; const char *value; const char *code; } bad_headers[] = {
 	{"x-amz-storage-class", "COLD", "InvalidStorageClass"}, {"x-amz-acl", "everybody", "InvalidArgument"},
-	{"x-amz-website-redirect-location", "elsewhere", "InvalidRedirectLocation"}, {"x-amz-tagging", "a=b&a=c", "InvalidTag"},
+	{"x-amz-website-redirect-location", "elsewhere", "InvalidRedirectLocation"}, {"x-amz-tagging", "a=b&a=c", "InvalidArgument"},
 	{"x-amz-tagging", "a=%zz", "InvalidArgument"}, {"x-amz-tagging", "aws:a=b", "InvalidTag"},
-	{"x-amz-tagging", "1&2&3&4&5&6&7&8&9&10&11", "InvalidTag"}, {"x-amz-checksum-crc32", "rubbish", "BadDigest"},
+	{"x-amz-tagging", "1&2&3&4&5&6&7&8&9&10&11", "BadRequest"}, {"x-amz-checksum-crc32", "rubbish", "BadDigest"},
 	{"x-amz-checksum-nonsense", "AAAA", "InvalidRequest"}, {"x-amz-sdk-checksum-algorithm", "CRC32", "InvalidRequest"},
 	{"x-amz-copy-source", "/bkt/other", "InvalidArgument"},
 };
