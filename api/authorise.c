@@ -83,7 +83,7 @@ static int object_allows(struct exchange *exchange, const struct question *quest
 	if ((question->permission & PERMISSION_VERSIONS) != 0 && exchange_query(exchange, "versionId", &text) && !version_ref_parse(text, &ref))
 		return 0;
 	if (object_find_version(exchange->context->store, question->bucket, question->key, &ref, exchange->arena, &object, &missing) != 0
-		|| !object.is_public)
+		|| !bucket_grant_acl_reads(object.acl, exchange->principal != NULL ? exchange->principal->namespace : (struct span){NULL, 0}))
 		return 0; /* what is not there is not public either */
 	if (bucket_grant_honours_object_acl(exchange->context->store, bucket, &honoured, err) != 0)
 		return -1;

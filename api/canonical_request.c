@@ -8,16 +8,6 @@
 
 enum { QUERY_PAIRS_MAX = 256, SIGNED_HEADERS_MAX = 128 };
 
-static bool equal_nocase(struct span a, struct span b)
-{
-	char text[256];
-	if (a.len != b.len || b.len >= sizeof text)
-		return false;
-	memcpy(text, b.data, b.len);
-	text[b.len] = '\0';
-	return span_equal_nocase(a, text);
-}
-
 /* Decoded and encoded again, so that clients who leave different characters raw agree. */
 static int recode(struct span text, bool plus_is_space, bool keep_slash, struct buffer *out, struct error *err)
 {
@@ -116,7 +106,7 @@ struct header_search {
 static void take_header(void *taker, struct span name, struct span value)
 {
 	struct header_search *const search = taker;
-	if (!equal_nocase(name, search->wanted))
+	if (!span_same_nocase(name, search->wanted))
 		return;
 	if (search->found)
 		buffer_add_byte(search->out, ',');

@@ -43,6 +43,7 @@ static const struct error_row rows[] = {
 	ROW(NO_VERSION, 404, "NoSuchVersion", "no_version"),
 	ROW(NO_PART, 400, "InvalidPart", "no_part"),
 	ROW(BAD_TAG, 400, "InvalidTag", "bad_tag"),
+	ROW(TOO_MANY_TAGS, 400, "BadRequest", "too_many_tags"),
 	ROW(NO_UPLOAD, 404, "NoSuchUpload", "no_upload"),
 	ROW(INVALID_PART, 400, "InvalidPart", "invalid_part"),
 	ROW(PART_ORDER, 400, "InvalidPartOrder", "part_order"),

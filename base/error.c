@@ -128,6 +128,7 @@ static const struct {
 	{ERROR_WRONG_BASE, "wrong_base"},
 	{ERROR_NO_PART, "no_part"},
 	{ERROR_BAD_TAG, "bad_tag"},
+	{ERROR_TOO_MANY_TAGS, "too_many_tags"},
 	{ERROR_NO_UPLOAD, "no_upload"},
 	{ERROR_INVALID_PART, "invalid_part"},
 	{ERROR_PART_ORDER, "part_order"},

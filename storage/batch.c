@@ -113,7 +113,7 @@ static void fill_version(const struct line_work *const work, const struct versio
 	if (source->checksum.type == CHECKSUM_COMPOSITE)
 		out->checksum = (struct checksum){.algorithm = CHECKSUM_NONE};
 	out->storage_class = STORAGE_STANDARD;
-	out->is_public = false;
+	out->acl = ACL_PRIVATE;
 	out->modified_ms = work->now_ms;
 	out->headers = make_headers(work, source);
 	out->tags = (struct span){NULL, 0};

@@ -27,6 +27,8 @@ struct bucket {
 /* The naming rules for creation (s3.md 3): bad_name with the rule that broke. `namespace` is the caller's: a name with "--" must begin with
  * it. */
 int bucket_check_name(struct span name, struct span namespace, struct error *err);
+/* Whether some namespace can have a bucket of this name. */
+bool bucket_name_is_possible(struct span name);
 /* Words that begin paths of other faces. */
 bool bucket_name_is_reserved(struct span name);
 /* no_bucket when absent. Texts lie in the arena. */

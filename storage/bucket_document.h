@@ -14,7 +14,8 @@ enum bucket_document_kind {
 	BUCKET_POLICY = 3,        /* JSON, as it was sent; what it allows lies in bucket_grants */
 	BUCKET_LIFECYCLE = 4,     /* JSON, storage/lifecycle.h */
 	BUCKET_PUBLIC_ACCESS = 5, /* one byte: bits of enum public_access_block (storage/bucket_grant.h) */
-	BUCKET_OWNERSHIP = 6      /* text: BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter */
+	BUCKET_OWNERSHIP = 6,     /* text: BucketOwnerEnforced, BucketOwnerPreferred or ObjectWriter */
+	BUCKET_LOCATION = 7       /* text: the LocationConstraint that it was made with */
 };
 enum { BUCKET_DOCUMENT_MAX_BYTES = 1024 * 1024 };
 

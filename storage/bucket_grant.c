@@ -20,6 +20,37 @@ struct bucket_grant bucket_grant_public_read(void)
 	return (struct bucket_grant){.permissions = PERMISSION_READ | PERMISSION_LIST};
 }
 
+static const char all_accounts[] = "*"; /* no namespace can be so named */
+
+size_t bucket_grant_of_acl(const enum canned_acl acl, struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX])
+{
+	out[0] = bucket_grant_public_read();
+	if (acl == ACL_AUTHENTICATED_READ)
+		out[0].account = span_text(all_accounts);
+	if (acl == ACL_PUBLIC_READ_WRITE)
+		out[0].permissions |= (unsigned)PERMISSION_WRITE | (unsigned)PERMISSION_DELETE;
+	return acl == ACL_PRIVATE ? 0 : 1;
+}
+
+enum canned_acl bucket_grant_find_acl(const struct bucket_grant *const grants, const size_t count)
+{
+	if (count == 0)
+		return ACL_PRIVATE;
+	if (grants[0].account.len > 0)
+		return ACL_AUTHENTICATED_READ;
+	return (grants[0].permissions & PERMISSION_WRITE) != 0 ? ACL_PUBLIC_READ_WRITE : ACL_PUBLIC_READ;
+}
+
+bool bucket_grant_acl_reads(const enum canned_acl acl, const struct span account)
+{
+	return acl == ACL_PUBLIC_READ || acl == ACL_PUBLIC_READ_WRITE || (acl == ACL_AUTHENTICATED_READ && account.len > 0);
+}
+
+bool bucket_grant_is_public(const struct bucket_grant *const grant)
+{
+	return grant->account.len == 0 || span_equal_text(grant->account, all_accounts);
+}
+
 static struct bucket_grant read_grant(struct db_statement *row)
 {
 	return (struct bucket_grant){.account = db_column_blob(row, 1), .prefix = db_column_blob(row, 2),
@@ -40,13 +71,13 @@ static bool is_blocked(const enum bucket_grant_source source, const struct span 
 	return (bits & (source == BUCKET_GRANTS_OF_ACL ? IGNORE_PUBLIC_ACLS : RESTRICT_PUBLIC_BUCKETS)) != 0;
 }
 
-/* Whether the grant is to the one who asks: by name, or to everyone and not blocked. */
+/* Whether the grant is to the one who asks: by name, or to everyone or all accounts and not blocked. */
 static bool is_for(const struct bucket_question *question, enum bucket_grant_source source,
 	const struct bucket_grant *grant, struct span block)
 {
-	if (grant->account.len > 0)
+	if (!bucket_grant_is_public(grant))
 		return span_equal(grant->account, question->account);
-	return !is_blocked(source, block);
+	return (grant->account.len == 0 || question->account.len > 0) && !is_blocked(source, block);
 }
 
 /* All rows are read, whatever the first of them says: only together they prove themselves. */

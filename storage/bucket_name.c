@@ -83,6 +83,20 @@ static const struct {
 	{reserved_affix, "has a reserved prefix or suffix"},
 };
 
+/* NULL when none is broken. */
+static const char *broken_rule(const struct span name)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].broken(name))
+			return rules[i].rule;
+	return NULL;
+}
+
+bool bucket_name_is_possible(const struct span name)
+{
+	return broken_rule(name) == NULL;
+}
+
 /* What stands before the first "--" names the namespace that the bucket is shown under. */
 static bool foreign_namespace(const struct span name, const struct span namespace)
 {
@@ -93,9 +107,9 @@ static bool foreign_namespace(const struct span name, const struct span namespac
 int bucket_check_name(const struct span name, const struct span namespace, struct error *const err)
 {
 	const int shown = (int)(name.len > 100 ? 100 : name.len);
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (rules[i].broken(name))
-			return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", shown, (const char *)name.data, rules[i].rule);
+	const char *const rule = broken_rule(name);
+	if (rule != NULL)
+		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", shown, (const char *)name.data, rule);
 	if (foreign_namespace(name, namespace))
 		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' holds '--' behind another namespace than '%.*s'.", shown,
 			(const char *)name.data, (int)namespace.len, (const char *)namespace.data);

@@ -43,7 +43,7 @@ struct object {
 	struct checksum checksum; /* CHECKSUM_NONE for objects of before there were any */
 	uint32_t part_count;     /* of a completed multipart upload; 0: a single PUT */
 	enum storage_class storage_class;
-	bool is_public;          /* canned ACL public-read */
+	enum canned_acl acl;
 	struct span tags;        /* a tag_set (storage/tag_set.h); empty: none */
 	int64_t modified_ms;
 	int64_t retired_ms;      /* when it ceased to be current; 0 while it is */
@@ -54,11 +54,11 @@ struct object {
 
 /* Which version of a key: as clients name it. */
 struct version_ref {
-	enum { VERSION_REF_CURRENT = 0, VERSION_REF_NULL, VERSION_REF_ID } kind;
+	enum { VERSION_REF_CURRENT = 0, VERSION_REF_NULL, VERSION_REF_ID, VERSION_REF_FOREIGN } kind;
 	uint8_t id[VERSION_ID_BYTES];
 };
 enum { VERSION_TEXT_BYTES = 2 * VERSION_ID_BYTES + 1 };
-bool version_ref_parse(struct span text, struct version_ref *out); /* "null" or 32 hex digits */
+bool version_ref_parse(struct span text, struct version_ref *out); /* "null", 32 hex digits, else foreign: 20 to 64 URL-safe ones */
 void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTES]);
 
 /* The current version: no_bucket, no_key. When the current version is a delete marker: no_key, and *out has is_marker, version and has_id
@@ -158,7 +158,7 @@ struct object_facts {
 	size_t header_count;
 	struct span tags;       /* a tag_set; empty: none */
 	enum storage_class storage_class;
-	bool is_public;
+	enum canned_acl acl;
 };
 /* metadata_too_large, key_too_long, invalid. */
 int object_facts_check(const struct object_facts *facts, struct span key, struct error *err);
@@ -197,7 +197,7 @@ struct object_copy_params { /* texts are copied */
 	struct span key;
 	bool replaces_headers;         /* facts.headers count; else the source's are kept */
 	bool replaces_tags;            /* facts.tags count; else the source's are kept */
-	struct object_facts facts;     /* storage_class and is_public always count */
+	struct object_facts facts;     /* storage_class and acl always count */
 	enum checksum_algorithm checksum; /* CHECKSUM_NONE: the source's is kept */
 	struct object_conditions conditions;
 	void (*done)(void *owner);
@@ -215,7 +215,7 @@ struct object_delete_item {
 	struct object_conditions conditions;
 	struct error error;            /* the outcome, and what follows. Kind ERROR_NONE: done; an absent key or version is done too */
 	bool is_marker;                /* a marker was made, or one was removed */
-	bool has_version;              /* the bucket has or had versioning: */
+	bool has_version;              /* `ref` names one, or the bucket has or had versioning: */
 	char version[VERSION_TEXT_BYTES]; /* made (without ref) or removed */
 };
 struct object_delete_params {
@@ -239,7 +239,7 @@ struct object_change_params {
 	bool sets_tags;         /* replaces the tags: empty removes them */
 	struct span tags;       /* a tag_set */
 	bool sets_acl;
-	bool is_public;
+	enum canned_acl acl;
 	void (*done)(void *owner);
 	void *owner;
 };

@@ -17,7 +17,7 @@ struct object_change {
 	bool sets_tags;
 	struct span tags;
 	bool sets_acl;
-	bool is_public;
+	enum canned_acl acl;
 	struct version version; /* as committed */
 	void (*done)(void *owner);
 	void *owner;
@@ -47,7 +47,7 @@ static int apply(struct change *const base, struct db *const db, struct error *c
 	if (change->sets_tags)
 		change->version.tags = change->tags;
 	if (change->sets_acl)
-		change->version.is_public = change->is_public;
+		change->version.acl = change->acl;
 	return version_update(db, &change->version, err);
 }
 
@@ -76,7 +76,7 @@ struct object_change *object_change_start(struct store *const store, const struc
 	change->sets_tags = params->sets_tags;
 	change->tags = arena_copy(change->arena, params->tags);
 	change->sets_acl = params->sets_acl;
-	change->is_public = params->is_public;
+	change->acl = params->acl;
 	change->done = params->done;
 	change->owner = params->owner;
 	change->change.apply = arena_overflowed(change->arena) ? apply_too_large : apply;

@@ -58,7 +58,7 @@ static void fill_version(struct object_copy *const copy, const struct version *c
 	version->key = copy->key;
 	version->modified_ms = clock->wall_ms(clock);
 	version->storage_class = copy->facts.storage_class;
-	version->is_public = copy->facts.is_public;
+	version->acl = copy->facts.acl;
 	if (copy->replaces_headers)
 		version->headers = copy->headers;
 	if (copy->replaces_tags)

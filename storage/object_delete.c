@@ -85,6 +85,8 @@ static int delete_item(struct object_delete *const delete, struct db *const db, 
 static void name_version(struct object_delete_item *const item)
 {
 	struct object object = {.has_id = item->ref.kind == VERSION_REF_ID};
+	if (item->ref.kind == VERSION_REF_FOREIGN)
+		return; /* no version's */
 	memcpy(object.version, item->ref.id, VERSION_ID_BYTES);
 	object_version_text(&object, item->version);
 }
@@ -104,7 +106,8 @@ static int apply(struct change *const change, struct db *const db, struct error 
 			name_version(item);
 		if (delete_item(slice->whole, db, &bucket, item, err) != 0)
 			return -1;
-		item->has_version = bucket.versioning != BUCKET_UNVERSIONED && item->version[0] != '\0';
+		item->has_version = item->version[0] != '\0'
+			&& (item->ref.kind != VERSION_REF_CURRENT || bucket.versioning != BUCKET_UNVERSIONED);
 	}
 	return 0;
 }

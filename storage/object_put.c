@@ -78,7 +78,7 @@ static void fill_version(struct object_put *const put)
 		.file_hash = part->file_hash,
 		.checksum = part->checksum,
 		.storage_class = put->facts.storage_class,
-		.is_public = put->facts.is_public,
+		.acl = put->facts.acl,
 		.modified_ms = store_clock(put->store)->wall_ms(store_clock(put->store)),
 		.headers = buffer_span(&put->header_blob),
 		.tags = put->facts.tags,

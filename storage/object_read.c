@@ -15,13 +15,32 @@ int object_no_key(const struct span key, struct error *const err)
 	return error_set(err, ERROR_NO_KEY, "The object '%.*s' does not exist.", (int)(key.len > 200 ? 200 : key.len), (const char *)key.data);
 }
 
+enum { FOREIGN_MIN_BYTES = 20, FOREIGN_MAX_BYTES = 64 };
+
+static bool is_url_safe(const uint8_t byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9')
+		|| byte == '-' || byte == '.' || byte == '_' || byte == '~';
+}
+
+static bool is_foreign_id(const struct span text)
+{
+	for (size_t i = 0; i < text.len; i++)
+		if (!is_url_safe(text.data[i]))
+			return false;
+	return text.len >= FOREIGN_MIN_BYTES && text.len <= FOREIGN_MAX_BYTES;
+}
+
 bool version_ref_parse(const struct span text, struct version_ref *const out)
 {
 	*out = (struct version_ref){.kind = VERSION_REF_NULL};
 	if (span_equal_text(text, "null"))
 		return true;
 	out->kind = VERSION_REF_ID;
-	return decode_hex(text, out->id, sizeof(out->id));
+	if (decode_hex(text, out->id, sizeof(out->id)))
+		return true;
+	*out = (struct version_ref){.kind = VERSION_REF_FOREIGN};
+	return is_foreign_id(text);
 }
 
 void object_version_text(const struct object *const object, char out[VERSION_TEXT_BYTES])
@@ -48,7 +67,7 @@ int object_of_version(const struct version *const version, struct arena *const a
 		.checksum = version->checksum,
 		.part_count = version->part_count,
 		.storage_class = version->storage_class,
-		.is_public = version->is_public,
+		.acl = version->acl,
 		.tags = version->tags,
 		.modified_ms = version->modified_ms,
 		.retired_ms = version->retired_ms,

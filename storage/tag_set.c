@@ -1,6 +1,7 @@
 #include "storage/tag_set.h"
 
 #include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_MAX_CHARACTERS = 128, VALUE_MAX_CHARACTERS = 256 };
@@ -15,6 +16,17 @@ static size_t count_characters(const struct span text)
 	return count;
 }
 
+static bool has_odd_characters(const struct span text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		const uint8_t byte = text.data[i];
+		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+		if (!is_alphanumeric && byte < 0x80 && (byte == '\0' || strchr(" +-=._:/@", byte) == NULL))
+			return true;
+	}
+	return false;
+}
+
 static int check_tag(const struct tag *const tag, struct error *const err)
 {
 	if (!span_is_utf8(tag->key) || !span_is_utf8(tag->value))
@@ -23,6 +35,8 @@ static int check_tag(const struct tag *const tag, struct error *const err)
 		return error_set(err, ERROR_BAD_TAG, "The key of a tag must have 1 to %d characters.", KEY_MAX_CHARACTERS);
 	if (count_characters(tag->value) > VALUE_MAX_CHARACTERS)
 		return error_set(err, ERROR_BAD_TAG, "The value of a tag must have at most %d characters.", VALUE_MAX_CHARACTERS);
+	if (has_odd_characters(tag->key) || has_odd_characters(tag->value))
+		return error_set(err, ERROR_BAD_TAG, "Tags hold letters, digits, blanks and + - = . _ : / @.");
 	if (span_starts(tag->key, span_text("aws:")))
 		return error_set(err, ERROR_BAD_TAG, "The keys of tags must not begin with 'aws:'.");
 	return 0;
@@ -31,7 +45,7 @@ static int check_tag(const struct tag *const tag, struct error *const err)
 int tag_set_check(const struct tag *const tags, const size_t count, const size_t most, struct error *const err)
 {
 	if (count > most)
-		return error_set(err, ERROR_BAD_TAG, "There are %zu tags; at most %zu are allowed.", count, most);
+		return error_set(err, ERROR_TOO_MANY_TAGS, "There are %zu tags; at most %zu are allowed.", count, most);
 	for (size_t i = 0; i < count; i++) {
 		if (check_tag(&tags[i], err) != 0)
 			return -1;
@@ -40,6 +54,17 @@ int tag_set_check(const struct tag *const tags, const size_t count, const size_t
 				return error_set(err, ERROR_BAD_TAG, "The tag key '%.*s' is given twice.", (int)tags[i].key.len, (const char *)tags[i].key.data);
 	}
 	return 0;
+}
+
+static int compare(const void *const left, const void *const right)
+{
+	return span_compare(((const struct tag *)left)->key, ((const struct tag *)right)->key);
+}
+
+void tag_set_sort(struct tag *const tags, const size_t count)
+{
+	if (count > 1)
+		qsort(tags, count, sizeof(*tags), compare);
 }
 
 static void add_text(struct buffer *const out, const struct span text)

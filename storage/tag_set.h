@@ -12,8 +12,11 @@ struct tag { /* UTF-8 */
 	struct span key;   /* 1..128 characters */
 	struct span value; /* up to 256 characters */
 };
-/* bad_tag when there are over `most`, a key repeats, a length is wrong, a text is not UTF-8 or a key begins with "aws:". */
+/* too_many_tags: over `most`. bad_tag: a key repeats or begins with "aws:", a length is wrong, a text is not UTF-8
+ * or holds ASCII other than letters, digits, blanks and + - = . _ : / @. */
 int tag_set_check(const struct tag *tags, size_t count, size_t most, struct error *err);
+/* By key, in the order of bytes: as they are shown. */
+void tag_set_sort(struct tag *tags, size_t count);
 void tag_set_write(const struct tag *tags, size_t count, struct buffer *out);
 /* Tags that lie in `blob`; corrupt when malformed. */
 int tag_set_read(struct span blob, struct arena *arena, struct tag **out, size_t *out_count, struct error *err);

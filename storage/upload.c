@@ -60,7 +60,7 @@ static int create_prepare(struct upload_create *const create, const struct uploa
 	row->key = create->call.ref.key;
 	row->initiator = arena_copy(create->call.arena, params->initiator);
 	row->tags = arena_copy(create->call.arena, params->facts.tags);
-	row->is_public = params->facts.is_public;
+	row->acl = params->facts.acl;
 	row->storage_class = params->facts.storage_class;
 	row->checksum = (struct upload_checksum){params->checksum != CHECKSUM_NONE, params->checksum, params->type};
 	row->created_ms = store_clock(create->call.store)->wall_ms(store_clock(create->call.store));

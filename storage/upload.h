@@ -79,8 +79,7 @@ struct upload_list {
 	size_t prefix_count;
 	bool truncated;
 	struct span last_key;        /* where the next page goes on */
-	bool has_last_id;            /* false when a prefix came last */
-	struct upload_id last_id;
+	struct upload_id last_id;    /* of the last upload, or of the first one below the last prefix */
 };
 int upload_list(struct store *store, const struct upload_list_params *params, struct arena *arena, struct upload_list *out,
 	struct error *err);
@@ -89,7 +88,7 @@ struct uploaded_part {
 	uint32_t number;
 	uint64_t size;
 	char etag[OBJECT_ETAG_BYTES];
-	struct checksum checksum;    /* of the upload's algorithm */
+	struct checksum checksum;    /* of the algorithm that the upload names; CHECKSUM_NONE when it names none */
 	int64_t modified_ms;
 };
 /* Up to `limit` parts with a number above `after`, in order. */
@@ -120,7 +119,7 @@ enum sink_result upload_put_write(struct upload_put *put, struct span bytes, str
 /* Before finish: bad_digest unless the body has this checksum. */
 void upload_put_expect(struct upload_put *put, const struct checksum *checksum);
 void upload_put_finish(struct upload_put *put);
-/* 0; out->checksum is of the algorithm that was sent, else of the upload's. */
+/* 0; out->checksum is the one that was sent, else of the algorithm that the upload names. */
 int upload_put_outcome(struct upload_put *put, struct uploaded_part *out, struct error *err);
 /* After a bad_digest: as object_put_bad_checksum. */
 bool upload_put_bad_checksum(const struct upload_put *put, struct checksum *out_expected, struct checksum *out_actual);
@@ -167,7 +166,7 @@ struct upload_result {
 	struct checksum checksum;
 	uint32_t part_count;
 	uint64_t size;
-	char version[VERSION_TEXT_BYTES]; /* id, "null" while versioning is suspended, "" in a bucket that never had it */
+	char version[VERSION_TEXT_BYTES]; /* its id; "" while the bucket has no versioning, or a suspended one */
 };
 /* What part a refused completion stumbled over. */
 struct upload_fault {
@@ -177,8 +176,9 @@ struct upload_fault {
 };
 /* The list is read and judged on a helper, then one change judges the conditions and commits. A completion repeated with the same numbers
  * and ETags within a day of the first has the same result. part_order; invalid_part: unknown or other ETag or checksum; part_too_small;
- * invalid_request: a checksum that a COMPOSITE upload needs is missing, size or type differ; bad_digest: the whole has another checksum;
- * precondition, no_key; no_upload. */
+ * invalid_request: a checksum that a COMPOSITE upload needs is missing, size or type differ; bad_digest: the whole has another checksum,
+ * or (with a fault) a part is listed with one of another algorithm than the upload names; precondition, no_key; no_upload. What is
+ * expected of the whole counts only where the upload names an algorithm. */
 struct upload_complete *upload_complete_start(struct store *store, const struct upload_complete_params *params, struct error *err);
 int upload_complete_outcome(struct upload_complete *complete, struct upload_result *out, struct upload_fault *out_fault, struct error *err);
 /* After a bad_digest: what was expected and what the whole has. */

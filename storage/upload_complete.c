@@ -70,7 +70,7 @@ static int push_version(struct upload_complete *const complete, struct db *const
 		.checksum = verdict->checksum,
 		.part_count = verdict->part_count,
 		.storage_class = upload->storage_class,
-		.is_public = upload->is_public,
+		.acl = upload->acl,
 		.modified_ms = store_clock(complete->call.store)->wall_ms(store_clock(complete->call.store)),
 		.headers = upload->headers,
 		.tags = upload->tags,

@@ -441,7 +441,7 @@ int upload_copy_outcome(struct upload_copy *const copy, struct uploaded_part *co
 {
 	if (upload_call_outcome(&copy->call, err) != 0)
 		return -1;
-	*out = uploaded_part_of(&copy->row, copy->upload.checksum.algorithm);
+	*out = uploaded_part_of(&copy->row, &copy->upload.checksum);
 	return 0;
 }
 

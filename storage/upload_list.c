@@ -69,18 +69,17 @@ static void take_row(struct walk *const walk, struct db_statement *const scan, b
 {
 	struct upload_list *const out = walk->out;
 	struct span common;
+	struct upload_row row;
 	*out_seek = roll_up(walk->params, upload_row_scan_key(scan), &common);
-	out->has_last_id = !*out_seek;
+	upload_row_read(scan, *out_seek ? NULL : walk->arena, &row);
+	out->last_id = row.id;
 	if (*out_seek) {
 		out->last_key = arena_copy(walk->arena, common);
 		out->prefixes[out->prefix_count++] = out->last_key;
 		seek_past(walk, common);
 		return;
 	}
-	struct upload_row row;
-	upload_row_read(scan, walk->arena, &row);
 	out->last_key = row.key;
-	out->last_id = row.id;
 	out->uploads[out->upload_count++] = upload_of_row(&row);
 }
 
@@ -164,7 +163,7 @@ static int list_parts(struct db *const db, const struct upload_row *const upload
 		if (out->truncated)
 			break;
 		upload_set_read(scan, &part);
-		out->parts[out->count++] = uploaded_part_of(&part, upload->checksum.algorithm);
+		out->parts[out->count++] = uploaded_part_of(&part, &upload->checksum);
 	}
 	db_reset(scan);
 	return got < 0 ? -1 : 0;

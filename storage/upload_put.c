@@ -10,7 +10,7 @@ struct upload_put {
 	struct upload_call call; /* first */
 	uint32_t number;
 	struct put_body body;
-	enum checksum_algorithm algorithm; /* the upload's */
+	struct upload_checksum checksum;   /* the upload's */
 	enum checksum_algorithm declared;  /* CHECKSUM_NONE: the client declares nothing */
 	struct upload_set_part row;        /* as committed */
 	void (*room)(void *owner);
@@ -84,7 +84,7 @@ struct upload_put *upload_put_open(struct store *const store, const struct uploa
 	put->call.change.apply = apply;
 	put->call.change.done = committed;
 	put->number = params->number;
-	put->algorithm = upload.checksum.algorithm;
+	put->checksum = upload.checksum;
 	put->declared = params->checksum;
 	put->room = params->room;
 	put->body.has_md5 = params->has_content_md5;
@@ -92,8 +92,8 @@ struct upload_put *upload_put_open(struct store *const store, const struct uploa
 	const struct ingest_options options = {
 		.packs = store_packs(store),
 		.want_md5 = !upload.fast_etags || params->has_content_md5,
-		.checksum = put->algorithm,
-		.declared = put->declared == put->algorithm ? CHECKSUM_NONE : put->declared,
+		.checksum = put->checksum.algorithm,
+		.declared = put->declared == put->checksum.algorithm ? CHECKSUM_NONE : put->declared,
 		.never_inline = true,
 		.room = ingest_has_room,
 		.done = ingest_is_done,
@@ -126,7 +126,7 @@ int upload_put_outcome(struct upload_put *const put, struct uploaded_part *const
 {
 	if (upload_call_outcome(&put->call, err) != 0)
 		return -1;
-	*out = uploaded_part_of(&put->row, put->algorithm);
+	*out = uploaded_part_of(&put->row, &put->checksum);
 	if (put->body.expected.algorithm != CHECKSUM_NONE)
 		out->checksum = put->body.expected;
 	return 0;

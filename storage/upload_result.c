@@ -47,8 +47,6 @@ bool upload_result_read(const struct span blob, struct digest128 *const out_list
 	memcpy(out_list->bytes, fixed, sizeof(out_list->bytes));
 	if (fixed[RESULT_VERSIONING] == BUCKET_VERSIONED)
 		encode_hex(span_of(fixed + RESULT_VERSION, VERSION_ID_BYTES), out->version);
-	else if (fixed[RESULT_VERSIONING] == BUCKET_SUSPENDED)
-		memcpy(out->version, "null", sizeof("null"));
 	out->checksum.algorithm = (enum checksum_algorithm)fixed[RESULT_ALGORITHM];
 	out->checksum.type = (enum checksum_type)fixed[RESULT_TYPE];
 	memcpy(out->checksum.bytes, fixed + RESULT_FIXED_BYTES, out->checksum.len);

@@ -52,7 +52,7 @@ int upload_row_add(struct db *const db, struct upload_row *const row, struct err
 	db_bind_blob(statement, 6, row->headers);
 	if (row->tags.len > 0)
 		db_bind_blob(statement, 7, row->tags);
-	db_bind_i64(statement, 8, row->is_public);
+	db_bind_i64(statement, 8, row->acl);
 	db_bind_i64(statement, 9, row->storage_class);
 	db_bind_i64(statement, 10, checksum_to_number(&row->checksum));
 	db_bind_i64(statement, 11, row->fast_etags ? ETAG_FAST : ETAG_MD5);
@@ -80,7 +80,7 @@ void upload_row_read(struct db_statement *const scan, struct arena *const arena,
 		.initiator = copy_text(arena, scan, 6),
 		.headers = copy_text(arena, scan, 7),
 		.tags = copy_text(arena, scan, 8),
-		.is_public = db_column_i64(scan, 9) != 0,
+		.acl = (enum canned_acl)db_column_i64(scan, 9),
 		.storage_class = (enum storage_class)db_column_i64(scan, 10),
 		.checksum = checksum_of_number(db_column_i64(scan, 11)),
 		.fast_etags = db_column_i64(scan, 12) == ETAG_FAST,

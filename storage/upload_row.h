@@ -23,7 +23,7 @@ struct upload_row {
 	struct span initiator;
 	struct span headers;   /* a header_blob */
 	struct span tags;      /* a tag_set; empty: none */
-	bool is_public;
+	enum canned_acl acl;
 	enum storage_class storage_class;
 	struct upload_checksum checksum;
 	bool fast_etags;       /* parts need no MD5 */

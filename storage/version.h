@@ -40,7 +40,7 @@ struct version {
 	struct checksum checksum;
 	uint32_t part_count;
 	enum storage_class storage_class;
-	bool is_public;
+	enum canned_acl acl;
 	int64_t modified_ms;
 	int64_t retired_ms;
 	struct span headers;  /* a header_blob */

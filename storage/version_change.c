@@ -71,7 +71,7 @@ static int add(struct db *const db, const enum version_state state, struct versi
 	db_bind_i64(statement, 14, (int64_t)version_sum(version, version->key, version->headers, version->tags));
 	db_bind_i64(statement, 15, version->has_id);
 	db_bind_i64(statement, 19, version->storage_class);
-	db_bind_i64(statement, 20, version->is_public ? VERSION_ACL_PUBLIC_READ : VERSION_ACL_PRIVATE);
+	db_bind_i64(statement, 20, version->acl);
 	if (version->tags.len > 0)
 		db_bind_blob(statement, 21, version->tags);
 	db_bind_i64(statement, 22, state);
@@ -303,7 +303,7 @@ int version_update(struct db *const db, const struct version *const version, str
 	db_bind_i64(statement, 1, version->sequence);
 	if (version->tags.len > 0)
 		db_bind_blob(statement, 2, version->tags);
-	db_bind_i64(statement, 3, version->is_public ? VERSION_ACL_PUBLIC_READ : VERSION_ACL_PRIVATE);
+	db_bind_i64(statement, 3, version->acl);
 	db_bind_i64(statement, 4, (int64_t)version_sum(version, version->key, version->headers, version->tags));
 	return db_execute(statement, err);
 }

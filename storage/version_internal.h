@@ -9,7 +9,7 @@
 	"sequence, id, bucket, key, state, is_marker, kind, size, etag, digest, file_hash, modified_ms, headers, part_set, contents, checksum," \
 	" has_id, retired_ms, part_count, checksum_kind, checksum_value, storage_class, acl, tags"
 
-enum { VERSION_ACL_PRIVATE = 0, VERSION_ACL_PUBLIC_READ = 1, VERSION_CHECKSUM_TYPE = 16 };
+enum { VERSION_CHECKSUM_TYPE = 16 };
 
 /* `checksum_kind`: the algorithm, and 16 more for a COMPOSITE. */
 int64_t version_checksum_kind(const struct checksum *checksum);

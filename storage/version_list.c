@@ -161,8 +161,11 @@ static int resume_in_key(struct walk *const walk, struct error *const err)
 	if (ref->kind == VERSION_REF_CURRENT || walk->keys.ended || !span_starts(key, walk->keys.prefix) ||
 	    key_walk_roll_up(&walk->keys, key, &common))
 		return 0;
-	const int found = ref->kind == VERSION_REF_NULL ? version_find_null(walk->db, walk->bucket, key, NULL, &version, err)
-		: version_find_id(walk->db, walk->bucket, key, ref->id, NULL, &version, err);
+	int found = 0;
+	if (ref->kind == VERSION_REF_NULL)
+		found = version_find_null(walk->db, walk->bucket, key, NULL, &version, err);
+	else if (ref->kind == VERSION_REF_ID)
+		found = version_find_id(walk->db, walk->bucket, key, ref->id, NULL, &version, err);
 	if (found < 0)
 		return -1;
 	if (found == 1)

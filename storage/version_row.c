@@ -27,7 +27,7 @@ void version_read_checksum_kind(const int64_t kind, enum checksum_algorithm *con
 static bool is_plain(const struct version *const version, const struct span tags)
 {
 	return !version->has_id && !version->is_marker && version->part_count == 0 && version->checksum.algorithm == CHECKSUM_NONE &&
-		version->storage_class == STORAGE_STANDARD && !version->is_public && tags.len == 0;
+		version->storage_class == STORAGE_STANDARD && version->acl == ACL_PRIVATE && tags.len == 0;
 }
 
 int64_t version_stored_set(const struct version *const version)
@@ -57,7 +57,7 @@ uint64_t version_sum(const struct version *const version, const struct span key,
 	sum = row_sum_number(sum, version_checksum_kind(&version->checksum));
 	sum = row_sum_bytes(sum, span_of(version->checksum.bytes, version->checksum.len));
 	sum = row_sum_number(sum, version->storage_class);
-	sum = row_sum_number(sum, version->is_public ? VERSION_ACL_PUBLIC_READ : VERSION_ACL_PRIVATE);
+	sum = row_sum_number(sum, version->acl);
 	return row_sum_bytes(sum, tags);
 }
 
@@ -115,7 +115,7 @@ static void read_numbers(struct db_statement *const statement, struct version *c
 	out->retired_ms = db_column_i64(statement, 17);
 	out->part_count = (uint32_t)db_column_i64(statement, 18);
 	out->storage_class = (enum storage_class)db_column_i64(statement, 21);
-	out->is_public = db_column_i64(statement, 22) == VERSION_ACL_PUBLIC_READ;
+	out->acl = (enum canned_acl)db_column_i64(statement, 22);
 }
 
 int version_read_row(struct db *const db, struct db_statement *const statement, struct arena *const arena, struct version *const out,
@@ -197,6 +197,8 @@ int version_find_ref(struct db *const db, const int64_t bucket, const struct spa
 		return version_find_current(db, bucket, key, arena, out, err);
 	if (ref->kind == VERSION_REF_NULL)
 		return version_find_null(db, bucket, key, arena, out, err);
+	if (ref->kind == VERSION_REF_FOREIGN)
+		return 0;
 	const int got = version_find_id(db, bucket, key, ref->id, arena, out, err);
 	return got == 1 && (!out->has_id || out->state == VERSION_HIDDEN) ? 0 : got;
 }

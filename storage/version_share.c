@@ -28,7 +28,7 @@ int version_share(struct db *const db, const struct version_share *const share, 
 	out->key = share->key;
 	out->modified_ms = share->modified_ms;
 	out->tags = (struct span){0};
-	out->is_public = false;
+	out->acl = ACL_PRIVATE;
 	out->has_id = false;
 	random_bytes(out->id, VERSION_ID_BYTES);
 	if (is_inline && copy_inline(db, source, arena, &bytes, err) != 0)

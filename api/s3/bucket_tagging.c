@@ -64,8 +64,6 @@ static int parse_body(const struct span xml, struct arena *const arena, struct s
 	const struct xml_node *const set = xml_tree_child(root, "TagSet");
 	if (set == NULL)
 		return error_set(err, ERROR_MALFORMED_XML, "A Tagging has a TagSet.");
-	if (xml_tree_count(set, "Tag") > TAG_SET_BUCKET_MAX)
-		return error_set(err, ERROR_INVALID, "Bucket tag count cannot be greater than %d", TAG_SET_BUCKET_MAX);
 	return bucket_tagging_read(set, TAG_SET_BUCKET_MAX, arena, out_set, err);
 }
 
@@ -77,10 +75,7 @@ enum next put_bucket_tagging_finish(struct exchange *const exchange)
 	struct span xml;
 	if (!xml_body_check(exchange, &xml, &next))
 		return next;
-	const int parsed = parse_body(xml, exchange->arena, &set, &err);
-	if (parsed != 0 && err.kind == ERROR_INVALID)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "BadRequest", .message = err.text});
-	if (parsed != 0)
+	if (parse_body(xml, exchange->arena, &set, &err) != 0)
 		return exchange_fail(exchange, &err);
 	return bucket_setting_store(exchange, BUCKET_TAGS, set, 200);
 }

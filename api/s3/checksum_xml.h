@@ -4,10 +4,13 @@
 
 #include "api/s3/xml_writer.h"
 #include "base/checksum.h"
+#include "storage/upload.h"
 
 /* <ChecksumCRC32>value</ChecksumCRC32> or that of another algorithm, with "-N" for a COMPOSITE of `parts`; nothing for CHECKSUM_NONE. */
 void checksum_xml_value(struct xml_writer *xml, const struct checksum *checksum, unsigned parts);
 /* <ChecksumType>. */
 void checksum_xml_type(struct xml_writer *xml, const struct checksum *checksum);
+/* ChecksumAlgorithm and ChecksumType of an open upload; nothing when its client named none. */
+void checksum_xml_upload(struct xml_writer *xml, const struct upload_checksum *upload);
 
 #endif

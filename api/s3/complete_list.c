@@ -53,9 +53,12 @@ static int open_element(void *const owner, const size_t depth, const struct span
 
 static int take_number(struct parse *const parse, struct upload_listed_part *const part, const struct span text, struct error *const err)
 {
+	const struct span digits = span_starts(text, span_text("-")) ? span_slice(text, 1, text.len) : text;
 	uint64_t number = 0;
-	if (!span_parse_u64(text, &number) || number > INT32_MAX)
+	if (!span_parse_u64(digits, &number))
 		return malformed(err);
+	if (digits.len < text.len || number < 1 || number > UPLOAD_PARTS_MAX)
+		return error_set(err, ERROR_INVALID, "PartNumber must be an integer between 1 and %d, inclusive", UPLOAD_PARTS_MAX);
 	part->number = (uint32_t)number;
 	parse->has_number = true;
 	return 0;
@@ -81,6 +84,17 @@ static enum checksum_algorithm find_algorithm(const struct span name)
 	return CHECKSUM_NONE;
 }
 
+/* One of them, of its algorithm's length. An empty element says nothing. */
+static int take_checksum(struct upload_listed_part *const part, const enum checksum_algorithm algorithm, const struct span text,
+	struct error *const err)
+{
+	if (text.len == 0)
+		return 0;
+	if (part->checksum.algorithm != CHECKSUM_NONE || !checksum_parse(algorithm, text, &part->checksum))
+		return error_set(err, ERROR_INVALID, "Invalid Base64 or multiple checksums present in request");
+	return 0;
+}
+
 static int close_field(struct parse *const parse, const struct span name, const struct span text, struct error *const err)
 {
 	struct upload_listed_part *const part = &parse->parts[parse->count - 1];
@@ -89,8 +103,8 @@ static int close_field(struct parse *const parse, const struct span name, const 
 		return take_number(parse, part, text, err);
 	if (span_equal_text(name, "ETag"))
 		take_etag(parse, part, text);
-	else if (algorithm != CHECKSUM_NONE && !checksum_parse(algorithm, text, &part->checksum))
-		part->checksum = (struct checksum){.algorithm = algorithm};
+	else if (algorithm != CHECKSUM_NONE)
+		return take_checksum(part, algorithm, text, err);
 	return 0;
 }
 

@@ -12,8 +12,8 @@
 enum { BODY_MAX_BYTES = 256 * 1024, LOCATION_MAX_BYTES = 64 };
 
 struct create_bucket { /* the exchange's state; freed by `release` */
-	struct bucket_document documents[2]; /* tags, ownership */
-	struct bucket_grant grants[1];
+	struct bucket_document documents[3]; /* tags, ownership, location */
+	struct bucket_grant grants[BUCKET_GRANTS_OF_ACL_MAX];
 	struct bucket_edit edit;
 	struct bucket_change *change;
 };
@@ -66,7 +66,7 @@ enum next create_bucket_begin(struct exchange *const exchange)
 	struct create_bucket *const state = make_state(exchange);
 	struct error err = {0};
 	bool given;
-	bool is_public;
+	enum canned_acl acl;
 	const struct s3_request_refusal *const refused = s3_request_refused(exchange, refusals, sizeof(refusals) / sizeof(refusals[0]));
 	if (refused != NULL)
 		return s3_error_not_implemented(exchange, refused->header, refused->message);
@@ -75,19 +75,19 @@ enum next create_bucket_begin(struct exchange *const exchange)
 		|| read_etag(span_trim(exchange_header(exchange, "x-deltabucket-etag")), state, &err) != 0
 		|| read_ownership(span_trim(exchange_header(exchange, "x-amz-object-ownership")), state, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (acl_headers(exchange, &given, &is_public, &err) != 0)
+	if (acl_headers(exchange, &given, &acl, &err) != 0)
 		return acl_fail(exchange, &err);
-	if (is_public && span_equal_text(span_trim(exchange_header(exchange, "x-amz-object-ownership")), "BucketOwnerEnforced"))
+	if (acl != ACL_PRIVATE && span_equal_text(span_trim(exchange_header(exchange, "x-amz-object-ownership")), "BucketOwnerEnforced"))
 		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidBucketAclWithObjectOwnership",
 			.message = "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"});
 	state->edit.grants = state->grants;
-	state->edit.grant_count = acl_bucket_grants(is_public, state->grants);
-	state->edit.replaces_grants = is_public ? BUCKET_GRANTS_OF_ACL : BUCKET_GRANTS_NONE;
+	state->edit.grant_count = bucket_grant_of_acl(acl, state->grants);
+	state->edit.replaces_grants = acl != ACL_PRIVATE ? BUCKET_GRANTS_OF_ACL : BUCKET_GRANTS_NONE;
 	return exchange_accept_small(exchange, BODY_MAX_BYTES);
 }
 
-/* Any region is taken: clients are set up with all sorts of names and there is only one place here. */
-static int read_configuration(struct exchange *const exchange, struct span *const out_tags, bool *const out_bad_location,
+/* Any region is taken, and told again: clients are set up with all sorts of names and there is only one place here. */
+static int read_configuration(struct exchange *const exchange, struct span *const out_tags, struct span *const out_location,
 	struct error *const err)
 {
 	static const char children[] = "LocationConstraint|Tags|Location|Bucket";
@@ -98,7 +98,7 @@ static int read_configuration(struct exchange *const exchange, struct span *cons
 	if (xml_tree_parse(body, "CreateBucketConfiguration", exchange->arena, &root, err) != 0
 		|| xml_tree_check(root, children, children, err) != 0)
 		return -1;
-	*out_bad_location = xml_tree_text(root, "LocationConstraint").len > LOCATION_MAX_BYTES;
+	*out_location = span_trim(xml_tree_text(root, "LocationConstraint"));
 	const struct xml_node *const tags = xml_tree_child(root, "Tags");
 	return tags == NULL ? 0 : bucket_tagging_read(tags, TAG_SET_BUCKET_MAX, exchange->arena, out_tags, err);
 }
@@ -107,14 +107,15 @@ enum next create_bucket_finish(struct exchange *const exchange)
 {
 	struct create_bucket *const state = exchange->state;
 	struct span tags = {NULL, 0};
+	struct span location = {NULL, 0};
 	struct error err = {0};
-	bool bad_location = false;
-	if (read_configuration(exchange, &tags, &bad_location, &err) != 0)
+	if (read_configuration(exchange, &tags, &location, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (bad_location)
+	if (location.len > LOCATION_MAX_BYTES)
 		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidLocationConstraint",
 			.message = "The specified location-constraint is not valid."});
 	add_document(state, BUCKET_TAGS, tags);
+	add_document(state, BUCKET_LOCATION, location);
 	state->change = bucket_create_start(exchange->context->store, s3_request_bucket(exchange), exchange->principal->namespace, &state->edit,
 		exchange_wake_owner, exchange);
 	return NEXT_WAIT;

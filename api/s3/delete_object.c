@@ -62,6 +62,16 @@ enum next delete_object_begin(struct exchange *const exchange)
 	return NEXT_WAIT;
 }
 
+/* The version that a request names is named again, whether or not there was one. */
+static void add_version(struct exchange *const exchange, const struct object_delete_item *const item)
+{
+	struct span named;
+	if (item->has_version)
+		exchange_add_header(exchange, "x-amz-version-id", item->version);
+	else if (item->ref.kind == VERSION_REF_FOREIGN && exchange_query(exchange, "versionId", &named))
+		exchange_add_header(exchange, "x-amz-version-id", arena_text(exchange->arena, named));
+}
+
 enum next delete_object_resume(struct exchange *const exchange)
 {
 	const struct delete_object *const state = exchange->state;
@@ -73,7 +83,6 @@ enum next delete_object_resume(struct exchange *const exchange)
 		return exchange_fail(exchange, &item->error);
 	if (item->is_marker)
 		exchange_add_header(exchange, "x-amz-delete-marker", "true");
-	if (item->has_version && item->version[0] != '\0')
-		exchange_add_header(exchange, "x-amz-version-id", item->version);
+	add_version(exchange, item);
 	return exchange_reply_empty(exchange, 204);
 }

@@ -123,7 +123,7 @@ static void add_checksum(struct exchange *const exchange, const struct object *c
 	const struct get_object *const state = exchange->state;
 	struct object_part part;
 	struct error err = {0};
-	if (range->kind == BYTE_RANGE_WHOLE) {
+	if (range->kind == BYTE_RANGE_WHOLE && state->part_number == 0) {
 		checksum_headers_add(exchange, &object->checksum, object->part_count);
 		checksum_headers_add_type(exchange, &object->checksum);
 		return;

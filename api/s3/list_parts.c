@@ -35,7 +35,6 @@ static void write_part(struct xml_writer *const xml, const struct uploaded_part 
 }
 
 struct page {
-	struct span owner;
 	uint32_t after;
 	uint64_t limit;
 	struct upload_parts parts;
@@ -44,7 +43,6 @@ struct page {
 static void write_page(struct exchange *const exchange, struct xml_writer *const xml, const struct page *const page)
 {
 	const struct upload *const upload = &page->parts.upload;
-	const struct checksum checksum = {.algorithm = upload->checksum.algorithm, .type = upload->checksum.type};
 	const size_t count = page->parts.count;
 	const bool truncated = page->parts.truncated && page->limit > 0;
 	char id[UPLOAD_ID_TEXT_BYTES];
@@ -52,28 +50,21 @@ static void write_page(struct exchange *const exchange, struct xml_writer *const
 	xml_writer_text(xml, "Bucket", s3_request_bucket(exchange));
 	xml_writer_text(xml, "Key", upload->key);
 	xml_writer_text(xml, "UploadId", span_text(id));
-	list_request_owner(xml, "Initiator", upload->initiator.len > 0 ? upload->initiator : page->owner);
-	list_request_owner(xml, "Owner", page->owner);
+	list_request_uploader(xml, upload->initiator);
 	xml_writer_text(xml, "StorageClass", span_text(storage_class_name(upload->storage_class)));
 	xml_writer_u64(xml, "PartNumberMarker", page->after);
 	if (count > 0)
 		xml_writer_u64(xml, "NextPartNumberMarker", page->parts.parts[count - 1].number);
 	xml_writer_u64(xml, "MaxParts", page->limit);
 	xml_writer_bool(xml, "IsTruncated", truncated);
-	xml_writer_text(xml, "ChecksumAlgorithm", span_text(checksum_name(checksum.algorithm)));
-	checksum_xml_type(xml, &checksum);
+	checksum_xml_upload(xml, &upload->checksum);
 	for (size_t i = 0; i < count; i++)
 		write_part(xml, &page->parts.parts[i]);
 }
 
 static int read_page(struct exchange *const exchange, const struct upload_ref *const ref, struct page *const page, struct error *const err)
 {
-	struct store *const store = exchange->context->store;
-	struct bucket bucket;
-	if (bucket_find(store, ref->bucket, exchange->arena, &bucket, err) != 0)
-		return -1;
-	page->owner = bucket.owner;
-	return upload_list_parts(store, ref, page->after, (size_t)page->limit, exchange->arena, &page->parts, err);
+	return upload_list_parts(exchange->context->store, ref, page->after, (size_t)page->limit, exchange->arena, &page->parts, err);
 }
 
 enum next list_parts_begin(struct exchange *const exchange)

@@ -62,6 +62,13 @@ void list_request_owner(struct xml_writer *const xml, const char *const element,
 	xml_writer_close(xml);
 }
 
+void list_request_uploader(struct xml_writer *const xml, const struct span initiator)
+{
+	const struct span account = initiator.len > 0 ? initiator : span_text("anonymous");
+	list_request_owner(xml, "Initiator", account);
+	list_request_owner(xml, "Owner", account);
+}
+
 /* The rows of a page are most of what a listing costs, and nothing in them but names needs escaping: they are put together here. */
 #define LITERAL(text) (text), sizeof(text) - 1
 enum { ROW_MAX_BYTES = 512 };

@@ -27,6 +27,8 @@ void list_request_name(const struct list_request *request, struct xml_writer *xm
 void list_request_echo(const struct list_request *request, struct xml_writer *xml);
 /* <Owner>, or another element of the same children: S3's Initiator. `account` is both name and id. */
 void list_request_owner(struct xml_writer *xml, const char *element, struct span account);
+/* Initiator and Owner of an upload: the account that began it; empty: an anonymous caller. */
+void list_request_uploader(struct xml_writer *xml, struct span initiator);
 /* What Contents and Version say of an object besides its names: LastModified to StorageClass. */
 void list_request_object(const struct list_request *request, struct xml_writer *xml, const struct object_entry *entry, bool with_owner);
 void list_request_prefixes(const struct list_request *request, struct xml_writer *xml, const struct span *prefixes, size_t count);

@@ -27,31 +27,27 @@ static bool read_markers(struct exchange *const exchange, struct markers *const 
 
 static void write_upload(const struct list_request *const request, struct xml_writer *const xml, const struct upload *const upload)
 {
-	const struct checksum checksum = {.algorithm = upload->checksum.algorithm, .type = upload->checksum.type};
 	char id[UPLOAD_ID_TEXT_BYTES];
 	upload_id_format(&upload->id, id);
 	xml_writer_open(xml, "Upload");
 	list_request_name(request, xml, "Key", upload->key);
 	xml_writer_text(xml, "UploadId", span_text(id));
-	list_request_owner(xml, "Initiator", upload->initiator.len > 0 ? upload->initiator : request->bucket.owner);
-	list_request_owner(xml, "Owner", request->bucket.owner);
+	list_request_uploader(xml, upload->initiator);
 	xml_writer_text(xml, "StorageClass", span_text(storage_class_name(upload->storage_class)));
 	xml_writer_time(xml, "Initiated", upload->created_ms);
-	xml_writer_text(xml, "ChecksumAlgorithm", span_text(checksum_name(checksum.algorithm)));
-	checksum_xml_type(xml, &checksum);
+	checksum_xml_upload(xml, &upload->checksum);
 	xml_writer_close(xml);
 }
 
 static void write_page(const struct list_request *const request, struct xml_writer *const xml, const struct markers *const markers,
 	const struct upload_list *const list)
 {
-	char id[UPLOAD_ID_TEXT_BYTES] = "";
+	char id[UPLOAD_ID_TEXT_BYTES];
 	xml_writer_text(xml, "Bucket", request->bucket.name);
 	list_request_name(request, xml, "KeyMarker", markers->key);
 	xml_writer_text(xml, "UploadIdMarker", markers->key.len > 0 ? markers->id : (struct span){NULL, 0});
 	if (list->truncated) {
-		if (list->has_last_id)
-			upload_id_format(&list->last_id, id);
+		upload_id_format(&list->last_id, id);
 		list_request_name(request, xml, "NextKeyMarker", list->last_key);
 		xml_writer_text(xml, "NextUploadIdMarker", span_text(id));
 	}

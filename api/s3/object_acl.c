@@ -34,7 +34,7 @@ enum next get_object_acl_begin(struct exchange *const exchange)
 		|| object_request_find(exchange, &ref, &object, &err) != 0)
 		return exchange_fail(exchange, &err);
 	object_request_add_version(exchange, &object);
-	return acl_reply(exchange, bucket.owner, object.is_public);
+	return acl_reply(exchange, bucket.owner, object.acl);
 }
 
 enum next put_object_acl_begin(struct exchange *const exchange)
@@ -62,8 +62,8 @@ enum next put_object_acl_finish(struct exchange *const exchange)
 		return next;
 	if (bucket_find(store, params.bucket, exchange->arena, &bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (bucket_acl_read(exchange, xml, bucket.owner, &params.is_public, &err) != 0
-		|| (params.is_public && bucket_acl_check_public(exchange, &err) != 0))
+	if (bucket_acl_read(exchange, xml, bucket.owner, &params.acl, &err) != 0
+		|| (params.acl != ACL_PRIVATE && bucket_acl_check_public(exchange, &err) != 0))
 		return acl_fail(exchange, &err);
 	struct object_acl *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL); /* the body is capped far below the arena */

@@ -93,10 +93,10 @@ static void take_encoding(struct collection *const collection)
 			continue;
 		if (kept.len > 0)
 			buffer_add_byte(&kept, ',');
-		buffer_add_span(&kept, token);
+		buffer_add_span(&kept, piece);
 	}
 	if (kept.len > 0)
-		add(collection, span_text("content-encoding"), buffer_span(&kept));
+		add(collection, span_text("content-encoding"), span_trim(buffer_span(&kept)));
 	buffer_release(&kept);
 }
 
@@ -150,7 +150,7 @@ static bool read_acl(struct exchange *const exchange, struct object_facts *const
 {
 	struct error err = {0};
 	bool given;
-	if (acl_headers(exchange, &given, &out->is_public, &err) == 0 && (!out->is_public
+	if (acl_headers(exchange, &given, &out->acl, &err) == 0 && (out->acl == ACL_PRIVATE
 		|| (authorise_key(exchange, s3_request_bucket(exchange), s3_request_key(exchange), PERMISSION_ADMIN, &err) == 0
 			&& bucket_acl_check_public(exchange, &err) == 0)))
 		return true;

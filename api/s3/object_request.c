@@ -23,6 +23,12 @@ void object_request_add_version(struct exchange *const exchange, const struct ob
 	exchange_add_header(exchange, "x-amz-version-id", arena_text(exchange->arena, span_text(text)));
 }
 
+void object_request_add_written(struct exchange *const exchange, const struct object *const object)
+{
+	if (object->has_id)
+		object_request_add_version(exchange, object);
+}
+
 static void add_marker_headers(struct exchange *const exchange, const struct object *const marker)
 {
 	exchange_add_header(exchange, "x-amz-delete-marker", "true");

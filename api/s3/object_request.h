@@ -13,6 +13,9 @@ int object_request_find(struct exchange *exchange, const struct version_ref *ref
 /* The same, through a view. */
 int object_request_view(struct exchange *exchange, struct object_view *view, const struct version_ref *ref, struct object *out,
 	struct error *err);
+/* x-amz-version-id of a version that was just written: in buckets that have versioning, and that is
+ * not suspended. */
+void object_request_add_written(struct exchange *exchange, const struct object *object);
 /* x-amz-version-id, in buckets that have or had versioning. */
 void object_request_add_version(struct exchange *exchange, const struct object *object);
 

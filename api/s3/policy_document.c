@@ -339,7 +339,7 @@ int policy_document_parse(const struct span json, const struct span bucket, stru
 bool policy_document_is_public(const struct bucket_grant *const grants, const size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (grants[i].account.len == 0)
+		if (bucket_grant_is_public(&grants[i]))
 			return true;
 	return false;
 }

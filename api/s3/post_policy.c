@@ -26,17 +26,6 @@ static int failed(struct error *err, const char *operator, struct span field, st
 		(int)(value.len < SHOWN_BYTES ? value.len : SHOWN_BYTES), (const char *)value.data);
 }
 
-static bool equal_nocase(struct span a, struct span b)
-{
-	for (size_t i = 0; a.len == b.len && i < a.len; i++) {
-		const struct span left = span_slice(a, i, 1);
-		const char right[2] = {(char)b.data[i], '\0'};
-		if (!span_equal_nocase(left, right) && left.data[0] != b.data[i])
-			return false;
-	}
-	return a.len == b.len;
-}
-
 /* A field's value, and that a condition speaks of it. */
 static bool find_value(struct judgement *judgement, struct span field, struct span *out)
 {
@@ -46,7 +35,7 @@ static bool find_value(struct judgement *judgement, struct span field, struct sp
 		return true;
 	}
 	for (size_t i = 0; i < judgement->form->count; i++)
-		if (equal_nocase(judgement->form->fields[i].name, field)) {
+		if (span_same_nocase(judgement->form->fields[i].name, field)) {
 			judgement->is_covered[i] = true;
 			*out = judgement->form->fields[i].value;
 			return true;

@@ -89,7 +89,7 @@ enum next post_reply(struct exchange *const exchange, const struct post_form *co
 	const char *const location = location_of(exchange);
 	const int status = status_of(form);
 	object_reply_add_identity(exchange, object);
-	object_request_add_version(exchange, object);
+	object_request_add_written(exchange, object);
 	checksum_headers_add(exchange, &object->checksum, 0);
 	exchange_add_header(exchange, "Location", redirect != NULL ? redirect : location);
 	if (redirect != NULL)

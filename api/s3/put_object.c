@@ -149,7 +149,7 @@ enum next put_object_resume(struct exchange *const exchange)
 	if (object_put_outcome(state->put, &object, &err) != 0)
 		return reply_failed(exchange, state, &err);
 	object_reply_add_identity(exchange, &object);
-	object_request_add_version(exchange, &object);
+	object_request_add_written(exchange, &object);
 	bucket_lifecycle_add_expiration(exchange, &object);
 	checksum_headers_add(exchange, &object.checksum, 0);
 	checksum_headers_add_type(exchange, &object.checksum);

@@ -25,6 +25,7 @@
 #include "api/s3/list_parts.h"
 #include "api/s3/list_uploads.h"
 #include "api/s3/list_versions.h"
+#include "api/s3/misplaced.h"
 #include "api/s3/not_implemented.h"
 #include "api/s3/object_acl.h"
 #include "api/s3/object_attributes.h"
@@ -43,6 +44,12 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 /* methods, pattern, marker, name of what is refused */
 #define REFUSED(methods, pattern, marker, name) \
 	{methods, pattern, marker, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, name, not_implemented_begin, NULL, NULL}
+
+/* On the wrong kind of path: api/s3/misplaced.c. */
+#define OFF_KEY(methods, marker) \
+	{methods, OBJECT, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfBucket", misplaced_on_key_begin, NULL, NULL}
+#define OFF_BUCKET(methods, marker) \
+	{methods, BUCKET, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfKey", misplaced_on_bucket_begin, NULL, NULL}
 
 /* Settings of a bucket: read by whoever may list all of it, changed by its administrators. */
 #define SETTING_GET(marker, name, begin) \
@@ -135,6 +142,16 @@ const struct route s3_routes[] = {
 	{METHOD_GET, BUCKET, "versions", ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjectVersions", list_versions_begin, NULL, NULL},
 	REFUSED(METHODS_ALL, BUCKET, "versions", "ListObjectVersions"),
 	REFUSED(METHODS_ALL, BUCKET, "website", "BucketWebsite"),
+	OFF_BUCKET(METHODS_ALL, "attributes"),
+	OFF_BUCKET(METHODS_ALL, "legal-hold"),
+	OFF_BUCKET(METHODS_ALL, "partNumber"),
+	OFF_BUCKET(METHODS_ALL, "renameObject"),
+	OFF_BUCKET(METHODS_ALL, "restore"),
+	OFF_BUCKET(METHODS_ALL, "retention"),
+	OFF_BUCKET(METHODS_ALL, "select"),
+	OFF_BUCKET(METHODS_ALL, "torrent"),
+	OFF_BUCKET(METHODS_ALL, "uploadId"),
+	OFF_BUCKET(METHOD_PUT | METHOD_POST | METHOD_DELETE, "versionId"),
 	{METHOD_GET, BUCKET, "list-type=2", ACCESS_BUCKET_LIST, BODY_NONE, &face_s3, "ListObjectsV2", list_objects_v2_begin, NULL, NULL},
 	{METHOD_HEAD, BUCKET, NULL, ACCESS_BUCKET_KNOWN, BODY_NONE, &face_s3, "HeadBucket", head_bucket_begin, NULL, NULL},
 	{METHOD_PUT, BUCKET, NULL, ACCESS_CREATE_BUCKET, BODY_SMALL, &face_s3, "CreateBucket", create_bucket_begin, create_bucket_finish,
@@ -165,7 +182,7 @@ const struct route s3_routes[] = {
 	{METHOD_DELETE, OBJECT, "uploadId", ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "AbortMultipartUpload", abort_upload_begin, NULL,
 		abort_upload_resume},
 	REFUSED(METHODS_ALL, OBJECT, "uploadId", "MultipartUpload"),
-	REFUSED(METHOD_PUT | METHOD_POST | METHOD_DELETE, OBJECT, "partNumber", "MultipartUpload"),
+	OFF_KEY(METHOD_PUT | METHOD_POST | METHOD_DELETE, "partNumber"),
 	REFUSED(METHODS_ALL, OBJECT, "renameObject", "RenameObject"),
 	REFUSED(METHODS_ALL, OBJECT, "restore", "RestoreObject"),
 	REFUSED(METHODS_ALL, OBJECT, "retention", "ObjectRetention"),
@@ -179,13 +196,40 @@ const struct route s3_routes[] = {
 	REFUSED(METHODS_ALL, OBJECT, "torrent", "GetObjectTorrent"),
 	{METHOD_POST, OBJECT, "uploads", ACCESS_OBJECT_WRITE, BODY_NONE, &face_s3, "CreateMultipartUpload", create_upload_begin, NULL,
 		create_upload_resume},
+	OFF_KEY(METHOD_GET | METHOD_HEAD, "uploads"),
 	REFUSED(METHODS_ALL, OBJECT, "uploads", "CreateMultipartUpload"),
+	OFF_KEY(METHODS_ALL, "versions"),
+	OFF_KEY(METHODS_ALL, "accelerate"),
+	OFF_KEY(METHODS_ALL, "analytics"),
+	OFF_KEY(METHODS_ALL, "cors"),
+	OFF_KEY(METHODS_ALL, "delete"),
+	OFF_KEY(METHODS_ALL, "intelligent-tiering"),
+	OFF_KEY(METHODS_ALL, "inventory"),
+	OFF_KEY(METHODS_ALL, "lifecycle"),
+	OFF_KEY(METHODS_ALL, "list-type"),
+	OFF_KEY(METHODS_ALL, "location"),
+	OFF_KEY(METHODS_ALL, "logging"),
+	OFF_KEY(METHODS_ALL, "metadataConfiguration"),
+	OFF_KEY(METHODS_ALL, "metadataTable"),
+	OFF_KEY(METHODS_ALL, "metrics"),
+	OFF_KEY(METHODS_ALL, "notification"),
+	OFF_KEY(METHODS_ALL, "object-lock"),
+	OFF_KEY(METHODS_ALL, "ownershipControls"),
+	OFF_KEY(METHODS_ALL, "policy"),
+	OFF_KEY(METHODS_ALL, "policyStatus"),
+	OFF_KEY(METHODS_ALL, "publicAccessBlock"),
+	OFF_KEY(METHODS_ALL, "replication"),
+	OFF_KEY(METHODS_ALL, "requestPayment"),
+	OFF_KEY(METHODS_ALL, "session"),
+	OFF_KEY(METHODS_ALL, "versioning"),
+	OFF_KEY(METHODS_ALL, "website"),
 	REFUSED(METHOD_PUT | METHOD_POST, OBJECT, "versionId", "Writing an object under a version's id"),
 	{METHOD_GET | METHOD_HEAD, OBJECT, NULL, ACCESS_OBJECT_READ, BODY_NONE, &face_s3, "GetObject", get_object_begin, NULL, get_object_resume},
 	{METHOD_PUT, OBJECT, NULL, ACCESS_OBJECT_WRITE, BODY_STREAM, &face_s3, "PutObject", put_object_begin, put_object_finish,
 		put_object_resume},
 	{METHOD_DELETE, OBJECT, NULL, ACCESS_OBJECT_DELETE, BODY_NONE, &face_s3, "DeleteObject", delete_object_begin, NULL,
 		delete_object_resume},
+	OFF_KEY(METHOD_POST, NULL),
 
 	{.pattern = NULL},
 };

@@ -51,6 +51,14 @@ static bool decode(struct arena *const arena, const struct span text, struct spa
 	return good;
 }
 
+static bool is_there(const struct tag_list *const list, const struct span key)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (span_equal(list->tags[i].key, key))
+			return true;
+	return false;
+}
+
 int tagging_read_header(const struct span header, const size_t most, struct arena *const arena, struct span *const out,
 	struct error *const err)
 {
@@ -66,7 +74,7 @@ int tagging_read_header(const struct span header, const size_t most, struct aren
 			continue;
 		*tag = (struct tag){.value = {NULL, 0}};
 		span_split(&pair, '=', &name);
-		if (!decode(arena, name, &tag->key) || !decode(arena, pair, &tag->value))
+		if (!decode(arena, name, &tag->key) || !decode(arena, pair, &tag->value) || tag->key.len == 0 || is_there(&list, tag->key))
 			return error_set(err, ERROR_INVALID, "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters"
 				" without tag name duplicates.");
 		list.count++;
@@ -87,7 +95,7 @@ static int on_open(void *const owner, const size_t depth, const struct span name
 	if (depth == 3) {
 		list->has_key = list->has_value = false;
 		if (list->count > list->most)
-			return error_set(err, ERROR_BAD_TAG, "There are over %zu tags.", list->most);
+			return error_set(err, ERROR_TOO_MANY_TAGS, "There are over %zu tags.", list->most);
 		list->tags[list->count] = (struct tag){.value = {NULL, 0}};
 	}
 	return 0;
@@ -129,6 +137,7 @@ int tagging_write_xml(const struct span tags, struct arena *const arena, struct 
 	struct xml_writer xml;
 	if (tags.len > 0 && tag_set_read(tags, arena, &list, &count, err) != 0)
 		return -1;
+	tag_set_sort(list, count);
 	xml_writer_begin(&xml, out, "Tagging", true);
 	xml_writer_open(&xml, "TagSet");
 	for (size_t i = 0; i < count; i++) {

@@ -2,6 +2,7 @@
 #include "api/s3/upload_part.h"
 
 #include "api/s3/checksum_headers.h"
+#include "api/s3/misplaced.h"
 #include "api/s3/upload_part_copy.h"
 #include "api/s3/upload_request.h"
 
@@ -72,7 +73,10 @@ enum next upload_part_begin(struct exchange *const exchange)
 {
 	struct upload_put_params params = {.number = 0};
 	struct error err = {0};
+	struct span number;
 	enum next next;
+	if (!exchange_query(exchange, "partNumber", &number))
+		return misplaced_on_key_begin(exchange);
 	if (is_copy(exchange))
 		return upload_part_copy_begin(exchange);
 	if (!upload_request_number(exchange, &params.number, &next) || !upload_request_read(exchange, &params.ref, &next))

@@ -4,6 +4,7 @@
 #include "api/s3/checksum_xml.h"
 #include "api/s3/copy_source.h"
 #include "api/s3/s3_error.h"
+#include "api/s3/s3_request.h"
 #include "api/s3/upload_request.h"
 #include "api/s3/xml_writer.h"
 
@@ -63,6 +64,7 @@ static bool read_range(struct exchange *const exchange, struct upload_part_copy 
 enum next upload_part_copy_begin(struct exchange *const exchange)
 {
 	struct copy_source source;
+	struct bucket bucket;
 	struct upload upload;
 	struct error err = {0};
 	enum next next;
@@ -71,7 +73,11 @@ enum next upload_part_copy_begin(struct exchange *const exchange)
 			"A request with x-amz-copy-source may not have a body.");
 	struct upload_part_copy *const state = arena_take(exchange->arena, sizeof(*state));
 	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
-	if (!upload_request_number(exchange, &state->params.number, &next) || !upload_request_read(exchange, &state->params.ref, &next))
+	if (!upload_request_number(exchange, &state->params.number, &next))
+		return next;
+	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) != 0)
+		return exchange_fail(exchange, &err);
+	if (!copy_source_read(exchange, &source, &next) || !upload_request_read(exchange, &state->params.ref, &next))
 		return next;
 	if (upload_find(exchange->context->store, &state->params.ref, exchange->arena, &upload, &err) != 0)
 		return exchange_fail(exchange, &err);

@@ -321,8 +321,8 @@ class Objects(ConformanceCase):
             ('metadata', {'Metadata': {'a': 'b' * 2000}}, 200, None),
             ('too much metadata', {'Metadata': {'a': 'b' * 2048}}, 400, 'MetadataTooLarge'),
             ('tags', {'Tagging': 'a=b&c='}, 200, None),
-            ('eleven tags', {'Tagging': '&'.join(f't{number}=v' for number in range(11))}, 400, 'InvalidTag'),
-            ('a tag twice', {'Tagging': 'a=b&a=c'}, 400, 'InvalidTag'),
+            ('eleven tags', {'Tagging': '&'.join(f't{number}=v' for number in range(11))}, 400, 'BadRequest'),
+            ('a tag twice', {'Tagging': 'a=b&a=c'}, 400, 'InvalidArgument'),
             ('redirect', {'WebsiteRedirectLocation': '/elsewhere'}, 200, None),
             ('redirect to nowhere', {'WebsiteRedirectLocation': 'elsewhere'}, 400, 'InvalidRedirectLocation'),
             ('canned ACL', {'ACL': 'private'}, 200, None),
@@ -475,7 +475,7 @@ class Objects(ConformanceCase):
         self.check('no such key', self.ask('get_object_attributes', Bucket='conf', Key='never', ObjectAttributes=['ETag']), 404, 'NoSuchKey')
         tags = lambda *pairs: {'Tagging': {'TagSet': [{'Key': key, 'Value': value} for key, value in pairs]}}
         self.rows('put_object_tagging', (
-            ('ten', tags(*((f'k{number}', 'v') for number in range(10))), 200, None), ('eleven', tags(*((f'k{number}', 'v') for number in range(11))), 400, 'InvalidTag'),
+            ('ten', tags(*((f'k{number}', 'v') for number in range(10))), 200, None), ('eleven', tags(*((f'k{number}', 'v') for number in range(11))), 400, 'BadRequest'),
             ('longest', tags(('k' * 128, 'v' * 256)), 200, None), ('key too long', tags(('k' * 129, 'v')), 400, 'InvalidTag'),
             ('value too long', tags(('k', 'v' * 257)), 400, 'InvalidTag'), ('no key', tags(('', 'v')), 400, 'InvalidTag'),
             ('twice', tags(('k', '1'), ('k', '2')), 400, 'InvalidTag'), ('no such key', dict(Key='never', **tags(('k', 'v'))), 404, 'NoSuchKey')),

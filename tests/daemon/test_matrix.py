@@ -26,6 +26,7 @@ from tests.support.matrix_cells import (
     PLACED,
     PLANS,
     Cell,
+    is_misplaced,
     is_missing,
     outcome_by_rule,
 )
@@ -111,7 +112,7 @@ class Case(unittest.TestCase):
                 yield from self.cells_of(route)
 
     def cells_of(self, route):
-        if is_missing(route):
+        if is_missing(route) or is_misplaced(route):
             yield from self.combine(route, route.methods[:1], ('private',), ('inside',))
             return
         has_bucket = '{bucket}' in route.pattern or route.name in PLACED
@@ -150,6 +151,9 @@ class Case(unittest.TestCase):
             cell.query['versionId'] = cell.bucket.facts[cell.place, 'old']['version']
         if is_missing(cell.route):
             cell.ok = (501,)
+            return True
+        if is_misplaced(cell.route):
+            cell.ok = (400, 405)
             return True
         return self.plan(cell) is not False
 

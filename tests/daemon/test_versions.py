@@ -76,17 +76,51 @@ class Versions(unittest.TestCase):
         self.assertEqual(self.bucket.ask('DELETE', 'k', query={'versionId': UNKNOWN}).status, 204)
         self.assertEqual(self.bucket.ask('GET', 'k', query='versionId=null').code(), 'NoSuchVersion')
 
+    def test_ids_of_other_servers(self):
+        version = self.put('k', b'1')
+        for foreign in ('3HL4kqtJvjVBH40Nrjfkd', '3f2504e0-4f89-41d3-9a0c-0305e82c3301', 'v' * 64):
+            query = {'versionId': foreign}
+            for method, more in (('GET', {}), ('GET', {'tagging': ''}), ('GET', {'acl': ''})):
+                reply = self.bucket.ask(method, 'k', query={**query, **more})
+                self.assertEqual((reply.status, reply.code()), (404, 'NoSuchVersion'))
+            self.assertEqual(self.bucket.ask('HEAD', 'k', query=query).status, 404)
+            self.assertEqual(self.bucket.copy(f'{self.bucket.name}/k?versionId={foreign}', 'copy').code(), 'NoSuchVersion')
+            gone = self.bucket.ask('DELETE', 'k', query=query)
+            self.assertEqual((gone.status, gone.headers['x-amz-version-id'], gone.headers['x-amz-delete-marker']),
+                             (204, foreign, None))
+            row = tree(self.bucket.delete_many([('k', foreign)])).find('Deleted')
+            self.assertEqual((row.findtext('VersionId'), row.find('DeleteMarker')), (foreign, None))
+        for rubbish in ('short', 'v' * 65, 'with/slash/and/twenty/bytes', 'with blanks and twenty bytes', ''):
+            self.assertEqual(self.bucket.ask('GET', 'k', query={'versionId': rubbish}).code(), 'InvalidArgument')
+        self.assertEqual(self.bucket.versions(), [('Version', 'k', version, True)])
+
     def test_suspension(self):
         kept = self.put('k', b'1')
         self.bucket.set_versioning('Suspended')
-        self.assertEqual(self.put('k', b'2'), 'null')
-        self.assertEqual(self.put('k', b'3'), 'null')
+        self.assertIsNone(self.put('k', b'2'))
+        self.assertIsNone(self.put('k', b'3'))
+        self.assertIsNone(self.bucket.upload('parts', [b'1']).headers['x-amz-version-id'])
+        self.assertIsNone(self.bucket.copy(f'{self.bucket.name}/k', 'parts').headers['x-amz-version-id'])
+        self.bucket.ask('DELETE', 'parts', query='versionId=null')
         self.assertEqual(self.bucket.ask('GET', 'k').headers['x-amz-version-id'], 'null')
         self.assertEqual(self.bucket.versions(), [('Version', 'k', 'null', True), ('Version', 'k', kept, False)])
         gone = self.bucket.ask('DELETE', 'k')
         self.assertEqual((gone.headers['x-amz-delete-marker'], gone.headers['x-amz-version-id']), ('true', 'null'))
         self.assertEqual(self.bucket.versions(), [('DeleteMarker', 'k', 'null', True), ('Version', 'k', kept, False)])
         self.assertEqual(self.bucket.ask('GET', 'k', query={'versionId': kept}).body, b'1')
+
+    def test_deletes_without_versioning(self):
+        bucket = Bucket(self.daemon, 'never-versioned')
+        for query, named in ((None, None), ({'versionId': 'null'}, 'null')):
+            bucket.put('k')
+            for _ in range(2):
+                gone = bucket.ask('DELETE', 'k', query=query)
+                self.assertEqual((gone.status, gone.headers['x-amz-delete-marker'], gone.headers['x-amz-version-id']),
+                                 (204, None, named))
+        bucket.put('k')
+        row = tree(bucket.delete_many(['k'])).find('Deleted')
+        self.assertEqual([child.tag for child in row], ['Key'])
+        bucket.close()
 
     def test_copies_of_versions(self):
         first = self.put('k', b'1')

@@ -68,11 +68,13 @@ NOT_THERE = {
     'CreateMultipartUpload',
     "Writing an object under a version's id",
 }
+# Sub-resources on the wrong kind of path: refused for themselves, whoever asks.
+MISPLACED = {'OfBucket', 'OfKey'}
 # The routes by what they ask of their caller.
 NAMES = {
     'anyone': (
         'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets '
-        'NoBucket FetchRecords PostTelemetry Preflight PostObject'
+        'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey'
     ),
     'metrics': 'Metrics',
     'root': 'ListKeys AddKey RevokeKey Gc',
@@ -128,6 +130,10 @@ NAMES = {
 }
 def is_missing(route):
     return route.access == 'signed in' and route.name in NOT_THERE
+
+
+def is_misplaced(route):
+    return route.name in MISPLACED
 
 
 class Cell:

@@ -98,16 +98,17 @@ START_TEST(tags_and_access_are_set_apart)
 {
 	struct object object;
 	struct object_change_params access = change_of((struct version_ref){.kind = VERSION_REF_CURRENT});
-	access.sets_acl = access.is_public = true;
+	access.sets_acl = true;
+	access.acl = ACL_PUBLIC_READ;
 	put("bytes");
 	ck_assert_int_eq(change(tags_of(access.ref), &object), 0);
-	ck_assert(!find().is_public && span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
+	ck_assert(find().acl == ACL_PRIVATE && span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
 	ck_assert_int_eq(change(access, &object), 0);
-	ck_assert(find().is_public && span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
+	ck_assert(find().acl == ACL_PUBLIC_READ && span_equal(find().tags, span_of(TAGS, sizeof TAGS)));
 	struct object_change_params none = change_of(access.ref);
 	none.sets_tags = true;
 	ck_assert_int_eq(change(none, &object), 0);
-	ck_assert(find().is_public && find().tags.len == 0);
+	ck_assert(find().acl == ACL_PUBLIC_READ && find().tags.len == 0);
 }
 END_TEST
 

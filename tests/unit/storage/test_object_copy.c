@@ -35,7 +35,7 @@ static struct object source_of(const size_t len)
 	struct error err = {0};
 	struct object object;
 	struct object_put_params params = {.bucket = span_text("from"), .key = span_text("k"), .checksum = CHECKSUM_CRC32,
-		.facts = {.headers = kept_headers, .header_count = 1, .tags = span_of(kept_tags, sizeof(kept_tags)), .is_public = true,
+		.facts = {.headers = kept_headers, .header_count = 1, .tags = span_of(kept_tags, sizeof(kept_tags)), .acl = ACL_PUBLIC_READ,
 			.storage_class = STORAGE_GLACIER}};
 	ck_assert_int_eq(fixture_put_object(fixture.store, &params, span_of(noise, len), &object, &err), 0);
 	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"), fixture.arena, &object, &err), 0);
@@ -64,7 +64,7 @@ START_TEST(a_copy_outlives_its_source_and_writes_no_bytes)
 	ck_assert_uint_eq(found.header_count, 1);
 	ck_assert(span_equal_text(found.headers[0].value, "text/plain"));
 	ck_assert(span_equal(found.tags, span_of(kept_tags, sizeof(kept_tags))));
-	ck_assert(!found.is_public); /* never copied along */
+	ck_assert(found.acl == ACL_PRIVATE); /* never copied along */
 	ck_assert_int_eq(found.storage_class, STORAGE_STANDARD);
 	ck_assert_int_eq(fixture_delete(fixture.store, "to", "c", NULL, &err), 0);
 	fixture_sweep(fixture.store);
@@ -80,14 +80,14 @@ START_TEST(a_copy_onto_itself_replaces_what_is_said_of_the_bytes)
 	const struct object source = source_of(sizes[_i]);
 	const struct object_header header = {span_text("x-amz-meta-a"), span_text("b")};
 	struct object_copy_params params = {.source = &source, .bucket = span_text("from"), .key = span_text("k"), .replaces_headers = true,
-		.replaces_tags = true, .facts = {.headers = &header, .header_count = 1, .is_public = true}};
+		.replaces_tags = true, .facts = {.headers = &header, .header_count = 1, .acl = ACL_PUBLIC_READ}};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
 	ck_assert(fixture_holds(&fixture, "from", "k", span_of(noise, sizes[_i])));
 	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"), fixture.arena, &found, &err), 0);
 	ck_assert_uint_eq(found.header_count, 1);
 	ck_assert(span_equal_text(found.headers[0].name, "x-amz-meta-a"));
 	ck_assert_uint_eq(found.tags.len, 0);
-	ck_assert(found.is_public);
+	ck_assert(found.acl == ACL_PUBLIC_READ);
 	ck_assert_int_eq(fixture_count(fixture.store, "SELECT COUNT(*) FROM versions"), 1);
 }
 END_TEST

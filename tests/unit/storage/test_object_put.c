@@ -84,13 +84,13 @@ START_TEST(what_is_said_of_an_object_comes_back)
 	struct checksum expected;
 	static const uint8_t tags[] = {1, 0, 'k', 1, 0, 'v'};
 	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .checksum = CHECKSUM_SHA1,
-		.facts = {.tags = span_of(tags, sizeof(tags)), .storage_class = STORAGE_GLACIER_IR, .is_public = true}};
+		.facts = {.tags = span_of(tags, sizeof(tags)), .storage_class = STORAGE_GLACIER_IR, .acl = ACL_PUBLIC_READ}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
 	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
 	ck_assert(span_equal(object.tags, span_of(tags, sizeof(tags))));
 	ck_assert_int_eq(object.storage_class, STORAGE_GLACIER_IR);
 	ck_assert_str_eq(storage_class_name(object.storage_class), "GLACIER_IR");
-	ck_assert(object.is_public && !object.has_id && !object.is_marker && object.part_count == 0);
+	ck_assert(object.acl == ACL_PUBLIC_READ && !object.has_id && !object.is_marker && object.part_count == 0);
 	checksum_of(CHECKSUM_SHA1, span_text("bytes"), &expected);
 	ck_assert(checksum_equal(&object.checksum, &expected));
 	params = (struct object_put_params){.bucket = span_text("weights"), .key = span_text("k")};
@@ -98,7 +98,7 @@ START_TEST(what_is_said_of_an_object_comes_back)
 	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
 	checksum_of(CHECKSUM_CRC64NVME, span_text("bytes"), &expected); /* when none was asked for */
 	ck_assert(checksum_equal(&object.checksum, &expected));
-	ck_assert(!object.is_public && object.tags.len == 0);
+	ck_assert(object.acl == ACL_PRIVATE && object.tags.len == 0);
 }
 END_TEST
 
@@ -199,8 +199,23 @@ START_TEST(versions_are_named_by_clients)
 	ck_assert_int_eq(ref.id[15], 0xFF);
 	ck_assert(!version_ref_parse(span_text(""), &ref));
 	ck_assert(!version_ref_parse(span_text("Null"), &ref));
-	ck_assert(!version_ref_parse(span_text("00112233445566778899aabbccddeef"), &ref));
-	ck_assert(!version_ref_parse(span_text("00112233445566778899aabbccddeefg"), &ref));
+}
+END_TEST
+
+START_TEST(ids_of_other_servers_are_ids)
+{
+	static const struct { const char *text; bool is_id; } rows[] = {
+		{"00112233445566778899aabbccddeefg", true}, {"3/L4kqtJlcpXroDTDmJ+rmSpXd3dIbrHY", false},
+		{"3HL4kqtJvjVBH40Nrjfkd-._~", true}, {"3f2504e0-4f89-41d3-9a0c-0305e82c3301", true},
+		{"0123456789012345678", false}, {"01234567890123456789", true},
+		{"0123456789012345678901234567890123456789012345678901234567890123", true},
+		{"01234567890123456789012345678901234567890123456789012345678901234", false},
+		{"0123456789 0123456789", false}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct version_ref ref;
+		ck_assert_msg(version_ref_parse(span_text(rows[i].text), &ref) == rows[i].is_id, "%s", rows[i].text);
+		ck_assert_int_eq(ref.kind, VERSION_REF_FOREIGN);
+	}
 }
 END_TEST
 
@@ -268,6 +283,7 @@ Suite *test_object_put_suite(void)
 	tcase_add_loop_test(tests, a_body_with_another_checksum_is_refused, CHECKSUM_CRC32, CHECKSUM_ALGORITHMS);
 	tcase_add_test(tests, fast_etags_are_no_md5_and_equal_for_equal_bytes);
 	tcase_add_test(tests, versions_are_named_by_clients);
+	tcase_add_test(tests, ids_of_other_servers_are_ids);
 	tcase_add_test(tests, keys_of_the_server_are_refused);
 	tcase_add_loop_test(tests, etags_are_what_the_bucket_or_else_the_server_says, 0, sizeof(policies) / sizeof(policies[0]));
 	suite_add_tcase(suite, tests);

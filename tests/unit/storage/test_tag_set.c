@@ -62,7 +62,7 @@ static bool is_refused(const struct tag *const tags, const size_t count, const s
 {
 	struct error err = {0};
 	const int result = tag_set_check(tags, count, most, &err);
-	ck_assert(result == 0 || err.kind == ERROR_BAD_TAG);
+	ck_assert(result == 0 || err.kind == (count > most ? ERROR_TOO_MANY_TAGS : ERROR_BAD_TAG));
 	return result != 0;
 }
 

@@ -611,7 +611,7 @@ START_TEST(what_was_said_at_the_beginning_is_the_objects)
 	const struct object_header headers[] = {{span_text("content-type"), span_text("application/x-weights")},
 		{span_text("x-amz-meta-step"), span_text("41")}};
 	struct upload_create_params params = {.bucket = span_text("weights"), .key = span_text("model"), .initiator = span_text("main")};
-	params.facts = (struct object_facts){.headers = headers, .header_count = 2, .storage_class = STORAGE_STANDARD_IA, .is_public = true};
+	params.facts = (struct object_facts){.headers = headers, .header_count = 2, .storage_class = STORAGE_STANDARD_IA, .acl = ACL_PUBLIC_READ};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	const struct uploaded_part part = put(&ref, 1, piece(2));
 	listed = fixture_upload_listed(&part);
@@ -620,7 +620,7 @@ START_TEST(what_was_said_at_the_beginning_is_the_objects)
 	ck_assert_uint_eq(object.header_count, 2);
 	ck_assert(span_equal_text(object.headers[1].value, "41"));
 	ck_assert_int_eq(object.storage_class, STORAGE_STANDARD_IA);
-	ck_assert(object.is_public);
+	ck_assert(object.acl == ACL_PUBLIC_READ);
 }
 END_TEST
 
@@ -640,7 +640,7 @@ START_TEST(open_uploads_are_listed)
 	ck_assert(span_equal_text(list.prefixes[0], "a/"));
 	ck_assert_mem_eq(list.uploads[0].id.bytes, refs[2].id.bytes, UPLOAD_ID_BYTES);
 	params.after_key = list.last_key;
-	params.has_after_id = list.has_last_id;
+	params.has_after_id = true;
 	params.after_id = list.last_id;
 	ck_assert_int_eq(upload_list(fixture.store, &params, fixture.arena, &list, &err), 0);
 	ck_assert(!list.truncated && list.prefix_count == 1 && list.upload_count == 1);
@@ -721,8 +721,8 @@ START_TEST(parts_are_copied_out_of_objects)
 		md5_stream_free(stream);
 		encode_hex(span_of(md5, sizeof(md5)), etag);
 		ck_assert_msg(strcmp(part.etag, etag) == 0, "copy %zu: %s, not %s", i, part.etag, etag);
-		checksum_of(_i < 2 ? CHECKSUM_CRC64NVME : CHECKSUM_CRC32, wanted, &checksum);
-		ck_assert(checksum_equal(&part.checksum, &checksum));
+		checksum_of(CHECKSUM_CRC32, wanted, &checksum);
+		ck_assert(_i < 2 ? part.checksum.algorithm == CHECKSUM_NONE : checksum_equal(&part.checksum, &checksum));
 		listed = fixture_upload_listed(&part);
 		ck_assert_msg(complete(&ref, &listed, 1, &result, &err) == 0, "%s", err.text);
 		ck_assert_msg(fixture_holds(&fixture, "weights", "copy", wanted), "copy %zu", i);
