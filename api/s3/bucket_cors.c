@@ -73,7 +73,7 @@ static void add_headers(struct exchange *const exchange, const struct cors_rule 
 	if (rule->exposed.count > 0)
 		exchange_add_header(exchange, "Access-Control-Expose-Headers", join(exchange, &rule->exposed));
 	if (rule->has_max_age)
-		exchange_add_header(exchange, "Access-Control-Max-Age", arena_format(exchange->arena, "%llu", (unsigned long long)rule->max_age_s));
+		exchange_add_header(exchange, "Access-Control-Max-Age", arena_format(exchange->arena, "%lld", (long long)rule->max_age_s));
 	exchange_add_header(exchange, "Vary", "Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
 }
 
@@ -92,17 +92,49 @@ static enum next refuse(struct exchange *const exchange, const enum error_kind k
 	return s3_error_reply(exchange, &(struct s3_error){.kind = kind, .code = code, .message = message});
 }
 
+/* As they were asked for, one blank between them. NULL with *out_bad when one cannot be a header's name. */
+static const char *read_names(struct exchange *const exchange, const struct span headers, struct span *const out_bad)
+{
+	struct buffer text;
+	struct span rest = headers;
+	struct span name;
+	bool good = true;
+	buffer_init(&text, 2 * headers.len + 1);
+	while (good && span_split(&rest, ',', &name)) {
+		name = span_trim(name);
+		if (name.len == 0)
+			continue;
+		good = cors_rules_is_header_name(name);
+		*out_bad = name;
+		buffer_add_text(&text, text.len > 0 ? ", " : "");
+		buffer_add_span(&text, name);
+	}
+	const char *const names = good ? arena_text(exchange->arena, buffer_span(&text)) : NULL;
+	buffer_release(&text);
+	return names;
+}
+
+static enum next refuse_value(struct exchange *const exchange, const char *const header, const struct span value)
+{
+	return refuse(exchange, ERROR_INVALID, "BadRequest", arena_format(exchange->arena, "Invalid %s: %.*s", header,
+		(int)value.len, value.len > 0 ? (const char *)value.data : ""));
+}
+
 enum next preflight_begin(struct exchange *const exchange)
 {
 	const struct span origin = exchange_header(exchange, "origin");
 	const struct span method = exchange_header(exchange, "access-control-request-method");
 	const struct span headers = exchange_header(exchange, "access-control-request-headers");
 	struct cors_rules rules;
+	struct span bad = {NULL, 0};
 	struct error err = {0};
 	if (origin.len == 0)
 		return refuse(exchange, ERROR_INVALID, "BadRequest", "Insufficient information. Origin request header needed.");
-	if (method.len == 0)
-		return refuse(exchange, ERROR_INVALID, "BadRequest", "Invalid Access-Control-Request-Method: null");
+	if (!cors_rules_know_method(method))
+		return refuse_value(exchange, "Access-Control-Request-Method", method.len > 0 ? method : span_text("null"));
+	const char *const names = read_names(exchange, headers, &bad);
+	if (names == NULL)
+		return refuse_value(exchange, "Access-Control-Request-Headers", bad);
 	if (find_rules(exchange, s3_request_bucket(exchange), &rules, &err) != 0)
 		return exchange_fail(exchange, &err);
 	if (rules.count == 0)
@@ -113,8 +145,8 @@ enum next preflight_begin(struct exchange *const exchange)
 			"CORSResponse: This CORS request is not allowed. This is usually because the evalution of Origin, request method / "
 			"Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec.");
 	add_headers(exchange, rule, origin);
-	if (headers.len > 0)
-		exchange_add_header(exchange, "Access-Control-Allow-Headers", arena_text(exchange->arena, headers));
+	if (names[0] != '\0')
+		exchange_add_header(exchange, "Access-Control-Allow-Headers", names);
 	return exchange_reply_empty(exchange, 200);
 }
 

@@ -1,5 +1,6 @@
 #include "api/s3/cors_rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "api/s3/xml_tree.h"
@@ -17,12 +18,23 @@ static unsigned stars(const struct span text)
 	return count;
 }
 
-static bool is_method(const struct span text)
+bool cors_rules_know_method(const struct span text)
 {
 	for (size_t i = 0; i < sizeof(methods_known) / sizeof(methods_known[0]); i++)
 		if (span_equal_text(text, methods_known[i]))
 			return true;
 	return false;
+}
+
+bool cors_rules_is_header_name(const struct span name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		const uint8_t byte = name.data[i];
+		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+		if (!is_alphanumeric && (byte == '\0' || strchr("!#$%&'*+-.^_`|~", byte) == NULL))
+			return false;
+	}
+	return name.len > 0;
 }
 
 /* Texts go into reply headers: no line breaks or other controls. */
@@ -37,14 +49,17 @@ static bool is_printable(const struct span text)
 static int check_item(const char *const element, const struct span text, const unsigned stars_allowed, struct error *const err)
 {
 	const int len = (int)(text.len < 100 ? text.len : 100);
+	const bool is_name = strcmp(element, "AllowedHeader") == 0 || strcmp(element, "ExposeHeader") == 0;
+	if (strcmp(element, "AllowedMethod") == 0 && !cors_rules_know_method(text))
+		return error_set(err, ERROR_INVALID_REQUEST, "Found unsupported HTTP method in CORS config. Unsupported method is %.*s", len,
+			(const char *)text.data);
 	if (text.len == 0 || !is_printable(text))
 		return error_set(err, ERROR_MALFORMED_XML, "An %s is empty or holds control characters.", element);
 	if (stars(text) > stars_allowed)
 		return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" can not have %s.", element, len, (const char *)text.data,
 			stars_allowed > 0 ? "more than one wildcard" : "a wildcard");
-	if (strcmp(element, "AllowedMethod") == 0 && !is_method(text))
-		return error_set(err, ERROR_INVALID_REQUEST, "Found unsupported HTTP method in CORS config. Unsupported method is %.*s", len,
-			(const char *)text.data);
+	if (is_name && !cors_rules_is_header_name(text))
+		return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" contains invalid character.", element, len, (const char *)text.data);
 	return 0;
 }
 
@@ -65,6 +80,16 @@ static int read_list(const struct xml_node *const rule, const char *const elemen
 	return 0;
 }
 
+static bool read_age(const struct span text, int64_t *const out)
+{
+	const bool is_negative = span_starts(text, span_text("-"));
+	uint64_t number;
+	if (!span_parse_u64(is_negative ? span_slice(text, 1, text.len) : text, &number) || number > INT32_MAX)
+		return false;
+	*out = is_negative ? -(int64_t)number : (int64_t)number;
+	return true;
+}
+
 static int read_rule(const struct xml_node *const node, struct arena *const arena, struct cors_rule *const out, struct error *const err)
 {
 	const struct span age = span_trim(xml_tree_text(node, "MaxAgeSeconds"));
@@ -80,7 +105,7 @@ static int read_rule(const struct xml_node *const node, struct arena *const aren
 		return error_set(err, ERROR_MALFORMED_XML, "A CORSRule has an AllowedOrigin and an AllowedMethod.");
 	if (out->id.len > ID_MAX_BYTES || !is_printable(out->id))
 		return error_set(err, ERROR_INVALID_REQUEST, "The ID of a CORSRule has at most %d bytes, and no control characters.", ID_MAX_BYTES);
-	if (out->has_max_age && (!span_parse_u64(age, &out->max_age_s) || out->max_age_s > INT32_MAX))
+	if (out->has_max_age && !read_age(age, &out->max_age_s))
 		return error_set(err, ERROR_MALFORMED_XML, "MaxAgeSeconds is a number of seconds.");
 	return 0;
 }
@@ -110,6 +135,13 @@ static void print_list(struct xml_writer *const xml, const char *const element, 
 		xml_writer_text(xml, element, list->items[i]);
 }
 
+static void print_age(struct xml_writer *const xml, const int64_t seconds)
+{
+	char text[24];
+	snprintf(text, sizeof(text), "%lld", (long long)seconds);
+	xml_writer_text(xml, "MaxAgeSeconds", span_text(text));
+}
+
 void cors_rules_print(const struct cors_rules *const rules, struct buffer *const out)
 {
 	struct xml_writer xml;
@@ -124,7 +156,7 @@ void cors_rules_print(const struct cors_rules *const rules, struct buffer *const
 		print_list(&xml, "AllowedHeader", &rule->headers);
 		print_list(&xml, "ExposeHeader", &rule->exposed);
 		if (rule->has_max_age)
-			xml_writer_u64(&xml, "MaxAgeSeconds", rule->max_age_s);
+			print_age(&xml, rule->max_age_s);
 		xml_writer_close(&xml);
 	}
 	xml_writer_end(&xml);

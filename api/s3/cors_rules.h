@@ -20,7 +20,7 @@ struct cors_rule {
 	struct cors_list headers;    /* each with one '*' at most */
 	struct cors_list exposed;
 	bool has_max_age;
-	uint64_t max_age_s;
+	int64_t max_age_s;           /* below 0 as well: S3 takes any number of 32 bits */
 };
 struct cors_rules {
 	struct cors_rule *rules;
@@ -31,6 +31,10 @@ struct cors_rules {
 int cors_rules_parse(struct span xml, struct arena *arena, struct cors_rules *out, struct error *err);
 void cors_rules_print(const struct cors_rules *rules, struct buffer *out);
 
+/* GET, PUT, POST, DELETE, HEAD, in this case: what a preflight may ask for. */
+bool cors_rules_know_method(struct span method);
+/* A token of HTTP: what the name of a header may be. */
+bool cors_rules_is_header_name(struct span name);
 /* The first rule that lets `origin` use `method` and send all of `headers` (comma-separated names; empty: none), or NULL. */
 const struct cors_rule *cors_rules_match(const struct cors_rules *rules, struct span origin, struct span method, struct span headers);
 /* Whether the rule was made for every origin: then replies name "*", else the origin. */

@@ -73,10 +73,13 @@ static const struct { const char *xml; enum error_kind kind; } bad[] = {
 	{CORS(RULE(O("") M("GET"))), ERROR_MALFORMED_XML},
 	{CORS(RULE(O("a&#10;b") M("GET"))), ERROR_MALFORMED_XML},
 	{CORS(RULE(O("*") M("GET") "<Other/>")), ERROR_MALFORMED_XML},
-	{CORS(RULE(O("*") M("GET") "<MaxAgeSeconds>-1</MaxAgeSeconds>")), ERROR_MALFORMED_XML},
+	{CORS(RULE(O("*") M("GET") "<MaxAgeSeconds>-x</MaxAgeSeconds>")), ERROR_MALFORMED_XML},
+	{CORS(RULE(O("*") M("GET") "<MaxAgeSeconds>2147483648</MaxAgeSeconds>")), ERROR_MALFORMED_XML},
 	{CORS(RULE(O("*.*") M("GET"))), ERROR_INVALID_REQUEST},
 	{CORS(RULE(O("*") M("OPTIONS"))), ERROR_INVALID_REQUEST},
 	{CORS(RULE(O("*") M("get"))), ERROR_INVALID_REQUEST},
+	{CORS(RULE(O("*") M(""))), ERROR_INVALID_REQUEST},
+	{CORS(RULE(O("*") M("GET") H("a b"))), ERROR_INVALID_REQUEST},
 	{CORS(RULE(O("*") M("GET") H("*-*"))), ERROR_INVALID_REQUEST},
 	{CORS(RULE(O("*") M("GET") E("x-*"))), ERROR_INVALID_REQUEST},
 	{"<Other/>", ERROR_MALFORMED_XML},
@@ -135,7 +138,7 @@ static const struct { const char *origin; const char *method; const char *header
 	{"foo.suffix", "GET", NULL, 200, NULL},
 	{"foo.suffix", "PUT", NULL, 403, "AccessForbidden"},
 	{"foo.bar", "GET", NULL, 403, "AccessForbidden"},
-	{"start-end", "PUT", "x-amz-acl,content-type", 200, NULL},
+	{"start-end", "PUT", "x-amz-acl, content-type", 200, NULL},
 	{"start-end", "PUT", "x-other", 403, "AccessForbidden"},
 };
 
