@@ -30,8 +30,6 @@ int signature_v4_parse_credential(struct span credential, struct signature_v4 *o
 		return error_set(err, ERROR_AUTH_MALFORMED, "the Credential is not of the form KEY/yyyymmdd/region/s3/aws4_request");
 	if (!is_date(pieces[1]))
 		return error_set(err, ERROR_AUTH_MALFORMED, "the date in the Credential is not of the form yyyymmdd");
-	if (pieces[2].len == 0)
-		return error_set(err, ERROR_AUTH_MALFORMED, "the Credential names no region");
 	if (!span_equal_text(pieces[3], "s3"))
 		return error_set(err, ERROR_AUTH_MALFORMED, "the service in the Credential is not s3");
 	if (!span_equal_text(pieces[4], "aws4_request"))

@@ -5,7 +5,7 @@
 #include "api/admin/admin_buckets.h"
 #include "api/admin/admin_gc.h"
 #include "api/admin/admin_keys.h"
-#include "storage/db.h"
+#include "api/readiness.h"
 #include "storage/store_health.h"
 
 enum { METRICS_MAX_BYTES = 256 * 1024, READY_MAX_BYTES = 4096 };
@@ -16,34 +16,16 @@ static enum next health_begin(struct exchange *exchange)
 }
 
 /* `?write`: whether changes are taken, too. What is not as it should be is told either way. */
-static enum next reply_ready(struct exchange *exchange)
-{
-	struct store_health *health = store_health(exchange->context->store);
-	struct error err = {0};
-	struct span ignored;
-	if (exchange_query(exchange, "write", &ignored)) {
-		store_health_ask_try(health);
-		if (store_health_may_write(health, &err) != 0)
-			return exchange_fail(exchange, &err);
-	}
-	struct buffer body;
-	buffer_init(&body, READY_MAX_BYTES);
-	store_health_print(health, &body);
-	return exchange_reply_buffer(exchange, 200, "text/plain; charset=utf-8", &body);
-}
-
 static enum next ready_begin(struct exchange *exchange)
 {
 	struct error err = {0};
-	if (atomic_load(exchange->context->stopping)) {
-		error_set(&err, ERROR_BUSY, "the server is stopping");
+	struct span ignored;
+	struct buffer body;
+	if (readiness_check(exchange, exchange_query(exchange, "write", &ignored), &err) != 0)
 		return exchange_fail(exchange, &err);
-	}
-	struct db *const reader = store_reader_take(exchange->context->store, &err);
-	if (reader == NULL)
-		return exchange_fail(exchange, &err);
-	store_reader_give(exchange->context->store, reader);
-	return reply_ready(exchange);
+	buffer_init(&body, READY_MAX_BYTES);
+	store_health_print(store_health(exchange->context->store), &body);
+	return exchange_reply_buffer(exchange, 200, "text/plain; charset=utf-8", &body);
 }
 
 /* The certificate alone, which is no secret: clients fetch it before they can know the server, and compare its fingerprint. */

@@ -35,7 +35,7 @@ enum next put_bucket_cors_finish(struct exchange *const exchange)
 		error_set(&err, ERROR_MALFORMED_XML, "A CORSConfiguration has at most %d bytes.", CORS_BODY_MAX_BYTES);
 		return exchange_fail(exchange, &err);
 	}
-	if (cors_rules_parse(xml, exchange->arena, &rules, &err) != 0)
+	if (cors_rules_parse(xml, exchange->arena, &rules, &err) != 0 || cors_rules_check(&rules, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&document, DOCUMENT_MAX_BYTES);
 	cors_rules_print(&rules, &document);

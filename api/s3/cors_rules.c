@@ -49,7 +49,6 @@ static bool is_printable(const struct span text)
 static int check_item(const char *const element, const struct span text, const unsigned stars_allowed, struct error *const err)
 {
 	const int len = (int)(text.len < 100 ? text.len : 100);
-	const bool is_name = strcmp(element, "AllowedHeader") == 0 || strcmp(element, "ExposeHeader") == 0;
 	if (strcmp(element, "AllowedMethod") == 0 && !cors_rules_know_method(text))
 		return error_set(err, ERROR_INVALID_REQUEST, "Found unsupported HTTP method in CORS config. Unsupported method is %.*s", len,
 			(const char *)text.data);
@@ -58,8 +57,6 @@ static int check_item(const char *const element, const struct span text, const u
 	if (stars(text) > stars_allowed)
 		return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" can not have %s.", element, len, (const char *)text.data,
 			stars_allowed > 0 ? "more than one wildcard" : "a wildcard");
-	if (is_name && !cors_rules_is_header_name(text))
-		return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" contains invalid character.", element, len, (const char *)text.data);
 	return 0;
 }
 
@@ -126,6 +123,26 @@ int cors_rules_parse(const struct span xml, struct arena *const arena, struct co
 		if (read_rule(rule, arena, &rules[i++], err) != 0)
 			return -1;
 	*out = (struct cors_rules){rules, count};
+	return 0;
+}
+
+static int check_names(const char *const element, const struct cors_list *const list, struct error *const err)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct span name = list->items[i];
+		if (!cors_rules_is_header_name(name))
+			return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" contains invalid character.", element,
+				(int)(name.len < 100 ? name.len : 100), (const char *)name.data);
+	}
+	return 0;
+}
+
+int cors_rules_check(const struct cors_rules *const rules, struct error *const err)
+{
+	for (size_t i = 0; i < rules->count; i++)
+		if (check_names("AllowedHeader", &rules->rules[i].headers, err) != 0
+			|| check_names("ExposeHeader", &rules->rules[i].exposed, err) != 0)
+			return -1;
 	return 0;
 }
 

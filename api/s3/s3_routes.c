@@ -25,6 +25,7 @@
 #include "api/s3/list_parts.h"
 #include "api/s3/list_uploads.h"
 #include "api/s3/list_versions.h"
+#include "api/s3/minio.h"
 #include "api/s3/misplaced.h"
 #include "api/s3/not_implemented.h"
 #include "api/s3/object_acl.h"
@@ -67,7 +68,20 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 	{METHOD_PUT, OBJECT, marker, ACCESS_OBJECT_ADMIN, BODY_SMALL, &face_s3, "Put" name, bucket_setting_put_begin, \
 		bucket_fixed_put_finish, bucket_setting_resume}
 
+/* What MinIO's client asks beside S3, at the paths where it asks. */
+#define MINIO_HEALTH(path, name, begin) \
+	{METHOD_GET | METHOD_HEAD, "/minio/health/" path, NULL, ACCESS_ANYONE, BODY_NONE, &face_s3, name, begin, NULL, NULL}
+#define MINIO_ADMIN(version) \
+	{METHODS_ALL, "/minio/admin/" version "/{rest*}", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, "MinioAdmin", minio_admin_begin, \
+		NULL, NULL}
+
 const struct route s3_routes[] = {
+	MINIO_HEALTH("live", "MinioLive", minio_live_begin),
+	MINIO_HEALTH("ready", "MinioReady", minio_ready_begin),
+	MINIO_HEALTH("cluster", "MinioCluster", minio_cluster_begin),
+	MINIO_HEALTH("cluster/read", "MinioClusterRead", minio_ready_begin),
+	MINIO_ADMIN("v3"),
+	MINIO_ADMIN("v4"),
 	{METHOD_GET, "/", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, "ListBuckets", list_buckets_begin, NULL, NULL},
 
 	{METHOD_GET, BUCKET, "location", ACCESS_BUCKET_KNOWN, BODY_NONE, &face_s3, "GetBucketLocation", get_bucket_location_begin, NULL, NULL},

@@ -67,6 +67,7 @@ NOT_THERE = {
     'GetObjectTorrent',
     'CreateMultipartUpload',
     "Writing an object under a version's id",
+    'MinioAdmin',
 }
 # Sub-resources on the wrong kind of path: refused for themselves, whoever asks.
 MISPLACED = {'OfBucket', 'OfKey'}
@@ -74,7 +75,8 @@ MISPLACED = {'OfBucket', 'OfKey'}
 NAMES = {
     'anyone': (
         'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets '
-        'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey'
+        'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey '
+        'MinioLive MinioReady MinioCluster MinioClusterRead'
     ),
     'metrics': 'Metrics',
     'root': 'ListKeys AddKey RevokeKey Gc',
@@ -168,7 +170,7 @@ class Cell:
 
     def target(self):
         bucket = self.parameters.get('bucket') or (self.bucket and self.bucket.name)
-        known = {'bucket': bucket, 'key*': self.key, 'run': self.place, **self.parameters}
+        known = {'bucket': bucket, 'key*': self.key, 'rest*': 'info', 'run': self.place, **self.parameters}
         if '{namespace}/{bucket}' in self.route.pattern:
             known['namespace'], known['bucket'] = bucket.split('--')
         path = re.sub(

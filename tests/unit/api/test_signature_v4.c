@@ -136,7 +136,6 @@ static const struct { const char *header; enum error_kind kind; } malformed[] = 
 	{"AWS4-HMAC-SHA256 Credential=A/B/20130524/us-east-1/s3/aws4_request, " REST, ERROR_AUTH_MALFORMED},
 	{"AWS4-HMAC-SHA256 Credential=/20130524/us-east-1/s3/aws4_request, " REST, ERROR_AUTH_MALFORMED},
 	{"AWS4-HMAC-SHA256 Credential=A/2013-05-24/us-east-1/s3/aws4_request, " REST, ERROR_AUTH_MALFORMED},
-	{"AWS4-HMAC-SHA256 Credential=A/20130524//s3/aws4_request, " REST, ERROR_AUTH_MALFORMED},
 	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/ec2/aws4_request, " REST, ERROR_AUTH_MALFORMED},
 	{"AWS4-HMAC-SHA256 Credential=A/20130524/us-east-1/s3/aws5_request, " REST, ERROR_AUTH_MALFORMED},
 	{"AWS4-HMAC-SHA256 " CREDENTIAL ", SignedHeaders=, Signature=" SOME_SIGNATURE, ERROR_AUTH_MALFORMED},

@@ -1,0 +1,19 @@
+#include "api/readiness.h"
+
+#include "storage/db.h"
+#include "storage/store_health.h"
+
+int readiness_check(struct exchange *const exchange, const bool writes, struct error *const err)
+{
+	struct store *const store = exchange->context->store;
+	if (atomic_load(exchange->context->stopping))
+		return error_set(err, ERROR_BUSY, "the server is stopping");
+	struct db *const reader = store_reader_take(store, err);
+	if (reader == NULL)
+		return -1;
+	store_reader_give(store, reader);
+	if (!writes)
+		return 0;
+	store_health_ask_try(store_health(store));
+	return store_health_may_write(store_health(store), err);
+}

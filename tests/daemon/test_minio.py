@@ -1,0 +1,49 @@
+"""The paths that MinIO's client asks beside S3: health for anyone, and an administration that is not here."""
+import unittest
+
+from tests.support.daemon import Daemon
+from tests.support.signer import Signer
+
+THREADS_MEET = False
+
+HEALTH = ('live', 'ready', 'cluster', 'cluster/read')
+
+
+class Minio(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon(tls=False)
+        cls.daemon.start()
+        cls.request = staticmethod(cls.daemon.request)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+
+    def test_health_is_told_to_anyone(self):
+        for path in HEALTH:
+            for method in ('GET', 'HEAD'):
+                reply = self.request(method, f'/minio/health/{path}', token=None)
+                self.assertEqual((reply.status, reply.body), (200, b''), path)
+        reply = self.request('GET', '/minio/health/cluster?maintenance=true', token=None)
+        self.assertEqual((reply.status, reply.code()), (412, 'PreconditionFailed'))
+
+    def test_administration_is_not_here(self):
+        for target in ('/minio/admin/v3/info', '/minio/admin/v3/list-users', '/minio/admin/v4/info'):
+            signer = Signer.of(self.daemon, region='')  # as MinIO's client signs it
+            reply = self.request('GET', target, headers=signer.headers('GET', target), token=None)
+            self.assertEqual((reply.status, reply.code()), (501, 'NotImplemented'), reply.body)
+            self.assertIn(b'deltabucket', reply.body)
+            self.assertEqual(self.request('GET', target, token=None).code(), 'AccessDenied')
+            self.assertEqual(self.request('GET', target, token='wrong').code(), 'InvalidAccessKeyId')
+
+    def test_a_bucket_may_have_the_name(self):
+        self.assertEqual(self.request('PUT', '/minio').status, 200)
+        for key in ('k', 'health/k', 'admin/k'):
+            self.assertEqual(self.request('PUT', f'/minio/{key}', b'text').status, 200)
+            self.assertEqual(self.request('GET', f'/minio/{key}').body, b'text')
+            self.assertEqual(self.request('GET', f'/minio/{key}', token=None).status, 403)
+
+
+if __name__ == '__main__':
+    unittest.main()
