@@ -19,6 +19,7 @@ struct copy {
 	struct buffer key;   /* of the copy */
 	char *source;        /* request targets */
 	char *target;
+	bool has_source;    /* it is there: */
 	struct remote_object_facts facts;
 };
 
@@ -52,6 +53,15 @@ static int copy_by_hash(struct copy *const copy, struct error *const err)
 	return -1;
 }
 
+/* A file of that name was meant. */
+static int explain_source(const char *const word, struct error *const err)
+{
+	const bool is_missing = err->kind == ERROR_NO_KEY || err->kind == ERROR_NO_BUCKET || err->kind == ERROR_NOT_FOUND;
+	if (!is_missing || !file_exists(word))
+		return -1;
+	return error_set(err, err->kind, "there is no object %s; the file of that name is written ./%s", word, word);
+}
+
 static int copy_object(struct copy *const copy, struct error *const err)
 {
 	struct session *const session = copy->session;
@@ -62,8 +72,11 @@ static int copy_object(struct copy *const copy, struct error *const err)
 	if (strcmp(copy->source, copy->target) == 0)
 		return session_usage(session, err, "%s would be copied onto itself", session->options->arguments[0]);
 	copy->remote = session_connect(session, err);
-	if (copy->remote == NULL || remote_object_head(copy->remote, copy->source, &copy->facts, err) != 0)
+	if (copy->remote == NULL)
 		return -1;
+	if (remote_object_head(copy->remote, copy->source, &copy->facts, err) != 0)
+		return explain_source(session->options->arguments[0], err);
+	copy->has_source = true;
 	if (session->options->create_bucket && remote_object_make_bucket(copy->remote, copy->to.bucket, err) != 0)
 		return -1;
 	if (copy->facts.size > COPY_MAX_BYTES)
@@ -101,7 +114,7 @@ static int copy_inside(struct session *const session, struct error *const err)
 		result = copy_object(&copy, err);
 	if (result == 0)
 		say_copied(&copy);
-	else if (err->kind == ERROR_NO_BUCKET)
+	else if (err->kind == ERROR_NO_BUCKET && copy.has_source)
 		error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it. A file is written as a path: ./%s",
 			(int)copy.to.bucket.len, (const char *)copy.to.bucket.data, words[1]);
 	remote_free(copy.remote);

@@ -366,7 +366,7 @@ static int end_of_one(const struct follower *const follower, struct error *const
 	if (follower->exec_failure.kind == ERROR_NONE)
 		return 0;
 	*err = follower->exec_failure;
-	return -1;
+	return error_wrap(err, "step %" PRIu64 " is held, but not taken over", follower->folder.current.step);
 }
 
 static int follow(struct follower *const follower, struct error *const err)

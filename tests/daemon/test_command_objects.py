@@ -68,6 +68,10 @@ class ObjectCommands(unittest.TestCase):
         self.assertEqual(self.daemon.request('GET', '/two/from-stdin').body, b'piped')
         self.expect(NOT_FOUND, 'two/nothing', 'cp', 'two/nothing', 'two/x')
         self.expect(NOT_FOUND, 'there is no bucket three', 'cp', 'two/file', 'three')
+        os.mkdir(os.path.join(self.daemon.scratch, 'files'))
+        os.rename(self.file, os.path.join(self.daemon.scratch, 'files', 'one'))
+        self.expect(NOT_FOUND, 'is written ./files/one', 'cp', 'files/one', 'two/x', cwd=self.daemon.scratch)
+        self.daemon.client('cp', './files/one', 'two/x', cwd=self.daemon.scratch)
         self.expect(USAGE, 'onto itself', 'cp', 'two/file', 'two/')
 
     def test_rm_says_what_is_not_there(self):
