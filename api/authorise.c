@@ -75,6 +75,8 @@ static bool key_allows(const struct principal *principal, const struct question 
 
 static int object_allows(struct exchange *exchange, const struct question *question, int64_t bucket, bool *out_allows, struct error *err)
 {
+	const struct principal *const principal = exchange->principal;
+	const struct span account = principal != NULL ? principal->namespace : (struct span){NULL, 0};
 	struct error missing = {0};
 	struct object object;
 	struct version_ref ref = {.kind = VERSION_REF_CURRENT};
@@ -83,7 +85,7 @@ static int object_allows(struct exchange *exchange, const struct question *quest
 	if ((question->permission & PERMISSION_VERSIONS) != 0 && exchange_query(exchange, "versionId", &text) && !version_ref_parse(text, &ref))
 		return 0;
 	if (object_find_version(exchange->context->store, question->bucket, question->key, &ref, exchange->arena, &object, &missing) != 0
-		|| !bucket_grant_acl_reads(object.acl, exchange->principal != NULL ? exchange->principal->namespace : (struct span){NULL, 0}))
+		|| !bucket_grant_acl_reads(object.acl, account))
 		return 0; /* what is not there is not public either */
 	if (bucket_grant_honours_object_acl(exchange->context->store, bucket, &honoured, err) != 0)
 		return -1;

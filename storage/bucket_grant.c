@@ -22,7 +22,8 @@ struct bucket_grant bucket_grant_public_read(void)
 
 static const char all_accounts[] = "*"; /* no namespace can be so named */
 
-size_t bucket_grant_of_acl(const enum canned_acl acl, struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX])
+size_t bucket_grant_of_acl(const enum canned_acl acl,
+	struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX])
 {
 	out[0] = bucket_grant_public_read();
 	if (acl == ACL_AUTHENTICATED_READ)
@@ -38,12 +39,14 @@ enum canned_acl bucket_grant_find_acl(const struct bucket_grant *const grants, c
 		return ACL_PRIVATE;
 	if (grants[0].account.len > 0)
 		return ACL_AUTHENTICATED_READ;
-	return (grants[0].permissions & PERMISSION_WRITE) != 0 ? ACL_PUBLIC_READ_WRITE : ACL_PUBLIC_READ;
+	return (grants[0].permissions & PERMISSION_WRITE) != 0
+		? ACL_PUBLIC_READ_WRITE : ACL_PUBLIC_READ;
 }
 
 bool bucket_grant_acl_reads(const enum canned_acl acl, const struct span account)
 {
-	return acl == ACL_PUBLIC_READ || acl == ACL_PUBLIC_READ_WRITE || (acl == ACL_AUTHENTICATED_READ && account.len > 0);
+	return acl == ACL_PUBLIC_READ || acl == ACL_PUBLIC_READ_WRITE
+		|| (acl == ACL_AUTHENTICATED_READ && account.len > 0);
 }
 
 bool bucket_grant_is_public(const struct bucket_grant *const grant)
@@ -71,7 +74,8 @@ static bool is_blocked(const enum bucket_grant_source source, const struct span 
 	return (bits & (source == BUCKET_GRANTS_OF_ACL ? IGNORE_PUBLIC_ACLS : RESTRICT_PUBLIC_BUCKETS)) != 0;
 }
 
-/* Whether the grant is to the one who asks: by name, or to everyone or all accounts and not blocked. */
+/* Whether the grant is to the one who asks: by name, or to everyone or all accounts and not
+ * blocked. */
 static bool is_for(const struct bucket_question *question, enum bucket_grant_source source,
 	const struct bucket_grant *grant, struct span block)
 {

@@ -35,14 +35,19 @@ struct bucket_question {
 	bool anywhere;       /* any of the permissions on any key; 0: whatever permission (may the caller know of the bucket?) */
 };
 /* Canned ACLs, of buckets and of objects. Numbers are stored in the catalog. */
-enum canned_acl { ACL_PRIVATE = 0, ACL_PUBLIC_READ = 1, ACL_AUTHENTICATED_READ = 2, ACL_PUBLIC_READ_WRITE = 3 };
+enum canned_acl {
+	ACL_PRIVATE = 0,
+	ACL_PUBLIC_READ = 1,
+	ACL_AUTHENTICATED_READ = 2,
+	ACL_PUBLIC_READ_WRITE = 3
+};
 enum { BUCKET_GRANTS_OF_ACL_MAX = 1 };
 /* What makes a bucket public: everyone may list it and read all of it. */
 struct bucket_grant bucket_grant_public_read(void);
-/* The grants of a bucket's ACL, none when private, and the ACL that such grants are of. Static texts. */
+/* The grants of a bucket's ACL, none when private, and the ACL of such grants. Static texts. */
 size_t bucket_grant_of_acl(enum canned_acl acl, struct bucket_grant out[BUCKET_GRANTS_OF_ACL_MAX]);
 enum canned_acl bucket_grant_find_acl(const struct bucket_grant *grants, size_t count);
-/* Whether an object's ACL lets others read it: of any account, or (`account` empty) anonymous ones. */
+/* Whether an object's ACL lets others read it: of any account, or (`account` empty) of none. */
 bool bucket_grant_acl_reads(enum canned_acl acl, struct span account);
 /* Whether it is to more than one account. */
 bool bucket_grant_is_public(const struct bucket_grant *grant);

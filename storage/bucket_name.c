@@ -109,7 +109,8 @@ int bucket_check_name(const struct span name, const struct span namespace, struc
 	const int shown = (int)(name.len > 100 ? 100 : name.len);
 	const char *const rule = broken_rule(name);
 	if (rule != NULL)
-		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", shown, (const char *)name.data, rule);
+		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", shown,
+			(const char *)name.data, rule);
 	if (foreign_namespace(name, namespace))
 		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' holds '--' behind another namespace than '%.*s'.", shown,
 			(const char *)name.data, (int)namespace.len, (const char *)namespace.data);

@@ -58,7 +58,7 @@ struct version_ref {
 	uint8_t id[VERSION_ID_BYTES];
 };
 enum { VERSION_TEXT_BYTES = 2 * VERSION_ID_BYTES + 1 };
-bool version_ref_parse(struct span text, struct version_ref *out); /* "null", 32 hex digits, else foreign: 20 to 64 URL-safe ones */
+bool version_ref_parse(struct span text, struct version_ref *out); /* "null", or any server's id */
 void object_version_text(const struct object *object, char out[VERSION_TEXT_BYTES]);
 
 /* The current version: no_bucket, no_key. When the current version is a delete marker: no_key, and *out has is_marker, version and has_id

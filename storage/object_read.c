@@ -19,10 +19,12 @@ enum { FOREIGN_MIN_BYTES = 20, FOREIGN_MAX_BYTES = 64 };
 
 static bool is_url_safe(const uint8_t byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9')
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
+		|| (byte >= '0' && byte <= '9')
 		|| byte == '-' || byte == '.' || byte == '_' || byte == '~';
 }
 
+/* What AWS and others give out: 20 to 64 characters that a URL need not escape. */
 static bool is_foreign_id(const struct span text)
 {
 	for (size_t i = 0; i < text.len; i++)

@@ -20,7 +20,8 @@ static bool has_odd_characters(const struct span text)
 {
 	for (size_t i = 0; i < text.len; i++) {
 		const uint8_t byte = text.data[i];
-		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
+			|| (byte >= '0' && byte <= '9');
 		if (!is_alphanumeric && byte < 0x80 && (byte == '\0' || strchr(" +-=._:/@", byte) == NULL))
 			return true;
 	}
@@ -36,7 +37,8 @@ static int check_tag(const struct tag *const tag, struct error *const err)
 	if (count_characters(tag->value) > VALUE_MAX_CHARACTERS)
 		return error_set(err, ERROR_BAD_TAG, "The value of a tag must have at most %d characters.", VALUE_MAX_CHARACTERS);
 	if (has_odd_characters(tag->key) || has_odd_characters(tag->value))
-		return error_set(err, ERROR_BAD_TAG, "Tags hold letters, digits, blanks and + - = . _ : / @.");
+		return error_set(err, ERROR_BAD_TAG,
+			"Tags hold letters, digits, blanks and + - = . _ : / @.");
 	if (span_starts(tag->key, span_text("aws:")))
 		return error_set(err, ERROR_BAD_TAG, "The keys of tags must not begin with 'aws:'.");
 	return 0;
@@ -45,7 +47,8 @@ static int check_tag(const struct tag *const tag, struct error *const err)
 int tag_set_check(const struct tag *const tags, const size_t count, const size_t most, struct error *const err)
 {
 	if (count > most)
-		return error_set(err, ERROR_TOO_MANY_TAGS, "There are %zu tags; at most %zu are allowed.", count, most);
+		return error_set(err, ERROR_TOO_MANY_TAGS, "There are %zu tags; at most %zu are allowed.",
+			count, most);
 	for (size_t i = 0; i < count; i++) {
 		if (check_tag(&tags[i], err) != 0)
 			return -1;

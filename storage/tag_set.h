@@ -12,8 +12,8 @@ struct tag { /* UTF-8 */
 	struct span key;   /* 1..128 characters */
 	struct span value; /* up to 256 characters */
 };
-/* too_many_tags: over `most`. bad_tag: a key repeats or begins with "aws:", a length is wrong, a text is not UTF-8
- * or holds ASCII other than letters, digits, blanks and + - = . _ : / @. */
+/* too_many_tags: over `most`. bad_tag: a key repeats or begins with "aws:", a length is wrong, a
+ * text is not UTF-8 or holds ASCII other than letters, digits, blanks and + - = . _ : / @. */
 int tag_set_check(const struct tag *tags, size_t count, size_t most, struct error *err);
 /* By key, in the order of bytes: as they are shown. */
 void tag_set_sort(struct tag *tags, size_t count);

@@ -88,7 +88,7 @@ struct uploaded_part {
 	uint32_t number;
 	uint64_t size;
 	char etag[OBJECT_ETAG_BYTES];
-	struct checksum checksum;    /* of the algorithm that the upload names; CHECKSUM_NONE when it names none */
+	struct checksum checksum;    /* of the upload's named algorithm; else none */
 	int64_t modified_ms;
 };
 /* Up to `limit` parts with a number above `after`, in order. */
@@ -166,7 +166,7 @@ struct upload_result {
 	struct checksum checksum;
 	uint32_t part_count;
 	uint64_t size;
-	char version[VERSION_TEXT_BYTES]; /* its id; "" while the bucket has no versioning, or a suspended one */
+	char version[VERSION_TEXT_BYTES]; /* its id; "" without versioning, or suspended */
 };
 /* What part a refused completion stumbled over. */
 struct upload_fault {
@@ -176,9 +176,10 @@ struct upload_fault {
 };
 /* The list is read and judged on a helper, then one change judges the conditions and commits. A completion repeated with the same numbers
  * and ETags within a day of the first has the same result. part_order; invalid_part: unknown or other ETag or checksum; part_too_small;
- * invalid_request: a checksum that a COMPOSITE upload needs is missing, size or type differ; bad_digest: the whole has another checksum,
- * or (with a fault) a part is listed with one of another algorithm than the upload names; precondition, no_key; no_upload. What is
- * expected of the whole counts only where the upload names an algorithm. */
+ * invalid_request: a checksum that a COMPOSITE upload needs is missing, size or type differ;
+ * bad_digest: the whole has another checksum, or (with a fault) a part is listed with one of
+ * another algorithm than the upload names; precondition, no_key; no_upload. What is expected of the
+ * whole counts only where the upload names an algorithm. */
 struct upload_complete *upload_complete_start(struct store *store, const struct upload_complete_params *params, struct error *err);
 int upload_complete_outcome(struct upload_complete *complete, struct upload_result *out, struct upload_fault *out_fault, struct error *err);
 /* After a bad_digest: what was expected and what the whole has. */

@@ -91,10 +91,12 @@ struct upload upload_of_row(const struct upload_row *const row)
 	};
 }
 
-struct uploaded_part uploaded_part_of(const struct upload_set_part *const part, const struct upload_checksum *const checksum)
+struct uploaded_part uploaded_part_of(const struct upload_set_part *const part,
+	const struct upload_checksum *const checksum)
 {
 	struct uploaded_part out = {.number = part->number, .size = part->size, .modified_ms = part->modified_ms};
 	upload_set_etag(part, out.etag);
-	out.checksum = upload_set_checksum(part, checksum->is_named ? checksum->algorithm : CHECKSUM_NONE);
+	out.checksum = upload_set_checksum(part, checksum->is_named ? checksum->algorithm
+		: CHECKSUM_NONE);
 	return out;
 }

@@ -39,6 +39,7 @@ int upload_find_open(struct store *store, const struct upload_ref *ref, struct a
 int upload_part_check(const struct upload_row *upload, uint32_t number, enum checksum_algorithm declared, struct error *err);
 /* As callers see a row. */
 struct upload upload_of_row(const struct upload_row *row);
-struct uploaded_part uploaded_part_of(const struct upload_set_part *part, const struct upload_checksum *checksum);
+struct uploaded_part uploaded_part_of(const struct upload_set_part *part,
+	const struct upload_checksum *checksum);
 
 #endif

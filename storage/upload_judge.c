@@ -88,7 +88,8 @@ static int check_checksum(struct judgement *const judgement, const struct upload
 		return 0;
 	name_fault(judgement, listed, part->size);
 	if (listed->checksum.algorithm != CHECKSUM_NONE)
-		return error_set(err, ERROR_BAD_DIGEST, "The %s you specified for part %lu did not match what we received.",
+		return error_set(err, ERROR_BAD_DIGEST,
+			"The %s you specified for part %lu did not match what we received.",
 			checksum_suffix(listed->checksum.algorithm), (unsigned long)listed->number);
 	return error_set(err, ERROR_INVALID_REQUEST,
 		"The upload was created using a %s checksum. The complete request must include the checksum for each part. It was missing for part %lu"
@@ -201,7 +202,8 @@ static int check_request(struct judgement *const judgement, struct error *const 
 	if (params->has_type && params->type != checksum->type)
 		return error_set(err, ERROR_INVALID_REQUEST, "The upload was created using the %s checksum mode. The complete request must use the same"
 			" checksum mode.", checksum->type == CHECKSUM_COMPOSITE ? "COMPOSITE" : "FULL_OBJECT");
-	if (checksum->is_named && params->checksum.algorithm != CHECKSUM_NONE && params->checksum.algorithm != checksum->algorithm)
+	if (checksum->is_named && params->checksum.algorithm != CHECKSUM_NONE
+		&& params->checksum.algorithm != checksum->algorithm)
 		return error_set(err, ERROR_INVALID_REQUEST, "Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s.",
 			checksum_suffix(checksum->algorithm), checksum_suffix(params->checksum.algorithm));
 	return check_order(judgement, err);

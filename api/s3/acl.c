@@ -44,19 +44,22 @@ int acl_canned(const struct span name, enum canned_acl *const out, struct error 
 			continue;
 		*out = canned[i].acl;
 		return !canned[i].is_refused ? 0
-			: error_set(err, ERROR_UNSUPPORTED, "The canned ACL %s is not implemented: " KNOWN, canned[i].name);
+			: error_set(err, ERROR_UNSUPPORTED, "The canned ACL %s is not implemented: " KNOWN,
+				canned[i].name);
 	}
 	return error_set(err, ERROR_INVALID, "There is no canned ACL of this name.");
 }
 
-int acl_headers(struct exchange *const exchange, bool *const out_given, enum canned_acl *const out, struct error *const err)
+int acl_headers(struct exchange *const exchange, bool *const out_given, enum canned_acl *const out,
+	struct error *const err)
 {
 	static const struct s3_request_refusal grants = {"x-amz-grant-", NULL, NULL};
 	const struct span name = span_trim(exchange_header(exchange, "x-amz-acl"));
 	*out_given = name.len > 0;
 	*out = ACL_PRIVATE;
 	if (s3_request_refused(exchange, &grants, 1) != NULL)
-		return error_set(err, ERROR_UNSUPPORTED, "Grants in headers (x-amz-grant-...) are not implemented: x-amz-acl " KNOWN);
+		return error_set(err, ERROR_UNSUPPORTED,
+			"Grants in headers (x-amz-grant-...) are not implemented: x-amz-acl " KNOWN);
 	return *out_given ? acl_canned(name, out, err) : 0;
 }
 
@@ -65,10 +68,12 @@ struct listed {
 	unsigned groups; /* bits of group_grants */
 };
 
-static bool take_group(const struct span uri, const struct span permission, struct listed *const listed)
+static bool take_group(const struct span uri, const struct span permission,
+	struct listed *const listed)
 {
 	for (size_t i = 0; i < GROUP_GRANTS; i++) {
-		if (!span_equal_text(uri, group_grants[i].group) || !span_equal_text(permission, group_grants[i].permission))
+		if (!span_equal_text(uri, group_grants[i].group)
+			|| !span_equal_text(permission, group_grants[i].permission))
 			continue;
 		listed->groups |= group_grants[i].bit;
 		return true;
@@ -86,28 +91,33 @@ static int take_grant(const struct xml_node *const grant, const struct span owne
 		return error_set(err, ERROR_MALFORMED_XML, "A Grant has a Grantee and a Permission.");
 	if (id.len == 0 && take_group(uri, permission, listed))
 		return 0;
-	if (uri.len > 0 || id.len == 0 || !span_equal(id, owner) || !span_equal_text(permission, "FULL_CONTROL"))
+	if (uri.len > 0 || id.len == 0 || !span_equal(id, owner)
+		|| !span_equal_text(permission, "FULL_CONTROL"))
 		return error_set(err, ERROR_INVALID_REQUEST,
-			"This ACL holds a grant that is not implemented: FULL_CONTROL of the owner, READ and WRITE of everyone, and READ of"
-			" all accounts are. A bucket policy can name accounts.");
+			"This ACL holds a grant that is not implemented: FULL_CONTROL of the owner, READ and"
+			" WRITE of everyone, and READ of all accounts are. A bucket policy can name accounts.");
 	listed->owner_has_all = true;
 	return 0;
 }
 
-static int find_meaning(const struct listed *const listed, enum canned_acl *const out, struct error *const err)
+static int find_meaning(const struct listed *const listed, enum canned_acl *const out,
+	struct error *const err)
 {
 	if (!listed->owner_has_all)
-		return error_set(err, ERROR_INVALID_REQUEST, "An ACL without FULL_CONTROL of the owner is not implemented.");
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"An ACL without FULL_CONTROL of the owner is not implemented.");
 	for (size_t i = 0; i < MEANINGS; i++) {
 		if (meanings[i].bits != listed->groups)
 			continue;
 		*out = meanings[i].acl;
 		return 0;
 	}
-	return error_set(err, ERROR_INVALID_REQUEST, "Grants to groups other than those of a canned ACL are not implemented: " KNOWN);
+	return error_set(err, ERROR_INVALID_REQUEST,
+		"Grants to groups other than those of a canned ACL are not implemented: " KNOWN);
 }
 
-int acl_parse(const struct span xml, const struct span owner, struct arena *const arena, enum canned_acl *const out, struct error *const err)
+int acl_parse(const struct span xml, const struct span owner, struct arena *const arena,
+	enum canned_acl *const out, struct error *const err)
 {
 	struct xml_node *root;
 	struct listed listed = {false, 0};
@@ -147,7 +157,8 @@ static unsigned groups_of(const enum canned_acl acl)
 	return bits;
 }
 
-enum next acl_reply(struct exchange *const exchange, const struct span owner, const enum canned_acl acl)
+enum next acl_reply(struct exchange *const exchange, const struct span owner,
+	const enum canned_acl acl)
 {
 	struct buffer body;
 	struct xml_writer xml;
@@ -161,7 +172,8 @@ enum next acl_reply(struct exchange *const exchange, const struct span owner, co
 	write_grant(&xml, "CanonicalUser", "ID", owner, "FULL_CONTROL");
 	for (size_t i = 0; i < GROUP_GRANTS; i++)
 		if ((groups_of(acl) & group_grants[i].bit) != 0)
-			write_grant(&xml, "Group", "URI", span_text(group_grants[i].group), group_grants[i].permission);
+			write_grant(&xml, "Group", "URI", span_text(group_grants[i].group),
+				group_grants[i].permission);
 	xml_writer_end(&xml);
 	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
 }

@@ -31,8 +31,8 @@ int bucket_acl_check_public(struct exchange *const exchange, struct error *const
 	return public_access_block_check(exchange, BLOCK_PUBLIC_ACLS, err);
 }
 
-int bucket_acl_read(struct exchange *const exchange, const struct span xml, const struct span owner, enum canned_acl *const out,
-	struct error *const err)
+int bucket_acl_read(struct exchange *const exchange, const struct span xml,
+	const struct span owner, enum canned_acl *const out, struct error *const err)
 {
 	bool given = false;
 	if (acl_headers(exchange, &given, out, err) != 0)

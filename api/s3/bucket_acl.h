@@ -12,6 +12,7 @@ enum next put_bucket_acl_finish(struct exchange *exchange); /* behind bucket_set
  * ones are blocked. Also for handlers that write objects with an x-amz-acl other than private. */
 int bucket_acl_check_public(struct exchange *exchange, struct error *err);
 /* The ACL that a request names: by header, or else by its body. */
-int bucket_acl_read(struct exchange *exchange, struct span xml, struct span owner, enum canned_acl *out, struct error *err);
+int bucket_acl_read(struct exchange *exchange, struct span xml, struct span owner,
+	enum canned_acl *out, struct error *err);
 
 #endif

@@ -35,7 +35,8 @@ enum next put_bucket_cors_finish(struct exchange *const exchange)
 		error_set(&err, ERROR_MALFORMED_XML, "A CORSConfiguration has at most %d bytes.", CORS_BODY_MAX_BYTES);
 		return exchange_fail(exchange, &err);
 	}
-	if (cors_rules_parse(xml, exchange->arena, &rules, &err) != 0 || cors_rules_check(&rules, &err) != 0)
+	if (cors_rules_parse(xml, exchange->arena, &rules, &err) != 0
+		|| cors_rules_check(&rules, &err) != 0)
 		return exchange_fail(exchange, &err);
 	buffer_init(&document, DOCUMENT_MAX_BYTES);
 	cors_rules_print(&rules, &document);
@@ -73,7 +74,8 @@ static void add_headers(struct exchange *const exchange, const struct cors_rule 
 	if (rule->exposed.count > 0)
 		exchange_add_header(exchange, "Access-Control-Expose-Headers", join(exchange, &rule->exposed));
 	if (rule->has_max_age)
-		exchange_add_header(exchange, "Access-Control-Max-Age", arena_format(exchange->arena, "%lld", (long long)rule->max_age_s));
+		exchange_add_header(exchange, "Access-Control-Max-Age",
+			arena_format(exchange->arena, "%lld", (long long)rule->max_age_s));
 	exchange_add_header(exchange, "Vary", "Origin, Access-Control-Request-Headers, Access-Control-Request-Method");
 }
 
@@ -92,8 +94,10 @@ static enum next refuse(struct exchange *const exchange, const enum error_kind k
 	return s3_error_reply(exchange, &(struct s3_error){.kind = kind, .code = code, .message = message});
 }
 
-/* As they were asked for, one blank between them. NULL with *out_bad when one cannot be a header's name. */
-static const char *read_names(struct exchange *const exchange, const struct span headers, struct span *const out_bad)
+/* As they were asked for, one blank between them. NULL with *out_bad when one cannot be a header's
+ * name. */
+static const char *read_names(struct exchange *const exchange, const struct span headers,
+	struct span *const out_bad)
 {
 	struct buffer text;
 	struct span rest = headers;
@@ -114,10 +118,12 @@ static const char *read_names(struct exchange *const exchange, const struct span
 	return names;
 }
 
-static enum next refuse_value(struct exchange *const exchange, const char *const header, const struct span value)
+static enum next refuse_value(struct exchange *const exchange, const char *const header,
+	const struct span value)
 {
-	return refuse(exchange, ERROR_INVALID, "BadRequest", arena_format(exchange->arena, "Invalid %s: %.*s", header,
-		(int)value.len, value.len > 0 ? (const char *)value.data : ""));
+	return refuse(exchange, ERROR_INVALID, "BadRequest",
+		arena_format(exchange->arena, "Invalid %s: %.*s", header, (int)value.len,
+			value.len > 0 ? (const char *)value.data : ""));
 }
 
 enum next preflight_begin(struct exchange *const exchange)
@@ -131,7 +137,8 @@ enum next preflight_begin(struct exchange *const exchange)
 	if (origin.len == 0)
 		return refuse(exchange, ERROR_INVALID, "BadRequest", "Insufficient information. Origin request header needed.");
 	if (!cors_rules_know_method(method))
-		return refuse_value(exchange, "Access-Control-Request-Method", method.len > 0 ? method : span_text("null"));
+		return refuse_value(exchange, "Access-Control-Request-Method",
+			method.len > 0 ? method : span_text("null"));
 	const char *const names = read_names(exchange, headers, &bad);
 	if (names == NULL)
 		return refuse_value(exchange, "Access-Control-Request-Headers", bad);

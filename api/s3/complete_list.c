@@ -53,12 +53,14 @@ static int open_element(void *const owner, const size_t depth, const struct span
 
 static int take_number(struct parse *const parse, struct upload_listed_part *const part, const struct span text, struct error *const err)
 {
-	const struct span digits = span_starts(text, span_text("-")) ? span_slice(text, 1, text.len) : text;
+	const bool is_negative = span_starts(text, span_text("-"));
+	const struct span digits = is_negative ? span_slice(text, 1, text.len) : text;
 	uint64_t number = 0;
 	if (!span_parse_u64(digits, &number))
 		return malformed(err);
-	if (digits.len < text.len || number < 1 || number > UPLOAD_PARTS_MAX)
-		return error_set(err, ERROR_INVALID, "PartNumber must be an integer between 1 and %d, inclusive", UPLOAD_PARTS_MAX);
+	if (is_negative || number < 1 || number > UPLOAD_PARTS_MAX)
+		return error_set(err, ERROR_INVALID,
+			"PartNumber must be an integer between 1 and %d, inclusive", UPLOAD_PARTS_MAX);
 	part->number = (uint32_t)number;
 	parse->has_number = true;
 	return 0;
@@ -85,13 +87,15 @@ static enum checksum_algorithm find_algorithm(const struct span name)
 }
 
 /* One of them, of its algorithm's length. An empty element says nothing. */
-static int take_checksum(struct upload_listed_part *const part, const enum checksum_algorithm algorithm, const struct span text,
-	struct error *const err)
+static int take_checksum(struct upload_listed_part *const part,
+	const enum checksum_algorithm algorithm, const struct span text, struct error *const err)
 {
 	if (text.len == 0)
 		return 0;
-	if (part->checksum.algorithm != CHECKSUM_NONE || !checksum_parse(algorithm, text, &part->checksum))
-		return error_set(err, ERROR_INVALID, "Invalid Base64 or multiple checksums present in request");
+	if (part->checksum.algorithm != CHECKSUM_NONE
+		|| !checksum_parse(algorithm, text, &part->checksum))
+		return error_set(err, ERROR_INVALID,
+			"Invalid Base64 or multiple checksums present in request");
 	return 0;
 }
 

@@ -97,7 +97,8 @@ static enum next reply_failed(struct exchange *const exchange, const struct comp
 	struct checksum expected;
 	struct checksum actual;
 	if (err->kind == ERROR_BAD_DIGEST && fault->number > 0)
-		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "BadDigest", .message = err->text});
+		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID,
+			.code = "BadDigest", .message = err->text});
 	if (err->kind == ERROR_BAD_DIGEST) {
 		upload_complete_checksums(state->complete, &expected, &actual);
 		return checksum_headers_mismatch(exchange, &expected, &actual);

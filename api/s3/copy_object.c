@@ -133,7 +133,8 @@ static bool read_request(struct exchange *const exchange, struct copy_object *co
 	if (!object_headers_read(exchange, &params->facts, out_next)
 		|| !read_directive(exchange, "x-amz-metadata-directive", "Unknown metadata directive.", &params->replaces_headers, out_next)
 		|| !read_directive(exchange, "x-amz-tagging-directive", "Unknown tagging directive.", &params->replaces_tags, out_next)
-		|| !copy_source_read(exchange, &source, out_next) || !copy_source_find(exchange, &source, &state->source, out_next))
+		|| !copy_source_read(exchange, &source, out_next)
+		|| !copy_source_find(exchange, &source, &state->source, out_next))
 		return false;
 	params->source = &state->source;
 	params->bucket = s3_request_bucket(exchange);

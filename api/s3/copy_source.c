@@ -51,7 +51,8 @@ int copy_source_parse(const struct span text, struct arena *const arena, struct 
 		return error_set(err, ERROR_INVALID, "Copy Source must mention the source bucket and key: sourcebucket/sourcekey, percent-encoded.");
 	out->bucket = span_slice(rest, 0, (size_t)slash);
 	out->key = span_slice(rest, (size_t)slash + 1, rest.len);
-	return bucket_name_is_possible(out->bucket) ? 0 : error_set(err, ERROR_INVALID, "Invalid copy source bucket name");
+	return bucket_name_is_possible(out->bucket) ? 0
+		: error_set(err, ERROR_INVALID, "Invalid copy source bucket name");
 }
 
 static int check_owner(struct exchange *const exchange, const struct copy_source *const source, struct error *const err)
@@ -94,18 +95,20 @@ static int check_conditions(struct exchange *const exchange, const struct object
 	return error_set(err, ERROR_PRECONDITION, "At least one of the preconditions on the copy's source did not hold.");
 }
 
-bool copy_source_read(struct exchange *const exchange, struct copy_source *const out, enum next *const out_next)
+bool copy_source_read(struct exchange *const exchange, struct copy_source *const out,
+	enum next *const out_next)
 {
 	const struct span text = exchange_header(exchange, header_name);
 	struct error err = {0};
 	if (copy_source_parse(text, exchange->arena, out, &err) == 0)
 		return true;
-	*out_next = s3_error_argument(exchange, header_name, text, arena_text(exchange->arena, span_text(err.text)));
+	*out_next = s3_error_argument(exchange, header_name, text,
+		arena_text(exchange->arena, span_text(err.text)));
 	return false;
 }
 
-bool copy_source_find(struct exchange *const exchange, const struct copy_source *const source, struct object *const out,
-	enum next *const out_next)
+bool copy_source_find(struct exchange *const exchange, const struct copy_source *const source,
+	struct object *const out, enum next *const out_next)
 {
 	struct error err = {0};
 	if (find(exchange, source, out, &err) == 0 && check_conditions(exchange, out, &err) == 0)

@@ -30,7 +30,8 @@ bool cors_rules_is_header_name(const struct span name)
 {
 	for (size_t i = 0; i < name.len; i++) {
 		const uint8_t byte = name.data[i];
-		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
+		const bool is_alphanumeric = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')
+			|| (byte >= '0' && byte <= '9');
 		if (!is_alphanumeric && (byte == '\0' || strchr("!#$%&'*+-.^_`|~", byte) == NULL))
 			return false;
 	}
@@ -50,8 +51,9 @@ static int check_item(const char *const element, const struct span text, const u
 {
 	const int len = (int)(text.len < 100 ? text.len : 100);
 	if (strcmp(element, "AllowedMethod") == 0 && !cors_rules_know_method(text))
-		return error_set(err, ERROR_INVALID_REQUEST, "Found unsupported HTTP method in CORS config. Unsupported method is %.*s", len,
-			(const char *)text.data);
+		return error_set(err, ERROR_INVALID_REQUEST,
+			"Found unsupported HTTP method in CORS config. Unsupported method is %.*s",
+			len, (const char *)text.data);
 	if (text.len == 0 || !is_printable(text))
 		return error_set(err, ERROR_MALFORMED_XML, "An %s is empty or holds control characters.", element);
 	if (stars(text) > stars_allowed)
@@ -81,7 +83,8 @@ static bool read_age(const struct span text, int64_t *const out)
 {
 	const bool is_negative = span_starts(text, span_text("-"));
 	uint64_t number;
-	if (!span_parse_u64(is_negative ? span_slice(text, 1, text.len) : text, &number) || number > INT32_MAX)
+	if (!span_parse_u64(is_negative ? span_slice(text, 1, text.len) : text, &number)
+		|| number > INT32_MAX)
 		return false;
 	*out = is_negative ? -(int64_t)number : (int64_t)number;
 	return true;
@@ -126,13 +129,14 @@ int cors_rules_parse(const struct span xml, struct arena *const arena, struct co
 	return 0;
 }
 
-static int check_names(const char *const element, const struct cors_list *const list, struct error *const err)
+static int check_names(const char *const element, const struct cors_list *const list,
+	struct error *const err)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct span name = list->items[i];
 		if (!cors_rules_is_header_name(name))
-			return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" contains invalid character.", element,
-				(int)(name.len < 100 ? name.len : 100), (const char *)name.data);
+			return error_set(err, ERROR_INVALID_REQUEST, "%s \"%.*s\" contains invalid character.",
+				element, (int)(name.len < 100 ? name.len : 100), (const char *)name.data);
 	}
 	return 0;
 }

@@ -29,7 +29,8 @@ struct cors_rules {
 
 /* A CORSConfiguration; texts in the arena. malformed_xml, or invalid_request naming the value that a rule may not have. */
 int cors_rules_parse(struct span xml, struct arena *arena, struct cors_rules *out, struct error *err);
-/* What new rules must keep to besides: header names are such. invalid_request. Rules of before that was asked stay in force. */
+/* What new rules must keep to besides: header names are such. invalid_request. Rules of before that
+ * was asked stay in force. */
 int cors_rules_check(const struct cors_rules *rules, struct error *err);
 void cors_rules_print(const struct cors_rules *rules, struct buffer *out);
 

@@ -77,7 +77,8 @@ enum next create_bucket_begin(struct exchange *const exchange)
 		return exchange_fail(exchange, &err);
 	if (acl_headers(exchange, &given, &acl, &err) != 0)
 		return acl_fail(exchange, &err);
-	if (acl != ACL_PRIVATE && span_equal_text(span_trim(exchange_header(exchange, "x-amz-object-ownership")), "BucketOwnerEnforced"))
+	const struct span ownership = span_trim(exchange_header(exchange, "x-amz-object-ownership"));
+	if (acl != ACL_PRIVATE && span_equal_text(ownership, "BucketOwnerEnforced"))
 		return s3_error_reply(exchange, &(struct s3_error){.kind = ERROR_INVALID, .code = "InvalidBucketAclWithObjectOwnership",
 			.message = "Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting"});
 	state->edit.grants = state->grants;
@@ -86,9 +87,10 @@ enum next create_bucket_begin(struct exchange *const exchange)
 	return exchange_accept_small(exchange, BODY_MAX_BYTES);
 }
 
-/* Any region is taken, and told again: clients are set up with all sorts of names and there is only one place here. */
-static int read_configuration(struct exchange *const exchange, struct span *const out_tags, struct span *const out_location,
-	struct error *const err)
+/* Any region is taken, and told again: clients are set up with all sorts of names and there is only
+ * one place here. */
+static int read_configuration(struct exchange *const exchange, struct span *const out_tags,
+	struct span *const out_location, struct error *const err)
 {
 	static const char children[] = "LocationConstraint|Tags|Location|Bucket";
 	struct xml_node *root;

@@ -63,7 +63,8 @@ enum next delete_object_begin(struct exchange *const exchange)
 }
 
 /* The version that a request names is named again, whether or not there was one. */
-static void add_version(struct exchange *const exchange, const struct object_delete_item *const item)
+static void add_version(struct exchange *const exchange,
+	const struct object_delete_item *const item)
 {
 	struct span named;
 	if (item->has_version)

@@ -64,7 +64,8 @@ static void write_page(struct exchange *const exchange, struct xml_writer *const
 
 static int read_page(struct exchange *const exchange, const struct upload_ref *const ref, struct page *const page, struct error *const err)
 {
-	return upload_list_parts(exchange->context->store, ref, page->after, (size_t)page->limit, exchange->arena, &page->parts, err);
+	return upload_list_parts(exchange->context->store, ref, page->after, (size_t)page->limit,
+		exchange->arena, &page->parts, err);
 }
 
 enum next list_parts_begin(struct exchange *const exchange)

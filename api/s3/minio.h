@@ -1,5 +1,5 @@
-/* The paths that MinIO's client asks beside S3. Health is answered as MinIO does, without a body and for anyone;
- * its administration is not here, and says so. */
+/* The paths that MinIO's client asks beside S3. Health is answered as MinIO does, without a body
+ * and for anyone; its administration is not here, and says so. */
 #ifndef API_S3_MINIO_H
 #define API_S3_MINIO_H
 
@@ -7,7 +7,8 @@
 
 enum next minio_live_begin(struct exchange *exchange);
 enum next minio_ready_begin(struct exchange *exchange);   /* reads are served */
-enum next minio_cluster_begin(struct exchange *exchange); /* writes too; ?maintenance: could it go on without this server? */
+/* Writes too. ?maintenance=true: could it go on without this server? */
+enum next minio_cluster_begin(struct exchange *exchange);
 enum next minio_admin_begin(struct exchange *exchange);   /* 501 */
 
 #endif

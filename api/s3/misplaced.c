@@ -9,7 +9,8 @@ static const struct { const char *marker; const char *message; } lists[] = {
 	{"versions", "There is no such thing as the ?versions sub-resource for a key"},
 };
 
-static enum next refuse(struct exchange *const exchange, const enum error_kind kind, const char *const message)
+static enum next refuse(struct exchange *const exchange, const enum error_kind kind,
+	const char *const message)
 {
 	struct error err = {0};
 	error_set(&err, kind, "%s", message);
@@ -23,7 +24,8 @@ enum next misplaced_on_key_begin(struct exchange *const exchange)
 		if (strcmp(marker, lists[i].marker) == 0)
 			return refuse(exchange, ERROR_INVALID_REQUEST, lists[i].message);
 	exchange_add_header(exchange, "Allow", "GET, HEAD, PUT, DELETE");
-	return refuse(exchange, ERROR_METHOD, "The specified method is not allowed against this resource.");
+	return refuse(exchange, ERROR_METHOD,
+		"The specified method is not allowed against this resource.");
 }
 
 enum next misplaced_on_bucket_begin(struct exchange *const exchange)

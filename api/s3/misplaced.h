@@ -1,5 +1,6 @@
-/* Sub-resources on the wrong kind of path: what only buckets have asked of a key, and the other way round. Such
- * a request is refused for itself, whoever sends it, and never taken for one of the plain key or bucket. */
+/* Sub-resources on the wrong kind of path: what only buckets have asked of a key, and the other way
+ * round. Such a request is refused for itself, whoever sends it, and never taken for one of the
+ * plain key or bucket. */
 #ifndef API_S3_MISPLACED_H
 #define API_S3_MISPLACED_H
 

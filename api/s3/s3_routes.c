@@ -48,9 +48,11 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 
 /* On the wrong kind of path: api/s3/misplaced.c. */
 #define OFF_KEY(methods, marker) \
-	{methods, OBJECT, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfBucket", misplaced_on_key_begin, NULL, NULL}
+	{methods, OBJECT, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfBucket", \
+		misplaced_on_key_begin, NULL, NULL}
 #define OFF_BUCKET(methods, marker) \
-	{methods, BUCKET, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfKey", misplaced_on_bucket_begin, NULL, NULL}
+	{methods, BUCKET, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfKey", \
+		misplaced_on_bucket_begin, NULL, NULL}
 
 /* Settings of a bucket: read by whoever may list all of it, changed by its administrators. */
 #define SETTING_GET(marker, name, begin) \
@@ -70,10 +72,11 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 
 /* What MinIO's client asks beside S3, at the paths where it asks. */
 #define MINIO_HEALTH(path, name, begin) \
-	{METHOD_GET | METHOD_HEAD, "/minio/health/" path, NULL, ACCESS_ANYONE, BODY_NONE, &face_s3, name, begin, NULL, NULL}
+	{METHOD_GET | METHOD_HEAD, "/minio/health/" path, NULL, ACCESS_ANYONE, BODY_NONE, &face_s3, \
+		name, begin, NULL, NULL}
 #define MINIO_ADMIN(version) \
-	{METHODS_ALL, "/minio/admin/" version "/{rest*}", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, "MinioAdmin", minio_admin_begin, \
-		NULL, NULL}
+	{METHODS_ALL, "/minio/admin/" version "/{rest*}", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, \
+		"MinioAdmin", minio_admin_begin, NULL, NULL}
 
 const struct route s3_routes[] = {
 	MINIO_HEALTH("live", "MinioLive", minio_live_begin),

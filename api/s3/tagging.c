@@ -74,7 +74,8 @@ int tagging_read_header(const struct span header, const size_t most, struct aren
 			continue;
 		*tag = (struct tag){.value = {NULL, 0}};
 		span_split(&pair, '=', &name);
-		if (!decode(arena, name, &tag->key) || !decode(arena, pair, &tag->value) || tag->key.len == 0 || is_there(&list, tag->key))
+		if (!decode(arena, name, &tag->key) || !decode(arena, pair, &tag->value)
+			|| tag->key.len == 0 || is_there(&list, tag->key))
 			return error_set(err, ERROR_INVALID, "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters"
 				" without tag name duplicates.");
 		list.count++;

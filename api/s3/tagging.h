@@ -8,8 +8,9 @@
 
 enum { TAGGING_BODY_MAX_BYTES = 128 * 1024 };
 
-/* Each gives a tag_set in the arena, empty for no tags. At most `most` tags: too_many_tags. bad_tag;
- * malformed_xml (document); invalid (header: bad encoding, a key that is empty or comes twice). */
+/* Each gives a tag_set in the arena, empty for no tags. At most `most` tags: too_many_tags.
+ * bad_tag; malformed_xml (document); invalid (header: bad encoding, a key that is empty or comes
+ * twice). */
 int tagging_read_header(struct span header, size_t most, struct arena *arena, struct span *out, struct error *err);
 int tagging_read_xml(struct span xml, size_t most, struct arena *arena, struct span *out, struct error *err);
 /* <Tagging><TagSet>... as a whole document, sorted by key. corrupt when `tags` is no tag_set. */

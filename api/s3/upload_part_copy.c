@@ -75,9 +75,11 @@ enum next upload_part_copy_begin(struct exchange *const exchange)
 	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
 	if (!upload_request_number(exchange, &state->params.number, &next))
 		return next;
-	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena, &bucket, &err) != 0)
+	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+		&bucket, &err) != 0)
 		return exchange_fail(exchange, &err);
-	if (!copy_source_read(exchange, &source, &next) || !upload_request_read(exchange, &state->params.ref, &next))
+	if (!copy_source_read(exchange, &source, &next)
+		|| !upload_request_read(exchange, &state->params.ref, &next))
 		return next;
 	if (upload_find(exchange->context->store, &state->params.ref, exchange->arena, &upload, &err) != 0)
 		return exchange_fail(exchange, &err);

@@ -53,18 +53,33 @@ class Authentication(unittest.TestCase):
 
     def test_signed_metadata(self):
         """Names and values as the AWS SDK for Go sends and signs them: on PUT, copy and multipart."""
-        values = {'empty': '', 'blanks': '  a  b   ', 'blank': '   ', 'k' * 256: 'long', 'key.with.dot': 'v',
-                  'key_with_underscore': 'v', '123-numeric': '1', 'comma': 'a , b;c+d = e'}
+        values = {
+            'empty': '',
+            'blanks': '  a  b   ',
+            'blank': '   ',
+            'k' * 256: 'long',
+            'key.with.dot': 'v',
+            'key_with_underscore': 'v',
+            '123-numeric': '1',
+            'comma': 'a , b;c+d = e',
+        }
         extra = {f'x-amz-meta-{name}': value for name, value in values.items()}
         copied = {**extra, 'x-amz-copy-source': 'auth/key', 'x-amz-metadata-directive': 'REPLACE'}
-        for method, target, headers in (('PUT', '/auth/meta', extra), ('PUT', '/auth/copied', copied),
-                                        ('POST', '/auth/parts?uploads', extra)):
-            reply = self.ask(method, target, b'', **self.signer.headers(method, target, extra=headers))
+        for method, target, headers in (
+            ('PUT', '/auth/meta', extra),
+            ('PUT', '/auth/copied', copied),
+            ('POST', '/auth/parts?uploads', extra),
+        ):
+            reply = self.ask(
+                method, target, b'', **self.signer.headers(method, target, extra=headers)
+            )
             self.assertEqual(reply.status, 200, reply.body)
         for key in ('meta', 'copied'):
             got = self.daemon.request('HEAD', f'/auth/{key}').headers
-            self.assertEqual({name: got[f'x-amz-meta-{name}'].strip() for name in values},
-                             {name: value.strip() for name, value in values.items()})
+            self.assertEqual(
+                {name: got[f'x-amz-meta-{name}'].strip() for name in values},
+                {name: value.strip() for name, value in values.items()},
+            )
 
     def test_a_whole_url_as_the_target(self):
         """As clients send it that treat each server as a proxy; the signature is that of the path."""

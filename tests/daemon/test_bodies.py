@@ -143,9 +143,15 @@ class Bodies(unittest.TestCase):
         self.assertEqual(self.daemon.request('PUT', '/bodies/token', framed, headers).status, 200)
         got = self.stored('token')
         self.assertEqual((got.body, got.headers['content-encoding']), (b'by token', 'gzip'))
-        for sent, told in (('deflate, gzip', 'deflate, gzip'), ('deflate,gzip', 'deflate,gzip'), (' br ', 'br')):
+        for sent, told in (
+            ('deflate, gzip', 'deflate, gzip'),
+            ('deflate,gzip', 'deflate,gzip'),
+            (' br ', 'br'),
+        ):
             self.daemon.request('PUT', '/bodies/encoded', b'x', {'content-encoding': sent})
-            self.assertEqual(self.daemon.request('HEAD', '/bodies/encoded').headers['content-encoding'], told)
+            self.assertEqual(
+                self.daemon.request('HEAD', '/bodies/encoded').headers['content-encoding'], told
+            )
         signed = self.daemon.request('PUT', '/bodies/none', framed, dict(headers, **{'x-amz-content-sha256': SIGNED_CHUNKS}))
         self.assert_refused(signed, 400, 'InvalidRequest', 'none')
 

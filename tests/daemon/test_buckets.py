@@ -63,11 +63,18 @@ class Buckets(unittest.TestCase):
                 self.assertEqual((reply.status, reply.headers['x-amz-bucket-region'], reply.body), (status, 'eu-test', b''))
         self.assertIn(b'>eu-test</LocationConstraint>', self.request('GET', '/where?location').body)
         self.assertEqual(self.request('GET', '/where?location', token=None).status, 403)
-        for asked, told in (('eu-central-1', b'>eu-central-1<'), ('EU', b'>EU<'), ('us-east-1', b'></'), ('a&lt;b', b'>a&lt;b<')):
+        for asked, told in (
+            ('eu-central-1', b'>eu-central-1<'),
+            ('EU', b'>EU<'),
+            ('us-east-1', b'></'),
+            ('a&lt;b', b'>a&lt;b<'),
+        ):
             name = f'/where-{told.hex()}'
             body = f'<CreateBucketConfiguration><LocationConstraint>{asked}</LocationConstraint></CreateBucketConfiguration>'
             self.assertEqual(self.request('PUT', name, body).status, 200)
-            self.assertEqual(self.request('PUT', name, body.replace(asked, 'other')).status, 200)  # stays as it is
+            self.assertEqual(
+                self.request('PUT', name, body.replace(asked, 'other')).status, 200
+            )  # stays as it is
             self.assertIn(told, self.request('GET', f'{name}?location').body)
         self.assertEqual(self.request('GET', '/nowhere-at-all?location').code(), 'NoSuchBucket')
 

@@ -53,31 +53,59 @@ class Cors(unittest.TestCase):
         self.assertEqual(self.preflight('/no-such-page/k', 'GET').code(), 'NoSuchBucket')
 
     def test_names_come_back_as_they_were_asked_for(self):
-        for asked, told in (('X-Amz-Date,content-type', 'X-Amz-Date, content-type'), ('x-amz-a ,  X-AMZ-B,', 'x-amz-a, X-AMZ-B'), ('', None)):
+        for asked, told in (
+            ('X-Amz-Date,content-type', 'X-Amz-Date, content-type'),
+            ('x-amz-a ,  X-AMZ-B,', 'x-amz-a, X-AMZ-B'),
+            ('', None),
+        ):
             reply = self.preflight('/page/k', 'GET', asked)
-            self.assertEqual((reply.status, reply.headers['Access-Control-Allow-Headers']), (200, told))
+            self.assertEqual(
+                (reply.status, reply.headers['Access-Control-Allow-Headers']), (200, told)
+            )
 
     def test_malformed_preflights(self):
         for method in ('get', 'Put', 'PATCH', 'CONNECT', 'OPTIONS', 'nonsense'):
             reply = self.preflight('/page/k', method)
             self.assertEqual((reply.status, reply.code()), (400, 'BadRequest'))
             self.assertIn(f'Invalid Access-Control-Request-Method: {method}'.encode(), reply.body)
-        for name in ('invalid header', 'X:Y', 'X(Y)', 'X/Y', 'X[Y]', 'X=Y', 'X"Y"', 'X@Y', 'x\ty', '\xc5x'):
+        for name in (
+            'invalid header',
+            'X:Y',
+            'X(Y)',
+            'X/Y',
+            'X[Y]',
+            'X=Y',
+            'X"Y"',
+            'X@Y',
+            'x\ty',
+            '\xc5x',
+        ):
             reply = self.preflight('/page/k', 'GET', f'x-amz-date,{name}')
             self.assertEqual((reply.status, reply.code()), (400, 'BadRequest'), name)
 
     def test_rules_that_are_taken_and_refused(self):
         rule = '<AllowedOrigin>*</AllowedOrigin><AllowedMethod>GET</AllowedMethod>'
-        table = [('<MaxAgeSeconds>-100</MaxAgeSeconds>', 200, None), ('<MaxAgeSeconds>2147483648</MaxAgeSeconds>', 400, 'MalformedXML'),
-                 ('<MaxAgeSeconds>long</MaxAgeSeconds>', 400, 'MalformedXML'), ('<AllowedMethod></AllowedMethod>', 400, 'InvalidRequest'),
-                 ('<AllowedHeader>a b</AllowedHeader>', 400, 'InvalidRequest'), ('<ExposeHeader>X(Y)</ExposeHeader>', 400, 'InvalidRequest')]
+        table = [
+            ('<MaxAgeSeconds>-100</MaxAgeSeconds>', 200, None),
+            ('<MaxAgeSeconds>2147483648</MaxAgeSeconds>', 400, 'MalformedXML'),
+            ('<MaxAgeSeconds>long</MaxAgeSeconds>', 400, 'MalformedXML'),
+            ('<AllowedMethod></AllowedMethod>', 400, 'InvalidRequest'),
+            ('<AllowedHeader>a b</AllowedHeader>', 400, 'InvalidRequest'),
+            ('<ExposeHeader>X(Y)</ExposeHeader>', 400, 'InvalidRequest'),
+        ]
         self.assertEqual(self.request('PUT', '/other-page').status, 200)
         for more, status, code in table:
-            body = f'<CORSConfiguration><CORSRule>{rule}{more}</CORSRule></CORSConfiguration>'.encode()
+            body = (
+                f'<CORSConfiguration><CORSRule>{rule}{more}</CORSRule></CORSConfiguration>'.encode()
+            )
             reply = self.request('PUT', '/other-page?cors', body)
             self.assertEqual((reply.status, reply.code()), (status, code), more)
-        self.assertIn(b'<MaxAgeSeconds>-100</MaxAgeSeconds>', self.request('GET', '/other-page?cors').body)
-        self.assertEqual(self.preflight('/other-page', 'GET').headers['Access-Control-Max-Age'], '-100')
+        self.assertIn(
+            b'<MaxAgeSeconds>-100</MaxAgeSeconds>', self.request('GET', '/other-page?cors').body
+        )
+        self.assertEqual(
+            self.preflight('/other-page', 'GET').headers['Access-Control-Max-Age'], '-100'
+        )
 
     def test_replies_carry_the_headers(self):
         table = [('GET', '/page/k', 200, True), ('GET', '/page/absent', 404, True), ('GET', '/page?list-type=2', 200, True),

@@ -266,8 +266,15 @@ class Damage(unittest.TestCase):
         self.daemon.start()
         self.assertIn('read-only', self.daemon.request('GET', '/-/ready').body.decode())
         self.assertEqual(self.daemon.request('GET', '/-/ready?write').status, 503)
-        for path, status in (('live', 200), ('ready', 200), ('cluster/read', 200), ('cluster', 503)):
-            self.assertEqual(self.daemon.request('GET', f'/minio/health/{path}', token=None).status, status)
+        for path, status in (
+            ('live', 200),
+            ('ready', 200),
+            ('cluster/read', 200),
+            ('cluster', 503),
+        ):
+            self.assertEqual(
+                self.daemon.request('GET', f'/minio/health/{path}', token=None).status, status
+            )
         for i in range(12):
             got = self.daemon.request('GET', f'/bkt/k{i}')
             self.assertEqual((got.status, got.body) if i < 6 else got.status, (200, self.objects[f'k{i}']) if i < 6 else 404)

@@ -1,4 +1,5 @@
 """The paths that MinIO's client asks beside S3: health for anyone, and an administration that is not here."""
+
 import unittest
 
 from tests.support.daemon import Daemon
@@ -29,13 +30,19 @@ class Minio(unittest.TestCase):
         self.assertEqual((reply.status, reply.code()), (412, 'PreconditionFailed'))
 
     def test_administration_is_not_here(self):
-        for target in ('/minio/admin/v3/info', '/minio/admin/v3/list-users', '/minio/admin/v4/info'):
+        for target in (
+            '/minio/admin/v3/info',
+            '/minio/admin/v3/list-users',
+            '/minio/admin/v4/info',
+        ):
             signer = Signer.of(self.daemon, region='')  # as MinIO's client signs it
             reply = self.request('GET', target, headers=signer.headers('GET', target), token=None)
             self.assertEqual((reply.status, reply.code()), (501, 'NotImplemented'), reply.body)
             self.assertIn(b'deltabucket', reply.body)
             self.assertEqual(self.request('GET', target, token=None).code(), 'AccessDenied')
-            self.assertEqual(self.request('GET', target, token='wrong').code(), 'InvalidAccessKeyId')
+            self.assertEqual(
+                self.request('GET', target, token='wrong').code(), 'InvalidAccessKeyId'
+            )
 
     def test_a_bucket_may_have_the_name(self):
         self.assertEqual(self.request('PUT', '/minio').status, 200)

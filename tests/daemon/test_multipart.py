@@ -193,7 +193,11 @@ class Multipart(unittest.TestCase):
         self.expect(self.uploads.put('another', upload, 1, b'x'), 404, 'NoSuchUpload')
         for number in ('0', '10001', '-1', 'x', ''):
             self.expect(self.uploads.put(key, upload, number, b'x'), 400, 'InvalidArgument')
-        self.expect(self.daemon.request('PUT', f'/parts/{key}?uploadId={upload}', b'x'), 405, 'MethodNotAllowed')
+        self.expect(
+            self.daemon.request('PUT', f'/parts/{key}?uploadId={upload}', b'x'),
+            405,
+            'MethodNotAllowed',
+        )
         self.expect(self.daemon.request('POST', '/nobucket/k?uploads'), 404, 'NoSuchBucket')
         self.expect(self.daemon.request('PUT', f'/nobucket/k?partNumber=1&uploadId={upload}', b'x'), 404, 'NoSuchBucket')
         self.assertEqual(self.uploads.abort(key, upload).status, 204)
@@ -215,10 +219,17 @@ class Multipart(unittest.TestCase):
         self.expect(self.uploads.put(key, upload, 4, b'x', Content_MD5=base64.b64encode(hashlib.md5(b'y').digest()).decode()), 400, 'BadDigest')
         self.expect(self.uploads.complete(key, upload, [row[:2] for row in rows]), 400, 'InvalidRequest')
         sha1 = f'<ChecksumSHA1>{base64.b64encode(hashlib.sha1(self.data[0]).digest()).decode()}</ChecksumSHA1>'
-        for listed, code in (('<ChecksumCRC32>bad</ChecksumCRC32>', 'InvalidArgument'), (rows[0][2] + sha1, 'InvalidArgument'),
-                             (rows[0][2] * 2, 'InvalidArgument'), (rows[1][2], 'InvalidPart'), (sha1, 'BadDigest'),
-                             ('<ChecksumCRC32></ChecksumCRC32>', 'InvalidRequest')):
-            self.expect(self.uploads.complete(key, upload, [(*rows[0][:2], listed)] + rows[1:]), 400, code)
+        for listed, code in (
+            ('<ChecksumCRC32>bad</ChecksumCRC32>', 'InvalidArgument'),
+            (rows[0][2] + sha1, 'InvalidArgument'),
+            (rows[0][2] * 2, 'InvalidArgument'),
+            (rows[1][2], 'InvalidPart'),
+            (sha1, 'BadDigest'),
+            ('<ChecksumCRC32></ChecksumCRC32>', 'InvalidRequest'),
+        ):
+            self.expect(
+                self.uploads.complete(key, upload, [(*rows[0][:2], listed)] + rows[1:]), 400, code
+            )
         value = crc32(b''.join(zlib.crc32(data).to_bytes(4, 'big') for data in self.data))
         self.expect(self.uploads.complete(key, upload, rows, x_amz_checksum_crc32=crc32(b'other')), 400, 'BadDigest')
         self.expect(self.uploads.complete(key, upload, rows, x_amz_checksum_crc32='bad'), 400, 'BadDigest')
@@ -234,7 +245,9 @@ class Multipart(unittest.TestCase):
         upload = self.uploads.create('full', x_amz_checksum_algorithm='CRC32', x_amz_checksum_type='FULL_OBJECT')
         rows = [(number, self.uploads.put('full', upload, number, data).headers['ETag']) for number, data in enumerate(self.data, 1)]
         self.expect(self.uploads.complete('full', upload, rows, x_amz_checksum_crc32=value), 400, 'BadDigest')
-        self.expect(self.uploads.complete('full', upload, [(*rows[0], sha1)] + rows[1:]), 400, 'BadDigest')
+        self.expect(
+            self.uploads.complete('full', upload, [(*rows[0], sha1)] + rows[1:]), 400, 'BadDigest'
+        )
         reply = self.uploads.complete('full', upload, rows, x_amz_checksum_crc32=crc32(self.whole))
         self.assertEqual((element(reply.body, 'ChecksumCRC32'), element(reply.body, 'ChecksumType')), (crc32(self.whole), 'FULL_OBJECT'))
 
@@ -262,14 +275,21 @@ class Multipart(unittest.TestCase):
         self.assertEqual(self.daemon.request('PUT', '/parts/copied', self.data[2]).status, 200)
         reply = self.uploads.put(key, upload, 1, self.data[0])
         copied = self.uploads.copy(key, upload, 2, 'parts/copied')
-        replies = (reply, copied, self.uploads.parts(key, upload), self.daemon.request('GET', f'/parts?uploads&prefix={key}'))
+        replies = (
+            reply,
+            copied,
+            self.uploads.parts(key, upload),
+            self.daemon.request('GET', f'/parts?uploads&prefix={key}'),
+        )
         for shown in replies:
             self.assertEqual(shown.status, 200, shown.body)
             self.assertNotIn(b'Checksum', shown.body)
             self.assertFalse([name for name in shown.headers if 'checksum' in name])
         rows = [(1, reply.headers['ETag']), (2, element(copied.body, 'ETag'))]
         done = self.uploads.complete(key, upload, rows, x_amz_checksum_crc64nvme='AAAAAAAAAAA=')
-        self.assertEqual((done.status, element(done.body, 'ChecksumType')), (200, 'FULL_OBJECT'), done.body)
+        self.assertEqual(
+            (done.status, element(done.body, 'ChecksumType')), (200, 'FULL_OBJECT'), done.body
+        )
         self.assertNotEqual(element(done.body, 'ChecksumCRC64NVME'), 'AAAAAAAAAAA=')
 
     def test_copied_parts_have_the_uploads_checksum(self):
@@ -277,8 +297,10 @@ class Multipart(unittest.TestCase):
         sha1 = base64.b64encode(hashlib.sha1(self.data[2]).digest()).decode()
         self.daemon.request('PUT', '/parts/other', self.data[2], {'x-amz-checksum-sha1': sha1})
         copied = self.uploads.copy('taken', upload, 1, 'parts/other').body
-        self.assertEqual((element(copied, 'ChecksumSHA256'), element(copied, 'ChecksumSHA1')),
-                         (base64.b64encode(hashlib.sha256(self.data[2]).digest()).decode(), None))
+        self.assertEqual(
+            (element(copied, 'ChecksumSHA256'), element(copied, 'ChecksumSHA1')),
+            (base64.b64encode(hashlib.sha256(self.data[2]).digest()).decode(), None),
+        )
 
     def test_one_part_shows_its_own_checksum(self):
         rows = []
@@ -289,25 +311,51 @@ class Multipart(unittest.TestCase):
         self.assertEqual(self.uploads.complete('each', upload, rows).status, 200)
         for method in ('GET', 'HEAD'):
             for number, data in enumerate(self.data, 1):
-                got = self.daemon.request(method, f'/parts/each?partNumber={number}', headers={'x-amz-checksum-mode': 'ENABLED'})
-                self.assertEqual((got.status, got.headers['x-amz-checksum-crc32']), (206, crc32(data)))
+                got = self.daemon.request(
+                    method,
+                    f'/parts/each?partNumber={number}',
+                    headers={'x-amz-checksum-mode': 'ENABLED'},
+                )
+                self.assertEqual(
+                    (got.status, got.headers['x-amz-checksum-crc32']), (206, crc32(data))
+                )
 
         upload = self.uploads.create('nothing', x_amz_checksum_algorithm='CRC32')
-        row = (1, self.uploads.put('nothing', upload, 1, b'').headers['ETag'], f'<ChecksumCRC32>{crc32(b"")}</ChecksumCRC32>')
+        row = (
+            1,
+            self.uploads.put('nothing', upload, 1, b'').headers['ETag'],
+            f'<ChecksumCRC32>{crc32(b"")}</ChecksumCRC32>',
+        )
         self.assertEqual(self.uploads.complete('nothing', upload, [row]).status, 200)
-        got = self.daemon.request('GET', '/parts/nothing?partNumber=1', headers={'x-amz-checksum-mode': 'ENABLED'})
+        got = self.daemon.request(
+            'GET', '/parts/nothing?partNumber=1', headers={'x-amz-checksum-mode': 'ENABLED'}
+        )
         self.assertEqual((got.status, got.headers['x-amz-checksum-crc32']), (200, crc32(b'')))
 
     def test_numbers_and_sources_are_judged_first(self):
         upload = self.uploads.create('numbers')
         etag = self.uploads.put('numbers', upload, 1, b'x').headers['ETag']
         for number in ('0', '-4', '10001', '99999999999'):
-            self.expect(self.uploads.complete('numbers', upload, [(number, etag)]), 400, 'InvalidArgument')
+            self.expect(
+                self.uploads.complete('numbers', upload, [(number, etag)]), 400, 'InvalidArgument'
+            )
         self.expect(self.uploads.complete('numbers', upload, [('one', etag)]), 400, 'MalformedXML')
-        for source in ('bucket', 'bucket/', '/', 'bucket/%ZZ', '100%/k', 'bucket/%C3%', '192.168.1.1/k', 'my-buc@k&()t/k', '2001:db8::1/k'):
+        for source in (
+            'bucket',
+            'bucket/',
+            '/',
+            'bucket/%ZZ',
+            '100%/k',
+            'bucket/%C3%',
+            '192.168.1.1/k',
+            'my-buc@k&()t/k',
+            '2001:db8::1/k',
+        ):
             for id_ in (upload, '0' * 32):
                 self.expect(self.uploads.copy('numbers', id_, 1, source), 400, 'InvalidArgument')
-        reply = self.daemon.request('PUT', '/no-such-bucket/k?partNumber=1&uploadId=x', headers={'x-amz-copy-source': 'bad'})
+        reply = self.daemon.request(
+            'PUT', '/no-such-bucket/k?partNumber=1&uploadId=x', headers={'x-amz-copy-source': 'bad'}
+        )
         self.expect(reply, 404, 'NoSuchBucket')
 
     def test_pages_of_uploads_name_both_markers(self):
@@ -316,10 +364,15 @@ class Multipart(unittest.TestCase):
         ids = [uploads.create(key) for key in ('abc/x', 'foo/bar', 'foo/baz', 'xyz/x', 'zzz')]
         seen, query = [], ''
         for wanted in (ids[1], None):
-            page = self.daemon.request('GET', f'/paged-uploads?uploads&delimiter=/&max-uploads=2{query}').body
+            page = self.daemon.request(
+                'GET', f'/paged-uploads?uploads&delimiter=/&max-uploads=2{query}'
+            ).body
             seen += elements(page, 'Prefix')[1:]
             if wanted:
-                self.assertEqual((element(page, 'NextKeyMarker'), element(page, 'NextUploadIdMarker')), ('foo/', wanted))
+                self.assertEqual(
+                    (element(page, 'NextKeyMarker'), element(page, 'NextUploadIdMarker')),
+                    ('foo/', wanted),
+                )
             query = f'&key-marker=foo/&upload-id-marker={wanted}'
         self.assertEqual((seen, elements(page, 'Key')), (['abc/', 'foo/', 'xyz/'], ['zzz']))
 

@@ -130,17 +130,36 @@ class Objects(unittest.TestCase):
         """Judged before anything is looked for: the bucket need not be there, nor the caller known."""
         self.put('misplaced', b'kept')
         self.assertEqual(self.request('PUT', '/misplaced').status, 200)
-        rows = [('GET', '/{}/k?uploads', 400, 'InvalidRequest'), ('GET', '/{}/k?versions', 400, 'InvalidRequest'),
-                ('DELETE', '/{}/k?versions', 400, 'InvalidRequest'), ('PUT', '/{}/k?partNumber=1', 405, 'MethodNotAllowed'),
-                ('POST', '/{}/k', 405, 'MethodNotAllowed'), ('PUT', '/{}/k?policy', 405, 'MethodNotAllowed'),
-                ('DELETE', '/{}/k?lifecycle', 405, 'MethodNotAllowed'), ('GET', '/{}/k?versioning', 405, 'MethodNotAllowed'),
-                ('DELETE', '/{}?uploadId=1', 400, 'InvalidRequest'), ('PUT', '/{}?partNumber=1&uploadId=1', 400, 'InvalidRequest'),
-                ('DELETE', '/{}?versionId=null', 400, 'InvalidRequest'), ('GET', '/{}?attributes', 400, 'InvalidRequest')]
+        rows = [
+            ('GET', '/{}/k?uploads', 400, 'InvalidRequest'),
+            ('GET', '/{}/k?versions', 400, 'InvalidRequest'),
+            ('DELETE', '/{}/k?versions', 400, 'InvalidRequest'),
+            ('PUT', '/{}/k?partNumber=1', 405, 'MethodNotAllowed'),
+            ('POST', '/{}/k', 405, 'MethodNotAllowed'),
+            ('PUT', '/{}/k?policy', 405, 'MethodNotAllowed'),
+            ('DELETE', '/{}/k?lifecycle', 405, 'MethodNotAllowed'),
+            ('GET', '/{}/k?versioning', 405, 'MethodNotAllowed'),
+            ('DELETE', '/{}?uploadId=1', 400, 'InvalidRequest'),
+            ('PUT', '/{}?partNumber=1&uploadId=1', 400, 'InvalidRequest'),
+            ('DELETE', '/{}?versionId=null', 400, 'InvalidRequest'),
+            ('GET', '/{}?attributes', 400, 'InvalidRequest'),
+        ]
         for method, target, status, code in rows:
-            for bucket, options in (('misplaced', {}), ('no-such-bucket', {}), ('no-such-bucket', {'token': None})):
+            for bucket, options in (
+                ('misplaced', {}),
+                ('no-such-bucket', {}),
+                ('no-such-bucket', {'token': None}),
+            ):
                 with self.subTest(method=method, target=target, bucket=bucket, **options):
-                    reply = self.request(method, target.format(bucket).replace('misplaced/k', 'obj/misplaced'), **options)
-                    self.assertEqual((reply.status, reply.code(), reply.headers['Allow'] is None), (status, code, status != 405))
+                    reply = self.request(
+                        method,
+                        target.format(bucket).replace('misplaced/k', 'obj/misplaced'),
+                        **options,
+                    )
+                    self.assertEqual(
+                        (reply.status, reply.code(), reply.headers['Allow'] is None),
+                        (status, code, status != 405),
+                    )
         reply = self.request('PUT', '/obj/misplaced?uploadId=1', b'x')
         self.assertEqual((reply.status, reply.code()), (405, 'MethodNotAllowed'))
         self.assertEqual(self.request('GET', '/obj/misplaced').body, b'kept')

@@ -54,12 +54,21 @@ class Policy(unittest.TestCase):
 
     def grants(self, target):
         root = tree(self.request('GET', f'{target}?acl'))
-        return [(grant.findtext('Grantee/ID') or grant.findtext('Grantee/URI').rpartition('/')[2], grant.findtext('Permission'))
-                for grant in root.findall('AccessControlList/Grant')]
+        return [
+            (
+                grant.findtext('Grantee/ID') or grant.findtext('Grantee/URI').rpartition('/')[2],
+                grant.findtext('Permission'),
+            )
+            for grant in root.findall('AccessControlList/Grant')
+        ]
 
     def test_what_acls_show(self):
-        shown = {'private': [], 'public-read': [('AllUsers', 'READ')], 'authenticated-read': [('AuthenticatedUsers', 'READ')],
-                 'public-read-write': [('AllUsers', 'READ'), ('AllUsers', 'WRITE')]}
+        shown = {
+            'private': [],
+            'public-read': [('AllUsers', 'READ')],
+            'authenticated-read': [('AuthenticatedUsers', 'READ')],
+            'public-read-write': [('AllUsers', 'READ'), ('AllUsers', 'WRITE')],
+        }
         for acl, groups in shown.items():
             bucket, header = f'/shows-{acl}', {'x-amz-acl': acl}
             self.assertEqual(self.request('PUT', bucket, headers=header).status, 200)
@@ -70,24 +79,46 @@ class Policy(unittest.TestCase):
                 with self.subTest(acl=acl, target=target):
                     self.assertEqual(self.grants(target), [('main', 'FULL_CONTROL'), *groups])
                     document = self.request('GET', f'{target}?acl').body
-                    self.assertEqual(self.request('PUT', f'{target}?acl', headers={'x-amz-acl': 'private'}).status, 200)
+                    self.assertEqual(
+                        self.request(
+                            'PUT', f'{target}?acl', headers={'x-amz-acl': 'private'}
+                        ).status,
+                        200,
+                    )
                     self.assertEqual(self.grants(target), [('main', 'FULL_CONTROL')])
                     for body, headers in ((document, {}), (None, header)):
-                        self.assertEqual(self.request('PUT', f'{target}?acl', body, headers).status, 200)
+                        self.assertEqual(
+                            self.request('PUT', f'{target}?acl', body, headers).status, 200
+                        )
                         self.assertEqual(self.grants(target), [('main', 'FULL_CONTROL'), *groups])
-            self.assertEqual(b'true' in self.request('GET', f'{bucket}?policyStatus').body, acl != 'private')
+            self.assertEqual(
+                b'true' in self.request('GET', f'{bucket}?policyStatus').body, acl != 'private'
+            )
         refused = self.request('PUT', '/shows-private', headers={'x-amz-acl': 'log-delivery-write'})
         self.assertEqual((refused.status, refused.code()), (501, 'NotImplemented'))
 
     def test_buckets_that_everyone_writes(self):
         self.make('open')
         self.check([(self.other, 'PUT', '/open/in/k', 403), (None, 'PUT', '/open/in/k', 403)])
-        self.assertEqual(self.request('PUT', '/open?acl', headers={'x-amz-acl': 'public-read-write'}).status, 200)
+        self.assertEqual(
+            self.request('PUT', '/open?acl', headers={'x-amz-acl': 'public-read-write'}).status, 200
+        )
         for token in (None, self.other):
-            self.check([(token, 'GET', '/open/in/k', 200), (token, 'GET', '/open', 200), (token, 'PUT', '/open/in/k', 200),
-                        (token, 'PUT', '/open/new', 200), (token, 'DELETE', '/open/new', 204), (token, 'GET', '/open?acl', 403),
-                        (token, 'PUT', '/open?acl', 403), (token, 'PUT', '/open/in/k?acl', 403), (token, 'GET', '/open?policy', 403),
-                        (token, 'DELETE', '/open', 403), (token, 'GET', '/open/in/k?tagging', 403)])
+            self.check(
+                [
+                    (token, 'GET', '/open/in/k', 200),
+                    (token, 'GET', '/open', 200),
+                    (token, 'PUT', '/open/in/k', 200),
+                    (token, 'PUT', '/open/new', 200),
+                    (token, 'DELETE', '/open/new', 204),
+                    (token, 'GET', '/open?acl', 403),
+                    (token, 'PUT', '/open?acl', 403),
+                    (token, 'PUT', '/open/in/k?acl', 403),
+                    (token, 'GET', '/open?policy', 403),
+                    (token, 'DELETE', '/open', 403),
+                    (token, 'GET', '/open/in/k?tagging', 403),
+                ]
+            )
         block = b'<PublicAccessBlockConfiguration><IgnorePublicAcls>true</IgnorePublicAcls></PublicAccessBlockConfiguration>'
         self.assertEqual(self.request('PUT', '/open?publicAccessBlock', block).status, 200)
         self.check([(self.other, 'PUT', '/open/in/k', 403), (None, 'GET', '/open/in/k', 403)])
@@ -97,33 +128,61 @@ class Policy(unittest.TestCase):
     def test_buckets_and_objects_for_all_accounts(self):
         self.make('accounts')
         block = b'<PublicAccessBlockConfiguration><BlockPublicAcls>true</BlockPublicAcls></PublicAccessBlockConfiguration>'
-        limited = self.daemon.add_key('--namespace', 'limited', '--grant', 'elsewhere=read')['token']
+        limited = self.daemon.add_key('--namespace', 'limited', '--grant', 'elsewhere=read')[
+            'token'
+        ]
         header = {'x-amz-acl': 'authenticated-read'}
         for target in ('/accounts/in/k', '/accounts'):
             self.check([(self.other, 'GET', '/accounts/in/k', 403)])
             self.assertEqual(self.request('PUT', '/accounts?publicAccessBlock', block).status, 200)
-            self.assertEqual(self.request('PUT', f'{target}?acl', headers=header).code(), 'AccessDenied')
+            self.assertEqual(
+                self.request('PUT', f'{target}?acl', headers=header).code(), 'AccessDenied'
+            )
             self.assertEqual(self.request('DELETE', '/accounts?publicAccessBlock').status, 204)
             self.assertEqual(self.request('PUT', f'{target}?acl', headers=header).status, 200)
             lists = 200 if target == '/accounts' else 403
-            self.check([(self.other, 'GET', '/accounts/in/k', 200), (self.other, 'GET', '/accounts/out/k', lists),
-                        (self.other, 'GET', '/accounts', lists), (self.other, 'PUT', '/accounts/in/k', 403),
-                        (None, 'GET', '/accounts/in/k', 403), (None, 'GET', '/accounts', 403), (limited, 'GET', '/accounts/in/k', 403)])
-            self.assertEqual(self.request('PUT', f'{target}?acl', headers={'x-amz-acl': 'private'}).status, 200)
+            self.check(
+                [
+                    (self.other, 'GET', '/accounts/in/k', 200),
+                    (self.other, 'GET', '/accounts/out/k', lists),
+                    (self.other, 'GET', '/accounts', lists),
+                    (self.other, 'PUT', '/accounts/in/k', 403),
+                    (None, 'GET', '/accounts/in/k', 403),
+                    (None, 'GET', '/accounts', 403),
+                    (limited, 'GET', '/accounts/in/k', 403),
+                ]
+            )
+            self.assertEqual(
+                self.request('PUT', f'{target}?acl', headers={'x-amz-acl': 'private'}).status, 200
+            )
 
     def test_who_began_an_upload(self):
         self.make('begun')
-        self.assertEqual(self.request('PUT', '/begun?acl', headers={'x-amz-acl': 'public-read-write'}).status, 200)
+        self.assertEqual(
+            self.request('PUT', '/begun?acl', headers={'x-amz-acl': 'public-read-write'}).status,
+            200,
+        )
         accounts = {'a': ('main', ROOT_TOKEN), 'b': ('other', self.other), 'c': ('anonymous', None)}
         for key, (_, token) in accounts.items():
             reply = self.request('POST', f'/begun/{key}?uploads', token=token)
             upload = tree(reply).findtext('UploadId')
             parts = tree(self.request('GET', f'/begun/{key}?uploadId={upload}', token=token))
-            self.assertEqual((parts.findtext('Initiator/ID'), parts.findtext('Owner/ID')), (accounts[key][0],) * 2)
+            self.assertEqual(
+                (parts.findtext('Initiator/ID'), parts.findtext('Owner/ID')),
+                (accounts[key][0],) * 2,
+            )
         for token in (ROOT_TOKEN, self.other):
             rows = tree(self.request('GET', '/begun?uploads', token=token)).findall('Upload')
-            self.assertEqual({row.findtext('Key'): (row.findtext('Initiator/ID'), row.findtext('Owner/DisplayName')) for row in rows},
-                             {key: (account,) * 2 for key, (account, _) in accounts.items()})
+            self.assertEqual(
+                {
+                    row.findtext('Key'): (
+                        row.findtext('Initiator/ID'),
+                        row.findtext('Owner/DisplayName'),
+                    )
+                    for row in rows
+                },
+                {key: (account,) * 2 for key, (account, _) in accounts.items()},
+            )
 
     def test_public_runs_are_read_and_not_written(self):
         self.make('runs')

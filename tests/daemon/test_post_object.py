@@ -71,31 +71,56 @@ class PostObject(unittest.TestCase):
         self.assertEqual(self.stored('up/wrong').status, 404)
 
     def test_every_checksum_is_stored(self):
-        for name, value in (('crc32c', 'M3m0yg=='), ('crc64nvme', 'rsrzr5yYqFU='), ('sha1', '9I3YU4IIYIFsddVND1hNyGMyenw='),
-                            ('md5', '63M6AMDJ0zbmVpGjerVCkw=='), ('xxhash64', '+lb36/ER8bo='), ('xxhash128', '8BLDqqIWji+ITOsp/JjN/Q==')):
+        for name, value in (
+            ('crc32c', 'M3m0yg=='),
+            ('crc64nvme', 'rsrzr5yYqFU='),
+            ('sha1', '9I3YU4IIYIFsddVND1hNyGMyenw='),
+            ('md5', '63M6AMDJ0zbmVpGjerVCkw=='),
+            ('xxhash64', '+lb36/ER8bo='),
+            ('xxhash128', '8BLDqqIWji+ITOsp/JjN/Q=='),
+        ):
             field = f'x-amz-checksum-{name}'
             got = self.post(dict(self.signed({field: value}), **{field: value}), b'test data')
             self.assertEqual(got.status, 204, got.body)
-            stored = self.daemon.request('GET', '/forms/up/a', headers={'x-amz-checksum-mode': 'ENABLED'})
+            stored = self.daemon.request(
+                'GET', '/forms/up/a', headers={'x-amz-checksum-mode': 'ENABLED'}
+            )
             self.assertEqual(stored.headers[field], value)
         two = {'x-amz-checksum-crc32': '0wiusg==', 'x-amz-checksum-crc32c': 'M3m0yg=='}
         for fields in (two, {'x-amz-checksum-none': 'x'}):
-            got = self.post(dict(self.signed(*({name: value} for name, value in fields.items())), **fields), b'test data')
+            got = self.post(
+                dict(self.signed(*({name: value} for name, value in fields.items())), **fields),
+                b'test data',
+            )
             self.assertEqual((got.status, got.code()), (400, 'InvalidRequest'))
 
     def test_the_signature_is_judged_before_the_bucket(self):
         good = self.signed()
-        stranger, forger = Signer.of(self.daemon, key_id='NOBODY'), Signer.of(self.daemon, secret='other')
+        stranger, forger = Signer.of(self.daemon, key_id='NOBODY'), Signer.of(
+            self.daemon, secret='other'
+        )
         without = lambda name: {field: value for field, value in good.items() if field != name}
-        table = [(without(name), 400, 'InvalidArgument') for name in good if name.startswith('x-amz-') or name == 'policy']
-        table += [(dict(good, **{name: 'malformed'}), 400, 'InvalidArgument') for name in ('x-amz-algorithm', 'x-amz-credential', 'x-amz-date')]
-        table += [(self.signed(signer=stranger), 403, 'InvalidAccessKeyId'), (self.signed(signer=forger), 403, 'SignatureDoesNotMatch'),
-                  ({'key': 'up/a'}, 404, 'NoSuchBucket')]
+        table = [
+            (without(name), 400, 'InvalidArgument')
+            for name in good
+            if name.startswith('x-amz-') or name == 'policy'
+        ]
+        table += [
+            (dict(good, **{name: 'malformed'}), 400, 'InvalidArgument')
+            for name in ('x-amz-algorithm', 'x-amz-credential', 'x-amz-date')
+        ]
+        table += [
+            (self.signed(signer=stranger), 403, 'InvalidAccessKeyId'),
+            (self.signed(signer=forger), 403, 'SignatureDoesNotMatch'),
+            ({'key': 'up/a'}, 404, 'NoSuchBucket'),
+        ]
         for fields, status, code in table:
             got = self.post(fields, target='/no-such-forms')
             self.assertEqual((got.status, got.code()), (status, code), sorted(fields))
         got = self.post(dict(self.signed({'bucket': 'no-such-forms'})), target='/no-such-forms')
-        self.assertEqual((got.status, got.code()), (403, 'AccessDenied'))  # of two conditions one names another bucket
+        self.assertEqual(
+            (got.status, got.code()), (403, 'AccessDenied')
+        )  # of two conditions one names another bucket
 
     def test_file_names_in_keys(self):
         for sent, key in (('f.txt', 'up/f.txt'), ('C:\\dir\\g.txt', 'up/g.txt'), ('dir/h i.txt', 'up/h%20i.txt')):

@@ -31,12 +31,18 @@ class Tagging(unittest.TestCase):
 
     def test_header_and_documents(self):
         tags = [('a b', 'c+d=e'), ('stage', 'anchor'), ('ü', '')]
-        self.assertEqual(self.bucket.put('k', b'1', x_amz_tagging=urllib.parse.urlencode(tags[::-1])).status, 200)
+        self.assertEqual(
+            self.bucket.put('k', b'1', x_amz_tagging=urllib.parse.urlencode(tags[::-1])).status, 200
+        )
         self.assertEqual(self.tags('k'), tags)
         self.assertEqual(self.bucket.ask('GET', 'k').headers['x-amz-tagging-count'], '3')
-        self.assertEqual(self.bucket.ask('PUT', 'k', document(tags[1:] + tags[:1]), query='tagging').status, 200)
+        self.assertEqual(
+            self.bucket.ask('PUT', 'k', document(tags[1:] + tags[:1]), query='tagging').status, 200
+        )
         self.assertEqual(self.tags('k'), tags)
-        self.assertEqual(self.bucket.ask('PUT', '', document(tags[1:] + tags[:1]), query='tagging').status, 200)
+        self.assertEqual(
+            self.bucket.ask('PUT', '', document(tags[1:] + tags[:1]), query='tagging').status, 200
+        )
         self.assertEqual(self.tags(''), tags)
         self.assertEqual(self.bucket.ask('PUT', 'k', document([('one', '1')]), query='tagging').status, 200)
         self.assertEqual(self.tags('k'), [('one', '1')])
@@ -50,18 +56,44 @@ class Tagging(unittest.TestCase):
         good = [('k' * 128, 'v' * 256)] + [(f'k{i}', '') for i in range(9)]
         self.assertEqual(self.bucket.ask('PUT', 'limited', document(good), query='tagging').status, 200)
         many = [(f'k{i}', '') for i in range(11)]
-        self.assertEqual(self.bucket.ask('PUT', 'limited', document(many), query='tagging').code(), 'BadRequest')
-        self.assertEqual(self.bucket.put('no', b'1', x_amz_tagging=urllib.parse.urlencode(many)).code(), 'BadRequest')
-        for bad in ([('k' * 129, '')], [('k', 'v' * 257)], [('k', '1'), ('k', '2')], [('', 'v')], [('aws:k', '')], [('k!', '')],
-                    [('a*b', '')], [('data%20', '')], [('k', 'a,b')], [('k', 'a;b')], [('k', '(v)')], [('k', 'v?')]):
+        self.assertEqual(
+            self.bucket.ask('PUT', 'limited', document(many), query='tagging').code(), 'BadRequest'
+        )
+        self.assertEqual(
+            self.bucket.put('no', b'1', x_amz_tagging=urllib.parse.urlencode(many)).code(),
+            'BadRequest',
+        )
+        for bad in (
+            [('k' * 129, '')],
+            [('k', 'v' * 257)],
+            [('k', '1'), ('k', '2')],
+            [('', 'v')],
+            [('aws:k', '')],
+            [('k!', '')],
+            [('a*b', '')],
+            [('data%20', '')],
+            [('k', 'a,b')],
+            [('k', 'a;b')],
+            [('k', '(v)')],
+            [('k', 'v?')],
+        ):
             self.assertEqual(self.bucket.ask('PUT', 'limited', document(bad), query='tagging').code(), 'InvalidTag', bad)
         self.assertEqual(self.bucket.ask('PUT', 'limited', '<Tagging><Tag/></Tagging>', query='tagging').code(), 'MalformedXML')
         self.assertEqual(self.tags('limited'), sorted(good))
         for header in ('=', 'k%', 'k=1&k=2', '=v'):
-            self.assertEqual(self.bucket.put('no', b'1', x_amz_tagging=header).code(), 'InvalidArgument', header)
+            self.assertEqual(
+                self.bucket.put('no', b'1', x_amz_tagging=header).code(), 'InvalidArgument', header
+            )
         for header in ('k?=v', 'k=v%23', 'k$'):
-            self.assertEqual(self.bucket.put('no', b'1', x_amz_tagging=header).code(), 'InvalidTag', header)
-        for header, shown in (('&&', []), ('k', [('k', '')]), ('b=2&a=1&', [('a', '1'), ('b', '2')]), ('k%2B+x=%2F', [('k+ x', '/')])):
+            self.assertEqual(
+                self.bucket.put('no', b'1', x_amz_tagging=header).code(), 'InvalidTag', header
+            )
+        for header, shown in (
+            ('&&', []),
+            ('k', [('k', '')]),
+            ('b=2&a=1&', [('a', '1'), ('b', '2')]),
+            ('k%2B+x=%2F', [('k+ x', '/')]),
+        ):
             self.assertEqual(self.bucket.put('yes', b'1', x_amz_tagging=header).status, 200)
             self.assertEqual(self.tags('yes'), shown)
 

@@ -84,14 +84,31 @@ class Versions(unittest.TestCase):
                 reply = self.bucket.ask(method, 'k', query={**query, **more})
                 self.assertEqual((reply.status, reply.code()), (404, 'NoSuchVersion'))
             self.assertEqual(self.bucket.ask('HEAD', 'k', query=query).status, 404)
-            self.assertEqual(self.bucket.copy(f'{self.bucket.name}/k?versionId={foreign}', 'copy').code(), 'NoSuchVersion')
+            self.assertEqual(
+                self.bucket.copy(f'{self.bucket.name}/k?versionId={foreign}', 'copy').code(),
+                'NoSuchVersion',
+            )
             gone = self.bucket.ask('DELETE', 'k', query=query)
-            self.assertEqual((gone.status, gone.headers['x-amz-version-id'], gone.headers['x-amz-delete-marker']),
-                             (204, foreign, None))
+            self.assertEqual(
+                (
+                    gone.status,
+                    gone.headers['x-amz-version-id'],
+                    gone.headers['x-amz-delete-marker'],
+                ),
+                (204, foreign, None),
+            )
             row = tree(self.bucket.delete_many([('k', foreign)])).find('Deleted')
             self.assertEqual((row.findtext('VersionId'), row.find('DeleteMarker')), (foreign, None))
-        for rubbish in ('short', 'v' * 65, 'with/slash/and/twenty/bytes', 'with blanks and twenty bytes', ''):
-            self.assertEqual(self.bucket.ask('GET', 'k', query={'versionId': rubbish}).code(), 'InvalidArgument')
+        for rubbish in (
+            'short',
+            'v' * 65,
+            'with/slash/and/twenty/bytes',
+            'with blanks and twenty bytes',
+            '',
+        ):
+            self.assertEqual(
+                self.bucket.ask('GET', 'k', query={'versionId': rubbish}).code(), 'InvalidArgument'
+            )
         self.assertEqual(self.bucket.versions(), [('Version', 'k', version, True)])
 
     def test_suspension(self):
@@ -100,7 +117,9 @@ class Versions(unittest.TestCase):
         self.assertIsNone(self.put('k', b'2'))
         self.assertIsNone(self.put('k', b'3'))
         self.assertIsNone(self.bucket.upload('parts', [b'1']).headers['x-amz-version-id'])
-        self.assertIsNone(self.bucket.copy(f'{self.bucket.name}/k', 'parts').headers['x-amz-version-id'])
+        self.assertIsNone(
+            self.bucket.copy(f'{self.bucket.name}/k', 'parts').headers['x-amz-version-id']
+        )
         self.bucket.ask('DELETE', 'parts', query='versionId=null')
         self.assertEqual(self.bucket.ask('GET', 'k').headers['x-amz-version-id'], 'null')
         self.assertEqual(self.bucket.versions(), [('Version', 'k', 'null', True), ('Version', 'k', kept, False)])
@@ -115,8 +134,14 @@ class Versions(unittest.TestCase):
             bucket.put('k')
             for _ in range(2):
                 gone = bucket.ask('DELETE', 'k', query=query)
-                self.assertEqual((gone.status, gone.headers['x-amz-delete-marker'], gone.headers['x-amz-version-id']),
-                                 (204, None, named))
+                self.assertEqual(
+                    (
+                        gone.status,
+                        gone.headers['x-amz-delete-marker'],
+                        gone.headers['x-amz-version-id'],
+                    ),
+                    (204, None, named),
+                )
         bucket.put('k')
         row = tree(bucket.delete_many(['k'])).find('Deleted')
         self.assertEqual([child.tag for child in row], ['Key'])

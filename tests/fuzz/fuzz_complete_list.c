@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 			ASSERT(parts[i].checksum.len == 0 || parts[i].checksum.len == checksum_length(parts[i].checksum.algorithm));
 		}
 	} else {
-		ASSERT(err.kind == ERROR_MALFORMED_XML || err.kind == ERROR_INVALID || err.kind == ERROR_NO_MEMORY);
+		ASSERT(err.kind == ERROR_MALFORMED_XML || err.kind == ERROR_INVALID
+			|| err.kind == ERROR_NO_MEMORY);
 	}
 	arena_free(arena);
 	return 0;

@@ -32,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *const data, const size_t size)
 	if (result == 0)
 		check(arena, tags);
 	else
-		ASSERT(err.kind == ERROR_MALFORMED_XML || err.kind == ERROR_BAD_TAG || err.kind == ERROR_TOO_MANY_TAGS || err.kind == ERROR_INVALID || err.kind == ERROR_NO_MEMORY);
+		ASSERT(err.kind == ERROR_MALFORMED_XML || err.kind == ERROR_BAD_TAG
+			|| err.kind == ERROR_TOO_MANY_TAGS || err.kind == ERROR_INVALID
+			|| err.kind == ERROR_NO_MEMORY);
 	arena_free(arena);
 	return 0;
 }

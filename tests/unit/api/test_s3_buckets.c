@@ -71,7 +71,8 @@ START_TEST(test_create_body)
 		"<Code>InvalidLocationConstraint</Code>");
 	face_fixture_expect(&fixture, 400, METHOD_PUT, "/bad5", NULL, CONFIGURATION("<Tags><Tag/></Tags>"));
 	face_fixture_expect(&fixture, 400, METHOD_PUT, "/bad5", NULL, CONFIGURATION("<Other/>"));
-	face_fixture_expect(&fixture, 501, METHOD_PUT, "/bad6", HEADERS("x-amz-acl", "log-delivery-write"), NULL);
+	face_fixture_expect(&fixture, 501, METHOD_PUT, "/bad6",
+		HEADERS("x-amz-acl", "log-delivery-write"), NULL);
 	face_fixture_expect(&fixture, 400, METHOD_PUT, "/bad6", HEADERS("x-amz-acl", "nonsense"), NULL);
 	face_fixture_expect(&fixture, 501, METHOD_PUT, "/bad6", HEADERS("x-amz-grant-read", "id=main"), NULL);
 	face_fixture_expect(&fixture, 400, METHOD_PUT, "/bad6", HEADERS("x-deltabucket-etag", "sha1"), NULL);

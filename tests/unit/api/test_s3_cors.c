@@ -90,7 +90,8 @@ START_TEST(test_bad)
 	struct arena *const arena = arena_new(64 * 1024);
 	struct cors_rules rules;
 	struct error err = {0};
-	ck_assert(cors_rules_parse(span_text(bad[_i].xml), arena, &rules, &err) == -1 || cors_rules_check(&rules, &err) == -1);
+	ck_assert(cors_rules_parse(span_text(bad[_i].xml), arena, &rules, &err) == -1
+		|| cors_rules_check(&rules, &err) == -1);
 	ck_assert_msg(err.kind == bad[_i].kind, "%s: %s", bad[_i].xml, err.text);
 	arena_free(arena);
 }

@@ -356,13 +356,15 @@ START_TEST(test_object_tagging)
 	put("/bkt/k", HEADERS("x-amz-tagging", "a=1&b"));
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k?tagging", NULL, NULL, TAGGING(TAG("a", "1") TAG("b", "")));
 	face_fixture_expect(&fixture, 200, METHOD_PUT, "/bkt/k?tagging=", NULL, TAGGING(TAG("c", "/")));
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k?tagging&versionId=null", NULL, NULL, TAGGING(TAG("c", "/")));
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k?tagging&versionId=null", NULL,
+		NULL, TAGGING(TAG("c", "/")));
 	struct fake_exchange *const fake = face_fixture_ask(&fixture, 200, METHOD_HEAD, "/bkt/k", NULL, NULL);
 	face_fixture_assert_header(fake, "x-amz-tagging-count", "1");
 	fake_exchange_free(fake);
 	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k?tagging", NULL, TAGGING(TAG("c", "1") TAG("c", "2")), "<Code>InvalidTag</Code>");
 	face_fixture_expect_text(&fixture, 400, METHOD_PUT, "/bkt/k?tagging", NULL, "<Tagging>", "<Code>MalformedXML</Code>");
-	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k?tagging", NULL, NULL, TAG("c", "/"));
+	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k?tagging", NULL, NULL,
+		TAG("c", "/"));
 	face_fixture_expect(&fixture, 204, METHOD_DELETE, "/bkt/k?tagging", NULL, NULL);
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k?tagging", NULL, NULL, TAGGING(""));
 	face_fixture_expect_text(&fixture, 200, METHOD_GET, "/bkt/k", NULL, NULL, TEXT);

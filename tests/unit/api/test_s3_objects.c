@@ -355,16 +355,19 @@ START_TEST(test_metadata_limits)
 END_TEST
 
 static const struct { const char *name; const char *value; } refused_headers[] = {
-	{"x-amz-write-offset-bytes", "0"}, {"x-amz-acl", "aws-exec-read"}, {"x-amz-acl", "log-delivery-write"}, {"x-amz-grant-read", "id=x"},
+	{"x-amz-write-offset-bytes", "0"}, {"x-amz-acl", "aws-exec-read"},
+		{"x-amz-acl", "log-delivery-write"}, {"x-amz-grant-read", "id=x"},
 	{"x-amz-server-side-encryption", "AES256"}, {"x-amz-server-side-encryption-customer-algorithm", "AES256"},
 	{"x-amz-object-lock-mode", "GOVERNANCE"},
 };
 
 static const struct { const char *name; const char *value; const char *code; } bad_headers[] = {
 	{"x-amz-storage-class", "COLD", "InvalidStorageClass"}, {"x-amz-acl", "everybody", "InvalidArgument"},
-	{"x-amz-website-redirect-location", "elsewhere", "InvalidRedirectLocation"}, {"x-amz-tagging", "a=b&a=c", "InvalidArgument"},
+	{"x-amz-website-redirect-location", "elsewhere", "InvalidRedirectLocation"},
+		{"x-amz-tagging", "a=b&a=c", "InvalidArgument"},
 	{"x-amz-tagging", "a=%zz", "InvalidArgument"}, {"x-amz-tagging", "aws:a=b", "InvalidTag"},
-	{"x-amz-tagging", "1&2&3&4&5&6&7&8&9&10&11", "BadRequest"}, {"x-amz-checksum-crc32", "rubbish", "BadDigest"},
+	{"x-amz-tagging", "1&2&3&4&5&6&7&8&9&10&11", "BadRequest"}, {"x-amz-checksum-crc32", "rubbish",
+		"BadDigest"},
 	{"x-amz-checksum-nonsense", "AAAA", "InvalidRequest"}, {"x-amz-sdk-checksum-algorithm", "CRC32", "InvalidRequest"},
 	{"x-amz-copy-source", "/bkt/other", "InvalidArgument"},
 };

@@ -223,7 +223,8 @@ START_TEST(lists_are_parsed)
 	const int result = complete_list_parse(span_text(lists[_i].xml), fixture.arena, &parts, &count, &err);
 	ck_assert_int_eq(result, lists[_i].count > 0 ? 0 : -1);
 	if (result != 0) {
-		ck_assert_int_eq(err.kind, lists[_i].number == 0 ? ERROR_MALFORMED_XML : (enum error_kind)lists[_i].number);
+		ck_assert_int_eq(err.kind, lists[_i].number == 0 ? ERROR_MALFORMED_XML
+			: (enum error_kind)lists[_i].number);
 		return;
 	}
 	ck_assert_uint_eq(count, lists[_i].count);

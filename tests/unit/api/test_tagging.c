@@ -48,7 +48,8 @@ START_TEST(test_header)
 END_TEST
 
 static const struct { const char *header; enum error_kind kind; } bad_headers[] = {
-	{"a=%zz", ERROR_INVALID}, {"%z=a", ERROR_INVALID}, {"a=b&a=c", ERROR_INVALID}, {"=b", ERROR_INVALID}, {"a%2A", ERROR_BAD_TAG}, {"aws:x=1", ERROR_BAD_TAG},
+	{"a=%zz", ERROR_INVALID}, {"%z=a", ERROR_INVALID}, {"a=b&a=c", ERROR_INVALID},
+		{"=b", ERROR_INVALID}, {"a%2A", ERROR_BAD_TAG}, {"aws:x=1", ERROR_BAD_TAG},
 	{"a=%ff", ERROR_BAD_TAG}, {"1&2&3&4&5&6&7&8&9&10&11", ERROR_TOO_MANY_TAGS},
 };
 
@@ -76,7 +77,8 @@ START_TEST(test_document_there_and_back)
 	struct buffer xml;
 	buffer_init(&shown, 4096);
 	buffer_init(&xml, 65536);
-	ck_assert_int_eq(tagging_read_xml(span_text(TAGGING(TAG("&#x61;@b", "") TAG(" k ", "v "))), 10, arena, &tags, &err), 0);
+	ck_assert_int_eq(tagging_read_xml(span_text(TAGGING(TAG("&#x61;@b", "") TAG(" k ", "v "))), 10,
+		arena, &tags, &err), 0);
 	show(arena, tags, &shown);
 	ck_assert_str_eq(buffer_text(&shown), "a@b=; k =v ");
 	ck_assert_int_eq(tagging_write_xml(tags, arena, &xml, &err), 0);

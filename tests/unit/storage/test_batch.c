@@ -371,7 +371,8 @@ START_TEST(what_is_said_of_a_source_besides_is_not_copied)
 	buffer_init(&tags, 1000);
 	tag_set_write(&tag, 1, &tags);
 	struct object_put_params params = {.bucket = span_text("from"), .key = span_text("k"),
-		.facts = {.tags = buffer_span(&tags), .storage_class = STORAGE_GLACIER, .acl = ACL_PUBLIC_READ}};
+		.facts = {.tags = buffer_span(&tags), .storage_class = STORAGE_GLACIER,
+			.acl = ACL_PUBLIC_READ}};
 	ck_assert_msg(fixture_put_object(fixture.store, &params, span_text("hello"), &source, &err) == 0, "%s", err.text);
 	struct batch_line line = copy("copied", &source);
 	run(&line, 1);

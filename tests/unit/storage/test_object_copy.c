@@ -35,7 +35,8 @@ static struct object source_of(const size_t len)
 	struct error err = {0};
 	struct object object;
 	struct object_put_params params = {.bucket = span_text("from"), .key = span_text("k"), .checksum = CHECKSUM_CRC32,
-		.facts = {.headers = kept_headers, .header_count = 1, .tags = span_of(kept_tags, sizeof(kept_tags)), .acl = ACL_PUBLIC_READ,
+		.facts = {.headers = kept_headers, .header_count = 1,
+			.tags = span_of(kept_tags, sizeof(kept_tags)), .acl = ACL_PUBLIC_READ,
 			.storage_class = STORAGE_GLACIER}};
 	ck_assert_int_eq(fixture_put_object(fixture.store, &params, span_of(noise, len), &object, &err), 0);
 	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"), fixture.arena, &object, &err), 0);
@@ -80,7 +81,8 @@ START_TEST(a_copy_onto_itself_replaces_what_is_said_of_the_bytes)
 	const struct object source = source_of(sizes[_i]);
 	const struct object_header header = {span_text("x-amz-meta-a"), span_text("b")};
 	struct object_copy_params params = {.source = &source, .bucket = span_text("from"), .key = span_text("k"), .replaces_headers = true,
-		.replaces_tags = true, .facts = {.headers = &header, .header_count = 1, .acl = ACL_PUBLIC_READ}};
+		.replaces_tags = true, .facts = {.headers = &header, .header_count = 1,
+			.acl = ACL_PUBLIC_READ}};
 	ck_assert_msg(fixture_copy(fixture.store, &params, &copy, &err) == 0, "%s", err.text);
 	ck_assert(fixture_holds(&fixture, "from", "k", span_of(noise, sizes[_i])));
 	ck_assert_int_eq(object_find(fixture.store, span_text("from"), span_text("k"), fixture.arena, &found, &err), 0);

@@ -84,13 +84,15 @@ START_TEST(what_is_said_of_an_object_comes_back)
 	struct checksum expected;
 	static const uint8_t tags[] = {1, 0, 'k', 1, 0, 'v'};
 	struct object_put_params params = {.bucket = span_text("weights"), .key = span_text("k"), .checksum = CHECKSUM_SHA1,
-		.facts = {.tags = span_of(tags, sizeof(tags)), .storage_class = STORAGE_GLACIER_IR, .acl = ACL_PUBLIC_READ}};
+		.facts = {.tags = span_of(tags, sizeof(tags)), .storage_class = STORAGE_GLACIER_IR,
+			.acl = ACL_PUBLIC_READ}};
 	ck_assert_int_eq(fixture_put_with(fixture.store, &params, span_text("bytes"), NULL, &err), 0);
 	ck_assert_int_eq(object_find(fixture.store, span_text("weights"), span_text("k"), fixture.arena, &object, &err), 0);
 	ck_assert(span_equal(object.tags, span_of(tags, sizeof(tags))));
 	ck_assert_int_eq(object.storage_class, STORAGE_GLACIER_IR);
 	ck_assert_str_eq(storage_class_name(object.storage_class), "GLACIER_IR");
-	ck_assert(object.acl == ACL_PUBLIC_READ && !object.has_id && !object.is_marker && object.part_count == 0);
+	ck_assert(object.acl == ACL_PUBLIC_READ && !object.has_id && !object.is_marker
+		&& object.part_count == 0);
 	checksum_of(CHECKSUM_SHA1, span_text("bytes"), &expected);
 	ck_assert(checksum_equal(&object.checksum, &expected));
 	params = (struct object_put_params){.bucket = span_text("weights"), .key = span_text("k")};
@@ -213,7 +215,8 @@ START_TEST(ids_of_other_servers_are_ids)
 		{"0123456789 0123456789", false}};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct version_ref ref;
-		ck_assert_msg(version_ref_parse(span_text(rows[i].text), &ref) == rows[i].is_id, "%s", rows[i].text);
+		ck_assert_msg(version_ref_parse(span_text(rows[i].text), &ref) == rows[i].is_id, "%s",
+			rows[i].text);
 		ck_assert_int_eq(ref.kind, VERSION_REF_FOREIGN);
 	}
 }

@@ -611,7 +611,8 @@ START_TEST(what_was_said_at_the_beginning_is_the_objects)
 	const struct object_header headers[] = {{span_text("content-type"), span_text("application/x-weights")},
 		{span_text("x-amz-meta-step"), span_text("41")}};
 	struct upload_create_params params = {.bucket = span_text("weights"), .key = span_text("model"), .initiator = span_text("main")};
-	params.facts = (struct object_facts){.headers = headers, .header_count = 2, .storage_class = STORAGE_STANDARD_IA, .acl = ACL_PUBLIC_READ};
+	params.facts = (struct object_facts){.headers = headers, .header_count = 2,
+		.storage_class = STORAGE_STANDARD_IA, .acl = ACL_PUBLIC_READ};
 	ck_assert_int_eq(fixture_upload_create(fixture.store, &params, &ref, &err), 0);
 	const struct uploaded_part part = put(&ref, 1, piece(2));
 	listed = fixture_upload_listed(&part);
@@ -722,7 +723,8 @@ START_TEST(parts_are_copied_out_of_objects)
 		encode_hex(span_of(md5, sizeof(md5)), etag);
 		ck_assert_msg(strcmp(part.etag, etag) == 0, "copy %zu: %s, not %s", i, part.etag, etag);
 		checksum_of(CHECKSUM_CRC32, wanted, &checksum);
-		ck_assert(_i < 2 ? part.checksum.algorithm == CHECKSUM_NONE : checksum_equal(&part.checksum, &checksum));
+		ck_assert(_i < 2 ? part.checksum.algorithm == CHECKSUM_NONE
+			: checksum_equal(&part.checksum, &checksum));
 		listed = fixture_upload_listed(&part);
 		ck_assert_msg(complete(&ref, &listed, 1, &result, &err) == 0, "%s", err.text);
 		ck_assert_msg(fixture_holds(&fixture, "weights", "copy", wanted), "copy %zu", i);

@@ -111,7 +111,8 @@ static int delete_null(struct error *const err)
 
 static int set_acl(struct error *const err)
 {
-	struct object_change_params params = {.bucket = span_text("bucket"), .key = span_text("k"), .sets_acl = true, .acl = ACL_PUBLIC_READ};
+	struct object_change_params params = {.bucket = span_text("bucket"), .key = span_text("k"),
+		.sets_acl = true, .acl = ACL_PUBLIC_READ};
 	return fixture_change(fixture.store, &params, err);
 }
 
