@@ -1,9 +1,26 @@
-/* Any bytes as x-amz-tagging and as a Tagging document: what is taken is written and read back as the same set. */
+/* Any bytes as x-amz-tagging and as a Tagging document: what is taken is written, sorted by key, and read back as the same set. */
 #include "api/s3/tagging.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST = 10 };
+
+static struct span sorted(struct arena *const arena, const struct span tags)
+{
+	struct tag *list;
+	struct buffer blob;
+	struct error err = {0};
+	size_t count;
+	if (tags.len == 0)
+		return tags;
+	ASSERT(tag_set_read(tags, arena, &list, &count, &err) == 0);
+	tag_set_sort(list, count);
+	buffer_init(&blob, tags.len);
+	tag_set_write(list, count, &blob);
+	const struct span copy = arena_copy(arena, buffer_span(&blob));
+	buffer_release(&blob);
+	return copy;
+}
 
 static void check(struct arena *const arena, const struct span tags)
 {
@@ -15,7 +32,7 @@ static void check(struct arena *const arena, const struct span tags)
 	ASSERT(tagging_write_xml(tags, arena, &xml, &err) == 0 && !buffer_failed(&xml));
 	/* A control character stands as a reference that XML 1.0 does not allow: that document is for people only. */
 	if (tagging_read_xml(buffer_span(&xml), MOST, arena, &again, &err) == 0)
-		ASSERT(span_equal(tags, again));
+		ASSERT(span_equal(sorted(arena, tags), again));
 	else
 		ASSERT(err.kind == ERROR_MALFORMED_XML);
 	buffer_release(&xml);
