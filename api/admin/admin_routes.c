@@ -28,7 +28,7 @@ static enum next ready_begin(struct exchange *exchange)
 	return exchange_reply_buffer(exchange, 200, "text/plain; charset=utf-8", &body);
 }
 
-/* The certificate alone, which is no secret: clients fetch it before they can know the server, and compare its fingerprint. */
+/* The certificate alone, which is not secret: clients fetch it before they can know the server, and compare its fingerprint. */
 static enum next ca_begin(struct exchange *exchange)
 {
 	const char *const pem = exchange->context->ca_pem;

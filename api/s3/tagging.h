@@ -13,7 +13,7 @@ enum { TAGGING_BODY_MAX_BYTES = 128 * 1024 };
  * twice). */
 int tagging_read_header(struct span header, size_t most, struct arena *arena, struct span *out, struct error *err);
 int tagging_read_xml(struct span xml, size_t most, struct arena *arena, struct span *out, struct error *err);
-/* <Tagging><TagSet>... as a whole document, sorted by key. corrupt when `tags` is no tag_set. */
+/* <Tagging><TagSet>... as a whole document, sorted by key. corrupt when `tags` is not a tag_set. */
 int tagging_write_xml(struct span tags, struct arena *arena, struct buffer *out, struct error *err);
 
 #endif
