@@ -1,46 +1,12 @@
-/* One body in GCC's vector extensions, 16 words wide, compiled for three instruction sets: the compiler cuts it into registers as wide as
- * there are. Messages lie side by side, so before a step the words of the 16 blocks are transposed; that runs one block ahead, for the
- * processor to do it while the rounds wait for each other. */
+/* One message goes word by word. Several go side by side, in the narrowest rows that have room for
+ * them: the steps wait for each other at any width, but words that no message has must be transposed
+ * too. Three widths, each compiled for three sets of instructions. */
 #include "base/md5_lanes.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/error.h"
-
-enum { STEPS = 64, WORDS = MD5_BLOCK_BYTES / 4 };
-
-static const uint32_t addends[STEPS] = { /* 2^32 times |sin(step + 1)| */
-	0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
-	0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
-	0xf61e2562, 0xc040b340, 0x265e5a51, 0xe9b6c7aa, 0xd62f105d, 0x02441453, 0xd8a1e681, 0xe7d3fbc8,
-	0x21e1cde6, 0xc33707d6, 0xf4d50d87, 0x455a14ed, 0xa9e3e905, 0xfcefa3f8, 0x676f02d9, 0x8d2a4c8a,
-	0xfffa3942, 0x8771f681, 0x6d9d6122, 0xfde5380c, 0xa4beea44, 0x4bdecfa9, 0xf6bb4b60, 0xbebfbc70,
-	0x289b7ec6, 0xeaa127fa, 0xd4ef3085, 0x04881d05, 0xd9d4d039, 0xe6db99e5, 0x1fa27cf8, 0xc4ac5665,
-	0xf4292244, 0x432aff97, 0xab9423a7, 0xfc93a039, 0x655b59c3, 0x8f0ccc92, 0xffeff47d, 0x85845dd1,
-	0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
-};
-static const uint8_t rotations[4][4] = { {7, 12, 17, 22}, {5, 9, 14, 20}, {4, 11, 16, 23}, {6, 10, 15, 21} };
-
-/* All 64 steps on a, b, c, d, of a word or a vector of words each; `word(i)` gives the i-th word of the block. Unrolled, so that everything
- * that depends on the step alone is known to the compiler. */
-#define MD5_ROUNDS(type, word) \
-	_Pragma("GCC unroll 64") for (int step = 0; step < STEPS; step++) { \
-		const int bits = rotations[step / 16][step % 4]; \
-		type sum; \
-		if (step < 16) \
-			sum = (a + word(step) + addends[step]) + (d ^ (b & (c ^ d))); \
-		else if (step < 32) /* the two halves have no bit in common, and the one without b can be added early */ \
-			sum = (a + word((5 * step + 1) % WORDS) + addends[step] + (c & ~d)) + (b & d); \
-		else if (step < 48) \
-			sum = (a + word((3 * step + 5) % WORDS) + addends[step]) + (b ^ (c ^ d)); \
-		else \
-			sum = (a + word((7 * step) % WORDS) + addends[step]) + (c ^ (b | ~d)); \
-		a = d; \
-		d = c; \
-		c = b; \
-		b += sum << bits | sum >> (32 - bits); \
-	}
+#include "base/md5_steps.h"
 
 static uint32_t load_word(const uint8_t *const data)
 {
@@ -56,7 +22,9 @@ static void advance_one(struct md5_lane *const lane)
 		uint32_t c = state[2];
 		uint32_t d = state[3];
 #define WORD(i) load_word(lane->data + 4 * (i))
-		MD5_ROUNDS(uint32_t, WORD)
+#define ADDEND(step) md5_addends[step]
+		MD5_ROUNDS(uint32_t, WORD, ADDEND)
+#undef ADDEND
 #undef WORD
 		state[0] += a;
 		state[1] += b;
@@ -66,11 +34,11 @@ static void advance_one(struct md5_lane *const lane)
 }
 
 typedef uint32_t quad __attribute__((vector_size(16)));
-typedef uint32_t row __attribute__((vector_size(4 * MD5_LANES)));
 
-struct side_by_side { /* the same word of all lanes in one row */
-	row state[MD5_STATE_WORDS];
+struct side_by_side {
+	uint32_t state[MD5_STATE_WORDS][MD5_LANES]; /* the same word of all messages in one row */
 	const uint8_t *data[MD5_LANES];
+	const uint32_t *addends; /* in memory: a step adds one from there, where a constant takes two instructions more */
 };
 
 #if defined __clang__
@@ -79,77 +47,45 @@ struct side_by_side { /* the same word of all lanes in one row */
 #define PICK(x, y, ...) __builtin_shuffle(x, y, (quad){ __VA_ARGS__ })
 #endif
 
-/* Four words of four lanes. */
-static inline __attribute__((always_inline)) void transpose_quads(const uint8_t *const data[4], const size_t word, uint32_t *const out)
+#define MD5_ROW_LANES 4
+#include "base/md5_rows.def"
+#define MD5_ROW_LANES 8
+#include "base/md5_rows.def"
+#define MD5_ROW_LANES 16
+#include "base/md5_rows.def"
+
+static inline __attribute__((always_inline)) void advance_rows(struct side_by_side *const side, const size_t count,
+	const size_t blocks)
 {
-	quad in[4];
-	for (size_t i = 0; i < 4; i++)
-		memcpy(&in[i], data[i] + 4 * word, sizeof in[i]);
-	const quad low_front = PICK(in[0], in[1], 0, 4, 1, 5);
-	const quad low_back = PICK(in[0], in[1], 2, 6, 3, 7);
-	const quad high_front = PICK(in[2], in[3], 0, 4, 1, 5);
-	const quad high_back = PICK(in[2], in[3], 2, 6, 3, 7);
-	const quad rows[4] = {
-		PICK(low_front, high_front, 0, 1, 4, 5),
-		PICK(low_front, high_front, 2, 3, 6, 7),
-		PICK(low_back, high_back, 0, 1, 4, 5),
-		PICK(low_back, high_back, 2, 3, 6, 7),
-	};
-	for (size_t i = 0; i < 4; i++)
-		memcpy(out + i * MD5_LANES, &rows[i], sizeof rows[i]);
+	if (count <= 4)
+		advance_rows_4(side, blocks);
+	else if (count <= 8)
+		advance_rows_8(side, blocks);
+	else
+		advance_rows_16(side, blocks);
 }
 
-static inline __attribute__((always_inline)) void transpose_block(struct side_by_side *const lanes, row out[WORDS])
+static void advance_plain(struct side_by_side *const side, const size_t count, const size_t blocks)
 {
-	for (size_t lane = 0; lane < MD5_LANES; lane += 4)
-		for (size_t word = 0; word < WORDS; word += 4)
-			transpose_quads(lanes->data + lane, word, (uint32_t *)&out[word] + lane);
-	for (size_t lane = 0; lane < MD5_LANES; lane++)
-		lanes->data[lane] += MD5_BLOCK_BYTES;
-}
-
-static inline __attribute__((always_inline)) void advance_rows(struct side_by_side *const lanes, const size_t blocks)
-{
-	row words[2][WORDS];
-	row *const state = lanes->state;
-	transpose_block(lanes, words[0]);
-	for (size_t block = 0; block < blocks; block++) {
-		if (block + 1 < blocks)
-			transpose_block(lanes, words[(block + 1) % 2]);
-		const row *const now = words[block % 2];
-		row a = state[0];
-		row b = state[1];
-		row c = state[2];
-		row d = state[3];
-#define WORD(i) now[i]
-		MD5_ROUNDS(row, WORD)
-#undef WORD
-		state[0] += a;
-		state[1] += b;
-		state[2] += c;
-		state[3] += d;
-	}
-}
-
-static void advance_plain(struct side_by_side *const lanes, const size_t blocks)
-{
-	advance_rows(lanes, blocks);
+	advance_rows(side, count, blocks);
 }
 
 #if defined __x86_64__
-__attribute__((target("avx2"))) static void advance_avx2(struct side_by_side *const lanes, const size_t blocks)
+__attribute__((target("avx2"))) static void advance_avx2(struct side_by_side *const side, const size_t count,
+	const size_t blocks)
 {
-	advance_rows(lanes, blocks);
+	advance_rows(side, count, blocks);
 }
 
-__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq"))) static void advance_avx512(struct side_by_side *const lanes, const size_t blocks)
+__attribute__((target("avx512f,avx512vl,avx512bw,avx512dq"))) static void advance_avx512(struct side_by_side *const side,
+	const size_t count, const size_t blocks)
 {
-	advance_rows(lanes, blocks);
+	advance_rows(side, count, blocks);
 }
 #endif
 
 struct way {
-	void (*advance)(struct side_by_side *lanes, size_t blocks);
+	void (*advance)(struct side_by_side *side, size_t count, size_t blocks);
 	size_t worth; /* from so many lanes on it takes clearly less time than one after the other */
 };
 
@@ -164,17 +100,17 @@ static size_t find_ways(struct way ways[MOST_WAYS])
 	    __builtin_cpu_supports("avx512dq"))
 		ways[count++] = (struct way){ advance_avx512, 3 };
 	if (__builtin_cpu_supports("avx2"))
-		ways[count++] = (struct way){ advance_avx2, 4 };
+		ways[count++] = (struct way){ advance_avx2, 3 };
 #endif
 	const bool is_little_endian = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__; /* as transpose_quads reads */
-	ways[count++] = (struct way){ advance_plain, is_little_endian ? 7 : MD5_LANES + 1 };
+	ways[count++] = (struct way){ advance_plain, is_little_endian ? 3 : MD5_LANES + 1 };
 	return count;
 }
 
 /* As far as the shortest goes. Rows that no lane has run along with the first one's bytes, for nothing. */
 static void advance_together(const struct way *const way, struct md5_lane *const lanes, const size_t count)
 {
-	struct side_by_side side;
+	struct side_by_side side = { .addends = md5_addends };
 	size_t blocks = lanes[0].blocks;
 	for (size_t i = 1; i < count; i++)
 		if (lanes[i].blocks < blocks)
@@ -185,7 +121,7 @@ static void advance_together(const struct way *const way, struct md5_lane *const
 		for (size_t word = 0; word < MD5_STATE_WORDS; word++)
 			side.state[word][i] = lane->state[word];
 	}
-	way->advance(&side, blocks);
+	way->advance(&side, count, blocks);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t word = 0; word < MD5_STATE_WORDS; word++)
 			lanes[i].state[word] = side.state[word][i];
