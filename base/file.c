@@ -162,6 +162,15 @@ void file_begin_sync(const struct file_ops *const ops, const int fd, const off_t
 	errno = saved;
 }
 
+int file_reserve(const int fd, const uint64_t size, const char *const path, struct error *const err)
+{
+	if (size == 0 || fallocate(fd, 0, 0, (off_t)size) == 0)
+		return 0;
+	if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
+		return 0;
+	return error_set_errno(err, "cannot reserve %llu bytes for %s", (unsigned long long)size, path);
+}
+
 int file_sync_folder(const struct file_ops *const ops, const char *const folder, struct error *const err)
 {
 	const int fd = ops->open(ops, folder, O_RDONLY | O_DIRECTORY, 0);

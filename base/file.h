@@ -45,6 +45,9 @@ int file_sync(const struct file_ops *ops, int fd, const char *path, struct error
 /* Asks the system to begin bringing these bytes to the disk, so that the sync at the end of a large file finds little left. A hint: it promises
  * nothing and does not fail. */
 void file_begin_sync(const struct file_ops *ops, int fd, off_t offset, size_t len);
+/* Takes `size` bytes of the disk for a new file, which is as long from then on: a full disk is told
+ * before the work, and writing costs less. Where the file system cannot, the file stays as it is. */
+int file_reserve(int fd, uint64_t size, const char *path, struct error *err);
 int file_sync_folder(const struct file_ops *ops, const char *folder, struct error *err);
 /* The same, but 0 where folders cannot be opened or synced: that is the file system's own way,
  * or its owner's. */

@@ -45,9 +45,7 @@ static int reserve(const struct file_ops *const files, const int fd, const char 
 {
 	if (files->ftruncate(files, fd, (off_t)size) != 0)
 		return error_set_errno(err, "sizing %s", path);
-	if (size > 0 && fallocate(fd, 0, 0, (off_t)size) != 0 && errno == ENOSPC)
-		return error_set_errno(err, "reserving %llu bytes for %s", (unsigned long long)size, path);
-	return 0;
+	return file_reserve(fd, size, path, err);
 }
 
 char *part_file_path(const char *const path, const char *const suffix)

@@ -21,7 +21,7 @@ static int begin_shard(struct checkpoint_writer *const writer, const size_t inde
 	const struct model_file *const file = &writer->files->files[index];
 	const struct staged_file *const staged = staging_add(writer->staging, file->path, err);
 	writer->staged[index] = staged;
-	if (staged == NULL)
+	if (staged == NULL || file_reserve(staged->fd, file->size, staged->path, err) != 0)
 		return -1;
 	if (file_write_at(writer->ops, staged->fd, span_of(file->length, sizeof(file->length)), 0, staged->path, err) != 0)
 		return -1;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -304,6 +305,27 @@ START_TEST(list_is_sorted_by_bytes)
 }
 END_TEST
 
+START_TEST(reserve_takes_the_room_or_tells_that_there_is_none)
+{
+	enum { SIZE = 1 << 20 };
+	struct error err = {0};
+	struct statvfs disk;
+	struct stat facts;
+	const char *const path = in_folder("reserved");
+	const int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	ck_assert_int_eq(file_reserve(fd, 0, path, &err), 0);
+	ck_assert_int_eq(file_reserve(fd, SIZE, path, &err), 0);
+	ck_assert_int_eq(fstat(fd, &facts), 0);
+	ck_assert_int_eq(facts.st_size, SIZE);
+	ck_assert_int_ge(facts.st_blocks * 512, SIZE);
+	ck_assert_int_eq(fstatvfs(fd, &disk), 0);
+	ck_assert_int_eq(file_reserve(fd, (uint64_t)(disk.f_blocks + 1) * disk.f_frsize, path, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
+	ck_assert_ptr_nonnull(strstr(err.text, path));
+	close(fd);
+}
+END_TEST
+
 START_TEST(sync_folder_names_what_is_missing)
 {
 	struct error err = {0};
@@ -332,6 +354,7 @@ Suite *test_file_suite(void)
 	tcase_add_test(tc, clone_reads_files_without_a_size);
 	tcase_add_test(tc, remove_tree_takes_all_but_what_links_point_to);
 	tcase_add_test(tc, list_is_sorted_by_bytes);
+	tcase_add_test(tc, reserve_takes_the_room_or_tells_that_there_is_none);
 	tcase_add_test(tc, sync_folder_names_what_is_missing);
 	suite_add_tcase(suite, tc);
 	return suite;
