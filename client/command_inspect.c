@@ -57,7 +57,7 @@ static void say_checkpoint(struct session *const session, const struct snapshot 
 static int inspect_checkpoint(struct session *const session, struct error *const err)
 {
 	struct snapshot snapshot;
-	if (snapshot_open(&snapshot, session->options->arguments[0], (unsigned)session->options->threads.value, NULL, err) != 0)
+	if (snapshot_open(&snapshot, session->options->arguments[0], NULL, (unsigned)session->options->threads.value, NULL, err) != 0)
 		return -1;
 	say_checkpoint(session, &snapshot);
 	const struct schema *const schema = checkpoint_schema(snapshot.checkpoint);

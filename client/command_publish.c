@@ -41,6 +41,8 @@ static int make_order(struct session *const session, struct publish_order *const
 	const struct options *const options = session->options;
 	*order = (struct publish_order){
 		.checkpoint = options->arguments[0],
+		.include = options->include.items,
+		.include_count = options->include.count,
 		.state_folder = options->state,
 		.has_step = options->step.given,
 		.step = options->step.value,

@@ -72,6 +72,9 @@ static const struct option_row ROWS[] = {
 		"publish each sub-folder that gets the marker, in the order of the numbers that their names end in, until stopped"},
 	{"--marker", OPTION_TEXT, COMMAND_PUBLISH, AT(marker), "NAME", 0, 0,
 		"with --watch: the file that says a sub-folder is finished (STABLE)"},
+	{"--include", OPTION_PATHS, COMMAND_PUBLISH, AT(include), "PATTERN", 0, 0,
+		"publish files of this name too: optimizer and other trainer state, and large files that are no .safetensors, are left out "
+		"('*': leave out nothing); repeats"},
 	{"--take-over", OPTION_FLAG, COMMAND_PUBLISH, AT(take_over), NULL, 0, 0, "become the run's writer in place of another publisher, which then fails for good"},
 	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX,
 		"set the run to keep its newest N steps (0: all)"},

@@ -46,6 +46,7 @@ struct options {
 	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit, epoch, ttl, watch;
 	struct option_list metadata; /* "key=value", checked */
 	struct option_list grants;   /* "bucket/prefix=read,list" */
+	struct option_list include;  /* patterns of file names */
 	struct option_list seeds;    /* paths */
 	const char *arguments[OPTIONS_ARGUMENTS_MAX]; /* what is no flag */
 	size_t argument_count;

@@ -9,7 +9,7 @@
 #include "client/folder_files.h"
 #include "client/snapshot.h"
 
-enum { NOTE_MAX_BYTES = 4 * 1024 * 1024 };
+enum { NOTE_MAX_BYTES = 4 * 1024 * 1024, FACTS = 5 }; /* numbers before the name in a line of the note */
 
 static const char NOTE[] = "source";
 
@@ -62,10 +62,10 @@ static int take_copy(struct publish_source *const source, const struct publish_s
 }
 
 int publish_source_take(struct publish_source *const source, const struct publish_state *const state, const char *const checkpoint,
-	struct error *const err)
+	const struct checkpoint_choice *const choice, struct error *const err)
 {
 	*source = (struct publish_source){0};
-	struct checkpoint *const opened = checkpoint_open(checkpoint, err);
+	struct checkpoint *const opened = checkpoint_open_chosen(checkpoint, choice, err);
 	if (opened == NULL)
 		return -1;
 	int result = look(source, opened, err);
@@ -79,6 +79,21 @@ int publish_source_take(struct publish_source *const source, const struct publis
 	if (result != 0)
 		publish_source_release(source);
 	return result;
+}
+
+static bool was_taken(void *const chooser, const char *const path, const uint64_t size)
+{
+	const struct publish_source *const source = chooser;
+	(void)size;
+	for (size_t i = 0; i < source->count; i++)
+		if (strcmp(source->names[i], path) == 0)
+			return true;
+	return false;
+}
+
+struct checkpoint_choice publish_source_choice(struct publish_source *const source)
+{
+	return (struct checkpoint_choice){was_taken, source};
 }
 
 void publish_source_moved(struct publish_source *const source, const struct publish_state *const state)
@@ -170,6 +185,22 @@ static bool is_unchanged(const struct checkpoint *const checkpoint, struct span 
 	return rest.len == 0;
 }
 
+/* Whether the note, of lines as print_line writes them, has this file. */
+static bool is_noted(void *const chooser, const char *const path, const uint64_t size)
+{
+	struct span rest = *(const struct span *)chooser;
+	struct span name;
+	(void)size;
+	while (span_split(&rest, '\n', &name)) {
+		struct span fact;
+		for (int i = 0; i < FACTS && span_split(&name, ' ', &fact); i++)
+			continue;
+		if (span_equal_text(name, path))
+			return true;
+	}
+	return false;
+}
+
 struct checkpoint *publish_source_find(const struct publish_state *const state)
 {
 	struct buffer text;
@@ -184,7 +215,7 @@ struct checkpoint *publish_source_find(const struct publish_state *const state)
 	if (span_split(&rest, '\n', &line)) {
 		char *const from = memory_new(line.len + 1);
 		memcpy(from, line.data, line.len);
-		checkpoint = checkpoint_open(from, &ignored);
+		checkpoint = checkpoint_open_chosen(from, &(struct checkpoint_choice){is_noted, &rest}, &ignored);
 		free(from);
 	}
 	if (checkpoint != NULL && !is_unchanged(checkpoint, rest)) {

@@ -17,8 +17,11 @@ struct publish_source {
 	size_t count;
 };
 
+/* `choice` (NULL: all files) says what is published of it. */
 int publish_source_take(struct publish_source *source, const struct publish_state *state, const char *checkpoint,
-	struct error *err);
+	const struct checkpoint_choice *choice, struct error *err);
+/* The files that were taken, and no others: to open it again. Lives as long as the source. */
+struct checkpoint_choice publish_source_choice(struct publish_source *source);
 void publish_source_release(struct publish_source *source); /* a zeroed one is fine */
 /* The copy has become the pending step's. */
 void publish_source_moved(struct publish_source *source, const struct publish_state *state);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "client/publish_choice.h"
 #include "client/publish_forms.h"
 #include "client/progress.h"
 #include "client/publish_head.h"
@@ -159,6 +160,7 @@ static bool wants_copy(const struct publisher *const publisher)
 static void keep_baseline(struct publisher *const publisher)
 {
 	struct publish_state *const state = &publisher->state;
+	const struct checkpoint_choice taken = publish_source_choice(&publisher->source);
 	struct error failure = {0};
 	publish_source_note(&publisher->source, state);
 	if (!wants_copy(publisher))
@@ -166,7 +168,7 @@ static void keep_baseline(struct publisher *const publisher)
 	char *const folder = publish_state_new_path(state);
 	int result = file_remove_tree(state->files, folder, &failure);
 	if (result == 0)
-		result = snapshot_copy(state->files, publisher->source.path, folder, &failure);
+		result = snapshot_copy(state->files, publisher->source.path, &taken, folder, &failure);
 	if (result == 0)
 		result = publish_source_check(&publisher->source, &failure);
 	if (result == 0)
@@ -213,13 +215,24 @@ static int publish_opened(struct publisher *const publisher, const struct snapsh
 	return set_pending(publisher, snapshot, err) != 0 ? -1 : publish_snapshot(publisher, snapshot, err);
 }
 
-static int measure(const struct publisher *const publisher, struct snapshot *const out, struct error *const err)
+static int measure(struct publisher *const publisher, struct snapshot *const out, struct error *const err)
 {
 	struct session *const session = publisher->session;
+	const struct checkpoint_choice taken = publish_source_choice(&publisher->source);
 	struct progress *const progress = progress_new("hashing", 2 * publish_source_bytes(&publisher->source), !session->output.quiet);
 	const int result =
-		snapshot_open(out, publisher->source.path, publisher->order->threads, progress_watch(progress, session->interrupt), err);
+		snapshot_open(out, publisher->source.path, &taken, publisher->order->threads, progress_watch(progress, session->interrupt), err);
 	progress_free(progress);
+	return result;
+}
+
+static int take_source(struct publisher *const publisher, struct error *const err)
+{
+	const struct publish_order *const order = publisher->order;
+	struct publish_choice choice;
+	publish_choice_init(&choice, order->include, order->include_count);
+	const int result = publish_source_take(&publisher->source, &publisher->state, order->checkpoint, &choice.choice, err);
+	publish_choice_release(&choice);
 	return result;
 }
 
@@ -227,9 +240,7 @@ static int publish_once(struct publisher *const publisher, struct error *const e
 {
 	struct snapshot snapshot = {0};
 	publish_source_release(&publisher->source);
-	if (check_step(publisher, err) != 0 ||
-		publish_source_take(&publisher->source, &publisher->state, publisher->order->checkpoint, err) != 0 ||
-		measure(publisher, &snapshot, err) != 0)
+	if (check_step(publisher, err) != 0 || take_source(publisher, err) != 0 || measure(publisher, &snapshot, err) != 0)
 		return -1;
 	const int result = publish_opened(publisher, &snapshot, err);
 	snapshot_close(&snapshot);
@@ -251,15 +262,22 @@ static int open_state(struct publisher *const publisher, struct error *const err
 	return result;
 }
 
-/* Before anything happens on the server: a mistyped path must not fence off a running trainer. */
-static int check_checkpoint(const char *const path, struct error *const err)
+/* Before anything happens on the server: a mistyped path must not fence off a running trainer. Tells what
+ * will be left out. */
+static int check_checkpoint(const struct session *const session, const struct publish_order *const order, struct error *const err)
 {
+	const char *const path = order->checkpoint;
 	struct delta_summary summary;
+	struct publish_choice choice;
 	struct error ignored = {0};
 	if (delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta)
 		return error_set(err, ERROR_INVALID, "%s is a delta; publish takes the whole checkpoint and makes deltas itself", path);
-	struct checkpoint *const checkpoint = checkpoint_open(path, err);
+	publish_choice_init(&choice, order->include, order->include_count);
+	struct checkpoint *const checkpoint = checkpoint_open_chosen(path, &choice.choice, err);
+	if (checkpoint != NULL)
+		publish_choice_say(&choice, &session->output);
 	checkpoint_close(checkpoint);
+	publish_choice_release(&choice);
 	return checkpoint == NULL ? -1 : 0;
 }
 
@@ -269,7 +287,7 @@ int publisher_run(struct session *const session, const char *const run, const st
 	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
 	struct error failure = {0};
 	int result = -1;
-	if (check_checkpoint(order->checkpoint, err) != 0 || run_name_init(&publisher.run, run, err) != 0)
+	if (check_checkpoint(session, order, err) != 0 || run_name_init(&publisher.run, run, err) != 0)
 		return -1;
 	if (open_state(&publisher, &failure) != 0)
 		goto out;

@@ -14,6 +14,8 @@
 
 struct publish_order {
 	const char *checkpoint;   /* file or folder */
+	const char *const *include; /* patterns of files that are published whatever they are (publish_choice.h) */
+	size_t include_count;
 	const char *state_folder; /* NULL: the default one */
 	bool has_step;
 	uint64_t step;

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "client/catch_up.h"
 #include "client/folder_files.h"
+#include "client/publish_choice.h"
 #include "client/rank_delta.h"
 #include "client/rank_epoch.h"
 #include "client/rank_share.h"
@@ -106,6 +107,18 @@ static bool has_files(const struct step_message *const step, const struct step_f
 	return true;
 }
 
+static int copy_share(const struct rank_publisher *const self, const char *const to, struct error *const err)
+{
+	const struct publish_order *const order = self->order;
+	struct publish_choice choice;
+	publish_choice_init(&choice, order->include, order->include_count);
+	const int result = rank_share_copy(self->state.files, order->checkpoint, self->rank->rank, self->rank->ranks, &choice.choice, to, err);
+	if (result == 0 && self->rank->rank == 0)
+		publish_choice_say(&choice, &self->session->output);
+	publish_choice_release(&choice);
+	return result;
+}
+
 /* The copy of this rank's shards, as the pending step. */
 static int take_share(struct rank_publisher *const self, const uint64_t step, struct error *const err)
 {
@@ -119,8 +132,7 @@ static int take_share(struct rank_publisher *const self, const uint64_t step, st
 	if (result == 0)
 		result = file_make_folder(state->files, folder, 0700, err);
 	if (result == 0)
-		result = rank_share_copy(state->files, self->order->checkpoint, self->rank->rank,
-			self->rank->ranks, checkpoint, err);
+		result = copy_share(self, checkpoint, err);
 	if (result == 0)
 		result = rank_share_open(&self->share, checkpoint, self->order->threads, err);
 	if (result == 0) {

@@ -12,6 +12,7 @@
 enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
 
 struct share {
+	const struct checkpoint_choice *choice;
 	struct folder_files files;
 	struct buffer index_text;
 	struct shard_index *index; /* NULL: the folder has none */
@@ -62,9 +63,12 @@ static bool is_hidden(const char *const name)
 }
 
 /* `number` counts the shards that came before. */
-static bool is_ours(const struct share *const share, const char *const name, const uint64_t rank, const uint64_t ranks, uint64_t *const number)
+static bool is_ours(const struct share *const share, const struct folder_file *const file, const uint64_t rank, const uint64_t ranks,
+	uint64_t *const number)
 {
-	if (is_hidden(name))
+	const struct checkpoint_choice *const choice = share->choice;
+	const char *const name = file->name;
+	if (is_hidden(name) || (choice != NULL && !choice->wants(choice->chooser, name, file->size)))
 		return false;
 	if (!is_safetensors(name))
 		return rank == 0;
@@ -96,7 +100,7 @@ static int copy(const struct file_ops *const files, const struct share *const sh
 		return -1;
 	for (size_t i = 0; i < share->files.count; i++) {
 		const struct folder_file *const file = &share->files.files[i];
-		if (!is_ours(share, file->name, rank, ranks, &number))
+		if (!is_ours(share, file, rank, ranks, &number))
 			continue;
 		if (copy_file(files, file, to, err) != 0)
 			return -1;
@@ -108,9 +112,10 @@ static int copy(const struct file_ops *const files, const struct share *const sh
 }
 
 int rank_share_copy(const struct file_ops *const files, const char *const checkpoint,
-	const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+	const uint64_t rank, const uint64_t ranks, const struct checkpoint_choice *const choice, const char *const to,
+	struct error *const err)
 {
-	struct share share = {0};
+	struct share share = {.choice = choice};
 	buffer_init(&share.index_text, INDEX_MAX_BYTES);
 	int result = folder_files_read(checkpoint, &share.files, err);
 	if (result == 0)
@@ -143,7 +148,7 @@ int rank_share_open(struct rank_share *const share, const char *const folder,
 	const unsigned threads, struct error *const err)
 {
 	*share = (struct rank_share){.file_count = 0};
-	if (snapshot_open(&share->snapshot, folder, threads, NULL, err) != 0)
+	if (snapshot_open(&share->snapshot, folder, NULL, threads, NULL, err) != 0)
 		return -1;
 	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof *share->files);
 	for (size_t i = 0; i < share->snapshot.file_count; i++)

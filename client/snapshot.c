@@ -29,10 +29,10 @@ int snapshot_share(const struct file_ops *const files, const struct checkpoint *
 	return bring_files(files, from, to, file_reflink, err);
 }
 
-int snapshot_copy(const struct file_ops *const files, const char *const from, const char *const to,
-	struct error *const err)
+int snapshot_copy(const struct file_ops *const files, const char *const from, const struct checkpoint_choice *const choice,
+	const char *const to, struct error *const err)
 {
-	struct checkpoint *const checkpoint = checkpoint_open(from, err);
+	struct checkpoint *const checkpoint = checkpoint_open_chosen(from, choice, err);
 	if (checkpoint == NULL)
 		return -1;
 	const int result = bring_files(files, checkpoint, to, file_clone, err);
@@ -100,10 +100,10 @@ static int measure_tensors(struct snapshot *const snapshot, const unsigned threa
 	return 0;
 }
 
-int snapshot_open(struct snapshot *const snapshot, const char *const path, const unsigned threads, struct work_watch *const watch,
-	struct error *const err)
+int snapshot_open(struct snapshot *const snapshot, const char *const path, const struct checkpoint_choice *const choice,
+	const unsigned threads, struct work_watch *const watch, struct error *const err)
 {
-	*snapshot = (struct snapshot){.checkpoint = checkpoint_open(path, err)};
+	*snapshot = (struct snapshot){.checkpoint = checkpoint_open_chosen(path, choice, err)};
 	if (snapshot->checkpoint == NULL)
 		return -1;
 	snapshot->file_count = checkpoint_file_count(snapshot->checkpoint);

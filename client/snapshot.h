@@ -22,13 +22,14 @@ struct snapshot {
  * be left. */
 int snapshot_share(const struct file_ops *files, const struct checkpoint *from, const char *to, struct error *err);
 /* Copies the checkpoint at `from` (a file becomes model.safetensors) into the new folder `to`,
- * by reflink where the file system can. Not synced. */
-int snapshot_copy(const struct file_ops *files, const char *from, const char *to,
+ * by reflink where the file system can. Not synced. `choice` as in checkpoint_open_chosen. */
+int snapshot_copy(const struct file_ops *files, const char *from, const struct checkpoint_choice *choice, const char *to,
 	struct error *err);
 
 /* too_large when there are more files than a manifest may list. `watch` may be NULL; all bytes come twice, as tensors and as
- * files. */
-int snapshot_open(struct snapshot *snapshot, const char *path, unsigned threads, struct work_watch *watch, struct error *err);
+ * files. `choice` as in checkpoint_open_chosen. */
+int snapshot_open(struct snapshot *snapshot, const char *path, const struct checkpoint_choice *choice, unsigned threads,
+	struct work_watch *watch, struct error *err);
 void snapshot_close(struct snapshot *snapshot); /* a zeroed one is fine */
 
 /* Digest of a list of files, whatever its order: path, size and digest of each. */

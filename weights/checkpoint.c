@@ -27,6 +27,8 @@ struct entry {
 
 struct checkpoint {
 	bool is_folder;
+	const struct checkpoint_choice *choice; /* while it opens; NULL: all files */
+	char *pickle;                           /* one that was seen, NULL: none */
 	struct entry *entries; /* sorted by path */
 	size_t count;
 	struct schema *schema;
@@ -52,6 +54,23 @@ static int add_entry(struct checkpoint *const checkpoint, const char *const path
 	return 0;
 }
 
+static bool is_pickle(const char *const name)
+{
+	const struct span text = span_text(name);
+	return span_ends_text(text, ".bin") || span_ends_text(text, ".pt") || span_ends_text(text, ".pth");
+}
+
+static int take_file(struct checkpoint *const checkpoint, const char *const path, const char *const full_path,
+	const uint64_t size, struct error *const err)
+{
+	const struct checkpoint_choice *const choice = checkpoint->choice;
+	if (checkpoint->pickle == NULL && is_pickle(path))
+		checkpoint->pickle = memory_copy_text(full_path);
+	if (choice != NULL && !choice->wants(choice->chooser, path, size))
+		return 0;
+	return add_entry(checkpoint, path, full_path, err);
+}
+
 static int walk(struct checkpoint *checkpoint, const char *folder, const char *prefix, unsigned depth, struct error *err);
 
 /* `full_path` is `folder`/`name`; `path` the same below the checkpoint. */
@@ -65,7 +84,7 @@ static int visit(struct checkpoint *const checkpoint, const char *const path, co
 		return walk(checkpoint, full_path, path, depth + 1, err);
 	if (S_ISLNK(facts.st_mode) && stat(full_path, &facts) != 0)
 		return error_set_errno(err, "cannot follow the link '%s'", full_path);
-	return S_ISREG(facts.st_mode) ? add_entry(checkpoint, path, full_path, err) : 0;
+	return S_ISREG(facts.st_mode) ? take_file(checkpoint, path, full_path, (uint64_t)facts.st_size, err) : 0;
 }
 
 static int walk(struct checkpoint *const checkpoint, const char *const folder, const char *const prefix, const unsigned depth,
@@ -247,18 +266,11 @@ static int open_single(struct checkpoint *const checkpoint, const char *const pa
 	return map_all(checkpoint, err);
 }
 
-static bool is_pickle(const char *const name)
-{
-	const struct span text = span_text(name);
-	return span_ends_text(text, ".bin") || span_ends_text(text, ".pt") || span_ends_text(text, ".pth");
-}
-
 static int refuse_without_shards(const struct checkpoint *const checkpoint, const char *const path, struct error *const err)
 {
-	for (size_t i = 0; i < checkpoint->count; i++)
-		if (is_pickle(checkpoint->entries[i].full_path))
-			return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file; %s looks like weights in a pickle, which are not read: save "
-				"them with safe_serialization=True", path, checkpoint->entries[i].full_path);
+	if (checkpoint->pickle != NULL)
+		return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file; %s looks like weights in a pickle, which are not read: save "
+			"them with safe_serialization=True", path, checkpoint->pickle);
 	return error_set(err, ERROR_INVALID, "'%s' holds no .safetensors file", path);
 }
 
@@ -294,6 +306,12 @@ static void bind_tensors(struct checkpoint *const checkpoint)
 
 struct checkpoint *checkpoint_open(const char *const path, struct error *const err)
 {
+	return checkpoint_open_chosen(path, NULL, err);
+}
+
+struct checkpoint *checkpoint_open_chosen(const char *const path, const struct checkpoint_choice *const choice,
+	struct error *const err)
+{
 	struct stat facts;
 	if (stat(path, &facts) != 0) {
 		error_set_errno(err, "cannot open the checkpoint '%s'", path);
@@ -301,11 +319,13 @@ struct checkpoint *checkpoint_open(const char *const path, struct error *const e
 	}
 	struct checkpoint *const checkpoint = memory_new(sizeof(*checkpoint));
 	checkpoint->is_folder = S_ISDIR(facts.st_mode);
+	checkpoint->choice = choice;
 	const int opened = checkpoint->is_folder ? open_folder(checkpoint, path, err) : open_single(checkpoint, path, err);
 	if (opened != 0 || build_schema(checkpoint, path, err) != 0) {
 		checkpoint_close(checkpoint);
 		return NULL;
 	}
+	checkpoint->choice = NULL;
 	bind_tensors(checkpoint);
 	return checkpoint;
 }
@@ -322,6 +342,7 @@ void checkpoint_close(struct checkpoint *const checkpoint)
 		free(entry->full_path);
 	}
 	schema_free(checkpoint->schema);
+	free(checkpoint->pickle);
 	free(checkpoint->entries);
 	free(checkpoint->tensors);
 	free(checkpoint);

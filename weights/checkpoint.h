@@ -24,6 +24,14 @@ struct checkpoint_file {
 /* `path` is a file or a folder. Refuses what weight-delta 1.3 and 1.4 refuse: malformed shards, a tensor in two shards, an index that names
  * missing files or tensors. */
 struct checkpoint *checkpoint_open(const char *path, struct error *err);
+/* Which files of a folder are the checkpoint's. `wants` is asked once for each file that has a name
+ * without a leading '.', in any order: its path below the folder, and its size. */
+struct checkpoint_choice {
+	bool (*wants)(void *chooser, const char *path, uint64_t size);
+	void *chooser;
+};
+/* As checkpoint_open, as if the folder had no other files. A single file is not asked about. */
+struct checkpoint *checkpoint_open_chosen(const char *path, const struct checkpoint_choice *choice, struct error *err);
 void checkpoint_close(struct checkpoint *checkpoint);
 
 bool checkpoint_is_folder(const struct checkpoint *checkpoint);

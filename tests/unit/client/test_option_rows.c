@@ -15,7 +15,7 @@ static const struct {
 	enum command_bit command;
 	const char *flags;
 } COMMANDS[] = {
-	{COMMAND_PUBLISH, " --run --rank --epoch --step --wait --label --metadata --anchor --format --state --watch --marker --take-over --keep-steps"
+	{COMMAND_PUBLISH, " --run --rank --epoch --step --wait --label --metadata --anchor --format --state --watch --marker --include --take-over --keep-steps"
 		" --create-bucket --threads" MOVER},
 	{COMMAND_FOLLOW, " --run --into --exec --replica --tensors --rank --once --step --wait --poll --volatile --keep --threads" MOVER},
 	{COMMAND_DIFF, " --step --format --checksum --threads --json --quiet --help"},

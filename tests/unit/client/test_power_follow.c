@@ -123,7 +123,7 @@ static void place_link(const struct path_link *const link, const enum way way)
 	char *const files = path_fetch_files(work, link);
 	ck_assert_int_eq(folder_files_make_parent(file_system(), files, &err), 0);
 	if (link->form.kind == STEP_ANCHOR)
-		ck_assert_msg(snapshot_copy(file_system(), steps[link->step], files, &err) == 0,
+		ck_assert_msg(snapshot_copy(file_system(), steps[link->step], NULL, files, &err) == 0,
 			"%s", err.text);
 	else if (way == BY_DELTA_OF_A_FILE)
 		diff_files(steps[link->from], steps[link->step], files);
@@ -208,7 +208,7 @@ static void begin(const enum way way)
 	for (unsigned step = 0; step < STEPS; step++) {
 		steps[step] = in_scratch("step", step);
 		write_step(steps[step], step, way == BY_DELTA_OF_A_FILE);
-		ck_assert_msg(snapshot_open(&snapshots[step], steps[step], 1, NULL, &err) == 0, "%s",
+		ck_assert_msg(snapshot_open(&snapshots[step], steps[step], NULL, 1, NULL, &err) == 0, "%s",
 			err.text);
 		const struct path_link link = make_link(way, step, &objects[step]);
 		place_link(&link, way);

@@ -539,7 +539,7 @@ START_TEST(what_only_looks_like_the_baseline_is_none)
 	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web), "b/r", &err), 0);
 	write_weights(9, "other.safetensors");
 	char *const path = folder_files_join(scratch, "other.safetensors");
-	ck_assert_int_eq(publish_source_take(&other, &state, path, &err), 0);
+	ck_assert_int_eq(publish_source_take(&other, &state, path, NULL, &err), 0);
 	publish_source_note(&other, &state);
 	publish_source_release(&other);
 	publish_state_close(&state);

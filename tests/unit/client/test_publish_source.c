@@ -40,7 +40,7 @@ static void take(const char *const name)
 {
 	struct error err = {0};
 	char *const path = folder_files_join(scratch, name);
-	ck_assert_msg(publish_source_take(&source, &state, path, &err) == 0, "%s", err.text);
+	ck_assert_msg(publish_source_take(&source, &state, path, NULL, &err) == 0, "%s", err.text);
 	free(path);
 }
 
@@ -138,16 +138,10 @@ static void remove_config(void)
 	free(path);
 }
 
-static void add_file(void)
-{
-	put("trained/tokenizer.json", span_text("{}"));
-}
-
 static const struct {
 	void (*change)(void);
 	enum error_kind seen;
-} changes[] = {{overwrite, ERROR_INVALID}, {overwrite_config, ERROR_INVALID}, {append, ERROR_INVALID}, {remove_config, ERROR_INVALID},
-	{add_file, ERROR_NONE}};
+} changes[] = {{overwrite, ERROR_INVALID}, {overwrite_config, ERROR_INVALID}, {append, ERROR_INVALID}, {remove_config, ERROR_INVALID}};
 
 START_TEST(what_changed_is_seen_and_not_found)
 {
@@ -156,6 +150,24 @@ START_TEST(what_changed_is_seen_and_not_found)
 	changes[_i].change();
 	ck_assert_int_eq(checked(), changes[_i].seen);
 	ck_assert(!is_found());
+}
+END_TEST
+
+START_TEST(files_that_were_not_taken_do_not_matter)
+{
+	struct error err = {0};
+	if (source.is_copy)
+		return;
+	put("trained/optimizer.pt", span_text("state"));
+	struct checkpoint *const found = publish_source_find(&state);
+	ck_assert_ptr_nonnull(found);
+	ck_assert_uint_eq(checkpoint_file_count(found), 2);
+	checkpoint_close(found);
+	const struct checkpoint_choice taken = publish_source_choice(&source);
+	struct checkpoint *const again = checkpoint_open_chosen(source.path, &taken, &err);
+	ck_assert_ptr_nonnull(again);
+	ck_assert_uint_eq(checkpoint_file_count(again), 2);
+	checkpoint_close(again);
 }
 END_TEST
 
@@ -177,6 +189,7 @@ Suite *test_publish_source_suite(void)
 	tcase_add_test(tests, what_was_left_alone_is_found_again);
 	tcase_add_test(tests, one_file_is_a_checkpoint_too);
 	tcase_add_loop_test(tests, what_changed_is_seen_and_not_found, 0, sizeof changes / sizeof changes[0]);
+	tcase_add_test(tests, files_that_were_not_taken_do_not_matter);
 	tcase_add_loop_test(tests, a_note_that_is_torn_finds_nothing, 0, sizeof notes / sizeof notes[0]);
 	suite_add_tcase(suite, tests);
 	return suite;

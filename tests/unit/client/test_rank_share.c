@@ -44,7 +44,7 @@ static int copy(const uint64_t rank, const uint64_t ranks, struct error *const e
 	char *const from = folder_files_join(scratch, "trained");
 	char *const to = folder_files_join(scratch, "copy");
 	ck_assert_int_eq(file_remove_tree(file_system(), to, err), 0);
-	const int result = rank_share_copy(file_system(), from, rank, ranks, to, err);
+	const int result = rank_share_copy(file_system(), from, rank, ranks, NULL, to, err);
 	free(to);
 	free(from);
 	return result;

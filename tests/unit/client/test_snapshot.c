@@ -50,8 +50,8 @@ START_TEST(a_file_becomes_a_folder_of_one)
 	struct error err = {0};
 	char *const from = put_shard("run-7-final.safetensors", "abcd");
 	char *const to = folder_files_join(folder, "copy");
-	ck_assert_msg(snapshot_copy(file_system(), from, to, &err) == 0, "%s", err.text);
-	ck_assert_msg(snapshot_open(&snapshot, to, 1, NULL, &err) == 0, "%s", err.text);
+	ck_assert_msg(snapshot_copy(file_system(), from, NULL, to, &err) == 0, "%s", err.text);
+	ck_assert_msg(snapshot_open(&snapshot, to, NULL, 1, NULL, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(snapshot.file_count, 1);
 	ck_assert(span_equal_text(snapshot.files[0].path, "model.safetensors"));
 	ck_assert_uint_eq(snapshot.tensor_count, 1);
@@ -73,11 +73,11 @@ START_TEST(content_covers_files_that_hold_no_tensors)
 	char *const from = folder_files_join(folder, "m");
 	char *const one = folder_files_join(folder, "one");
 	char *const two = folder_files_join(folder, "two");
-	ck_assert_int_eq(snapshot_copy(file_system(), from, one, &err), 0);
+	ck_assert_int_eq(snapshot_copy(file_system(), from, NULL, one, &err), 0);
 	free(put("m/sub/config.json", span_text("{ }")));
-	ck_assert_int_eq(snapshot_copy(file_system(), from, two, &err), 0);
-	ck_assert_int_eq(snapshot_open(&before, one, 1, NULL, &err), 0);
-	ck_assert_int_eq(snapshot_open(&after, two, 1, NULL, &err), 0);
+	ck_assert_int_eq(snapshot_copy(file_system(), from, NULL, two, &err), 0);
+	ck_assert_int_eq(snapshot_open(&before, one, NULL, 1, NULL, &err), 0);
+	ck_assert_int_eq(snapshot_open(&after, two, NULL, 1, NULL, &err), 0);
 	ck_assert_uint_eq(before.file_count, 2);
 	ck_assert(digest128_equal(&before.digest, &after.digest));
 	ck_assert(!digest128_equal(&before.content, &after.content));
@@ -108,7 +108,7 @@ START_TEST(what_is_no_checkpoint_is_not_copied)
 	struct error err = {0};
 	char *const from = put("x.safetensors", span_text("nonsense"));
 	char *const to = folder_files_join(folder, "copy");
-	ck_assert_int_eq(snapshot_copy(file_system(), from, to, &err), -1);
+	ck_assert_int_eq(snapshot_copy(file_system(), from, NULL, to, &err), -1);
 	ck_assert(!file_exists(to));
 	free(to);
 	free(from);
@@ -134,11 +134,11 @@ START_TEST(a_step_holds_so_many_files_and_no_more)
 	free(put_shard("m/model.safetensors", "abcd"));
 	put_small_files(1, STEP_OBJECTS_MAX);
 	char *const path = folder_files_join(folder, "m");
-	ck_assert_msg(snapshot_open(&snapshot, path, 1, NULL, &err) == 0, "%s", err.text);
+	ck_assert_msg(snapshot_open(&snapshot, path, NULL, 1, NULL, &err) == 0, "%s", err.text);
 	ck_assert_uint_eq(snapshot.file_count, STEP_OBJECTS_MAX);
 	snapshot_close(&snapshot);
 	put_small_files(STEP_OBJECTS_MAX, STEP_OBJECTS_MAX + 1);
-	ck_assert_int_eq(snapshot_open(&snapshot, path, 1, NULL, &err), -1);
+	ck_assert_int_eq(snapshot_open(&snapshot, path, NULL, 1, NULL, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_TOO_LARGE);
 	free(path);
 }

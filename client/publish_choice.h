@@ -1,0 +1,31 @@
+/* Which files of a checkpoint folder publish makes part of a step. Trainers leave there what they need to
+ * go on themselves, often larger than the weights: optimizer, scheduler and random states, DeepSpeed's
+ * and FSDP's own shards. Workers need none of it. So files with the names that trainers give these, and
+ * all beyond PUBLISH_CHOICE_MAX_BYTES that are no .safetensors, stay behind, unless the caller includes
+ * them. */
+#ifndef CLIENT_PUBLISH_CHOICE_H
+#define CLIENT_PUBLISH_CHOICE_H
+
+#include "base/buffer.h"
+#include "client/output.h"
+#include "weights/checkpoint.h"
+
+enum { PUBLISH_CHOICE_MAX_BYTES = 64 * 1024 * 1024 };
+
+struct publish_choice {
+	struct checkpoint_choice choice; /* what it is asked through */
+	const char *const *include;      /* shell patterns of paths below the folder ('*' matches '/' too); borrowed */
+	size_t include_count;
+	uint64_t left_bytes;             /* of what was left behind so far */
+	size_t left_count;
+	struct buffer left_names;        /* of these, as many as a message should have */
+};
+
+void publish_choice_init(struct publish_choice *choice, const char *const *include, size_t include_count);
+void publish_choice_release(struct publish_choice *choice);
+/* Whether the file is to be published; counts what is not. */
+bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size);
+/* Notes what was left behind, if anything was. */
+void publish_choice_say(const struct publish_choice *choice, const struct output *output);
+
+#endif
