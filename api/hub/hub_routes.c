@@ -19,12 +19,22 @@
 #define BUCKET "/api/buckets/{namespace}/{bucket}"
 #define PAGE "/buckets/{namespace}/{bucket}"
 
+/* What is asked of models, datasets and spaces: there are none, and none can be made. */
+#define NO_REPOSITORY(pattern, operation) \
+	{METHOD_GET | METHOD_DELETE, pattern, NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, operation, hub_no_repository_begin, NULL, NULL}, \
+	{METHOD_PUT | METHOD_POST, pattern, NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, operation, hub_no_repositories_begin, NULL, NULL}
+
 const struct route hub_routes[] = {
 	{METHOD_GET, "/api/whoami-v2", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_hub, "WhoAmI", hub_whoami_begin, NULL, NULL},
 	{METHOD_GET, "/api/agent-harnesses", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "AgentHarnesses", hub_harnesses_begin, NULL, NULL},
-	{METHOD_GET, "/api/models/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoModel", hub_no_repository_begin, NULL, NULL},
-	{METHOD_GET, "/api/datasets/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoDataset", hub_no_repository_begin, NULL, NULL},
-	{METHOD_GET, "/api/spaces/{repository*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoSpace", hub_no_repository_begin, NULL, NULL},
+	NO_REPOSITORY("/api/models", "NoModel"),
+	NO_REPOSITORY("/api/models/{repository*}", "NoModel"),
+	NO_REPOSITORY("/api/datasets", "NoDataset"),
+	NO_REPOSITORY("/api/datasets/{repository*}", "NoDataset"),
+	NO_REPOSITORY("/api/spaces", "NoSpace"),
+	NO_REPOSITORY("/api/spaces/{repository*}", "NoSpace"),
+	NO_REPOSITORY("/api/repos/create", "NoRepository"),
+	NO_REPOSITORY("/api/repos/delete", "NoRepository"),
 	{METHOD_POST, "/oauth/device", NULL, ACCESS_ANYONE, BODY_NONE, &face_hub, "NoLogin", hub_no_login_begin, NULL, NULL},
 	{METHOD_POST, "/api/repos/move", NULL, ACCESS_SIGNED_IN, BODY_SMALL, &face_hub, "MoveHubBucket", hub_body_begin, hub_move_finish,
 		hub_change_resume},

@@ -58,6 +58,13 @@ enum next hub_no_repository_begin(struct exchange *const exchange)
 	return exchange_fail(exchange, &err);
 }
 
+enum next hub_no_repositories_begin(struct exchange *const exchange)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_NOT_FOUND, HUB_NAME_NO_REPOSITORY);
+	return exchange_fail(exchange, &err);
+}
+
 enum next hub_no_login_begin(struct exchange *const exchange)
 {
 	struct error err = {0};

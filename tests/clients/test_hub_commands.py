@@ -65,6 +65,16 @@ class Commands:
         done = self.hf('auth', 'login', '--token', 'hf_wrong', check=False, HF_TOKEN=None, HF_HOME=self.path('homes', 'wrong'))
         self.assertNotEqual(done.returncode, 0)
 
+    def test_models_and_datasets_cannot_be_made(self):
+        path, _ = self.file('weights', 1000)
+        for words in (
+            ('upload', 'main/model', path),
+            ('upload', 'main/data', path, '--repo-type', 'dataset'),
+            ('repos' if self.version == NEWEST else 'repo', 'create', 'main/model'),
+        ):
+            done = self.hf(*words, check=False)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn('This server has buckets alone', ' '.join((done.stdout + done.stderr).split()), words)
 
     def test_sync_by_plan(self):
         self.new_bucket('plan')

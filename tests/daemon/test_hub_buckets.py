@@ -63,6 +63,12 @@ class OtherRepositories(HubDaemon):
             for target in ('/api/models/org/model', '/api/models/org/model/revision/main', '/api/datasets/org/data', '/api/spaces/org/space'):
                 reply = self.ask('GET', target, token=token, status=404)
                 self.assertEqual((reply.headers['X-Error-Code'], reply.headers['X-Error-Message'], reply.json()['error']), ('RepoNotFound', said, said))
+            for method, target in (('GET', '/api/models?limit=1'), ('POST', '/api/repos/create'), ('DELETE', '/api/repos/delete'),
+                                   ('POST', '/api/models/org/model/preupload/main'), ('POST', '/api/datasets/org/data/commit/main'),
+                                   ('PUT', '/api/models/org/model/settings'), ('DELETE', '/api/spaces/org/space/branch/b')):
+                reply = self.ask(method, target, {'name': 'x'} if method == 'POST' else None, token, status=404)
+                code = None if method in ('POST', 'PUT') else 'RepoNotFound'
+                self.assertEqual((reply.headers['X-Error-Code'], reply.headers['X-Error-Message']), (code, said), target)
             for target in ('/org/model/resolve/main/config.json', '/datasets/org/data/resolve/main/a/b', '/org/model/resolve/main/a%2Fb'):
                 for method in ('GET', 'HEAD'):
                     reply = self.ask(method, target, token=token)
@@ -282,7 +288,7 @@ class Bad(HubDaemon):
         self.assertLess(self.daemon.rss_bytes(), 400 << 20)
 
     def test_unknown_paths_are_404_with_a_json_body(self):
-        for method, target in (('GET', '/api'), ('GET', '/api/nonsense'), ('POST', '/api/repos/create'), ('GET', '/api/settings/webhooks'),
+        for method, target in (('GET', '/api'), ('GET', '/api/nonsense'), ('POST', '/api/repos/nothing'), ('GET', '/api/settings/webhooks'),
                                ('POST', '/oauth/device'), ('POST', '/api/validate-yaml'), ('GET', '/api/buckets'), ('PUT', '/api/buckets/alice/a'),
                                ('PATCH', '/api/buckets/alice/a'), ('GET', '/api/buckets/alice/a/nothing'), ('DELETE', '/api/whoami-v2')):
             for token in (None, self.alice):

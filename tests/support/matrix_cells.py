@@ -74,7 +74,7 @@ MISPLACED = {'OfBucket', 'OfKey'}
 # The routes by what they ask of their caller.
 NAMES = {
     'anyone': (
-        'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoLogin ListHubBuckets '
+        'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
         'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey '
         'MinioLive MinioReady MinioCluster MinioClusterRead'
     ),
@@ -713,7 +713,7 @@ PLANS = {
     'RevokeKey': revoke_key,
     'Gc': body('{"dry_run":true}'),
     'PutBucket': settings_of_bucket,
-    **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoLogin', 'NoBucket')},
+    **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},
     'GetCa': nothing,
     'ListHubBuckets': name_owner,
     'ListRepositories': name_owner,
