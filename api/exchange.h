@@ -91,7 +91,7 @@ struct exchange {
 	bool differs_from_host;            /* the request line names another host than the header Host, which is passed over */
 	bool hoists_headers;               /* set by identify: a URL presigned with V4, whose x-amz-* parameters are headers that its maker hoisted */
 	bool control;                      /* came over DIR/control.sock from the server's own user: is root */
-	uint64_t peer;                     /* a hash of the address that it came from */
+	uint64_t peer;                     /* a hash of the client's address */
 	const struct face *face;           /* error shape of the matched route (never NULL) */
 	const struct route *route;         /* NULL before routing */
 	struct span parameters[4];         /* of the route's pattern, decoded */

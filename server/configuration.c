@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/client_address.h"
 #include "base/columns.h"
 #include "base/memory.h"
 #include "base/near_word.h"
@@ -432,6 +433,9 @@ static int check(const struct configuration *configuration, struct error *err)
 	for (size_t i = 0; i < configuration->listen.count; i++)
 		if (listener_socket_check(configuration->listen.items[i], err) != 0)
 			return -1;
+	for (size_t i = 0; i < configuration->trusted_proxies.count; i++)
+		if (client_network_parse(configuration->trusted_proxies.items[i], &(struct client_network){0}, err) != 0)
+			return error_wrap(err, "trusted_proxies");
 	if (configuration->default_namespace == NULL || configuration->region == NULL || configuration->tls_priorities == NULL)
 		return error_set(err, ERROR_INVALID, "default_namespace, region and tls_priorities cannot be empty");
 	return check_hub(configuration, err);

@@ -41,6 +41,7 @@ struct daemon {
 	struct store *store;
 	struct keyring *keyring;
 	struct listener *listener;
+	struct trusted_proxies *proxies;
 	unsigned connections;     /* the limit */
 	_Atomic bool stopping;
 	struct api_context context;
@@ -257,8 +258,11 @@ static int open_listener(struct daemon *daemon, struct error *err)
 	open_shares(daemon);
 	derive_key(daemon, "deltabucket xet tokens", daemon->context.token_key);
 	control_place_init(&daemon->control, daemon->folder.path);
+	daemon->proxies = trusted_proxies_new(configuration->trusted_proxies.items, configuration->trusted_proxies.count, err);
+	if (daemon->proxies == NULL)
+		return -1;
 	const struct listener_options options = {
-		.context = &daemon->context, .addresses = configuration->listen.items, .address_count = configuration->listen.count,
+		.context = &daemon->context, .proxies = daemon->proxies, .addresses = configuration->listen.items, .address_count = configuration->listen.count,
 		.control_path = daemon->control.path, .secure = !configuration->http, .tls_priorities = configuration->tls_priorities,
 		.reactors = configuration->reactors > 0 ? (unsigned)configuration->reactors : processors > 0 ? (unsigned)processors : 1,
 		.connections = daemon->connections,
@@ -380,6 +384,7 @@ static void drain(struct daemon *daemon)
 static void stop(struct daemon *daemon)
 {
 	listener_stop(daemon->listener);
+	trusted_proxies_free(daemon->proxies);
 	close_shares(daemon);
 	keyring_close(daemon->keyring);
 	if (daemon->store != NULL)

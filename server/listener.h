@@ -7,6 +7,7 @@
 #define SERVER_LISTENER_H
 
 #include "api/context.h"
+#include "server/trusted_proxies.h"
 
 struct listener;
 
@@ -15,6 +16,7 @@ struct listener_options {
 	char *const *addresses;          /* HOST:PORT, [HOST]:PORT, unix:PATH */
 	size_t address_count;
 	const char *control_path;        /* NULL: none */
+	const struct trusted_proxies *proxies; /* NULL: none; outlives the listener */
 	bool secure;                     /* TLS on TCP addresses, with the certificate opened last (certificate.h) */
 	const char *tls_priorities;
 	unsigned reactors;               /* at least 1 */

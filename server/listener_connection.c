@@ -2,7 +2,6 @@
  * still there. */
 #include "server/listener_internal.h"
 
-#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -10,25 +9,11 @@
 
 #include "api/caller.h"
 #include "base/memory.h"
-#include "base/xxh3.h"
 
 enum {
 	HANG_UPS_AT_ONCE = 128, /* so many ends of waits a reactor has done with soon */
-	IPV6_NETWORK_BYTES = 8, /* whoever has one address of a network has them all */
 	LEAVING_MAX = 1024      /* connections that were cut and are not closed yet; libmicrohttpd has room for more (SPARE_CONNECTIONS) */
 };
-
-/* Callers at Unix sockets have no address: together they are one. */
-static uint64_t hash_address(const struct sockaddr *const address)
-{
-	const struct sockaddr_in *const v4 = (const struct sockaddr_in *)address;
-	const struct sockaddr_in6 *const v6 = (const struct sockaddr_in6 *)address;
-	if (address != NULL && address->sa_family == AF_INET)
-		return xxh3_64(span_of(&v4->sin_addr, sizeof v4->sin_addr));
-	if (address != NULL && address->sa_family == AF_INET6)
-		return xxh3_64(span_of(&v6->sin6_addr, IPV6_NETWORK_BYTES));
-	return 0;
-}
 
 static void displace(struct share_hold *hold)
 {
@@ -92,8 +77,8 @@ void connection_give(struct reactor *reactor, int fd, const struct sockaddr *add
 	struct connection *const connection = memory_new(sizeof *connection);
 	connection->reactor = reactor;
 	connection->fd = fd;
-	connection->peer = hash_address(address);
-	connection->caller = (struct share_caller){connection->peer, SHARE_STRANGER};
+	connection->peer = client_address_of(address);
+	connection->caller = (struct share_caller){client_address_hash(&connection->peer), SHARE_STRANGER};
 	connection->hold.displace = displace;
 	atomic_fetch_add(&group->dealt, 1);
 	if (group->pool != NULL)

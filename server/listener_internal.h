@@ -43,7 +43,7 @@ struct connection {
 	struct connection *next;     /* while it is among those that are given to the reactor */
 	struct reactor *reactor;
 	int fd;
-	uint64_t peer;               /* a hash of the address at its other end */
+	struct client_address peer;  /* at its other end: a client, or a proxy */
 	struct share_hold hold;
 	struct share_caller caller;  /* whose it is: of its last request's key, before that its address's */
 	_Atomic bool hung_up;        /* its client is gone; its reading side was shut here */
@@ -98,6 +98,7 @@ struct request {
 	uint64_t received;
 	uint64_t dropped;
 	uint64_t sent;
+	struct client_address client; /* who asks, as far as is known: the headers may tell more (trusted_proxies.h) */
 	char *target_text;            /* as sent */
 	struct request_target target; /* its parts; the authority only where it counts in place of Host */
 	const char *body;         /* chunked, to be watched: where it begins in libmicrohttpd's buffer */

@@ -111,6 +111,12 @@ static void parse_no_more(struct MHD_Connection *connection, const char *uri)
 	MHD_set_connection_value(connection, MHD_HEADER_KIND, no_cookie, "");
 }
 
+static void request_is_of(struct request *request, struct client_address client)
+{
+	request->client = client;
+	request->exchange.peer = client_address_hash(&client);
+}
+
 static const struct exchange_ops request_ops = {find_header, walk_headers, wake, cut};
 
 struct request *request_new(struct reactor *reactor, struct MHD_Connection *connection, const char *uri)
@@ -130,7 +136,7 @@ struct request *request_new(struct reactor *reactor, struct MHD_Connection *conn
 	exchange->context = context;
 	exchange->arena = arena_new(EXCHANGE_ARENA_BYTES);
 	exchange->secure = reactor->secure;
-	exchange->peer = request->link->peer;
+	request_is_of(request, request->link->peer);
 	exchange->control = reactor->control;
 	exchange->face = &face_s3;
 	exchange->target = span_text(request->target_text);
@@ -200,10 +206,34 @@ static void read_host(struct request *request)
 	target->authority = authority;
 }
 
+static void take_forwarded(void *taker, struct span name, struct span value)
+{
+	struct buffer *const list = taker;
+	if (!span_equal_nocase(name, "x-forwarded-for"))
+		return;
+	if (buffer_span(list).len > 0)
+		buffer_add_text(list, ",");
+	buffer_add_span(list, value);
+}
+
+/* A trusted proxy says for whom it asks. */
+static void read_client(struct request *request)
+{
+	const struct listener_options *const options = &request->reactor->listener->options;
+	struct buffer list;
+	if (!trusted_proxies_have(options->proxies, &request->client))
+		return;
+	buffer_init(&list, options->connection_memory_bytes); /* all headers lie in there */
+	walk_headers(&request->exchange, take_forwarded, &list);
+	request_is_of(request, trusted_proxies_client(options->proxies, &request->link->peer, buffer_span(&list)));
+	buffer_release(&list);
+}
+
 static void read_headers(struct request *request, const char *method)
 {
 	struct exchange *const exchange = &request->exchange;
 	read_host(request);
+	read_client(request);
 	exchange->method = parse_method(method);
 	exchange->chunked = exchange_header(exchange, "transfer-encoding").data != NULL;
 	exchange->has_length = !exchange->chunked && span_parse_u64(exchange_header(exchange, "content-length"), &exchange->length);
@@ -465,6 +495,8 @@ static void log_request(struct request *request, bool whole)
 		return;
 	const struct span nobody = span_text("-");
 	const struct span agent = exchange_header(exchange, "user-agent");
+	char client[CLIENT_ADDRESS_TEXT_BYTES];
+	client_address_format(&request->client, client);
 	const struct log_field fields[] = {
 		log_text("method", method_name(exchange->method)),
 		log_span("path", router_log_path(exchange)),
@@ -473,6 +505,7 @@ static void log_request(struct request *request, bool whole)
 		log_number("received", (int64_t)request->received),
 		log_number("sent", (int64_t)request->sent),
 		log_number("ms", context->clock->monotonic_ms(context->clock) - request->started_ms),
+		log_text("client", client),
 		log_span("key", exchange->principal != NULL ? exchange->principal->key_id : nobody),
 		log_span("agent", agent.data != NULL ? span_slice(agent, 0, 128) : nobody),
 		log_text("end", whole ? "whole" : "cut"),

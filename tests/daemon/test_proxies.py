@@ -103,7 +103,7 @@ class Nginx(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.daemon = Daemon(tls=False)
+        cls.daemon = Daemon(tls=False, arguments=('--trusted-proxies', '127.0.0.1'))
         cls.daemon.start()
         assert cls.daemon.request('PUT', '/wire').status == 200
         for who in ('mine', 'theirs'):
@@ -124,6 +124,16 @@ class Nginx(unittest.TestCase):
     def is_own(self, who):
         reply = self.ask('GET', f'/wire/{who}')
         self.assertEqual((reply.status, reply.body), (200, f'this is {who}'.encode()))
+
+    def test_the_log_has_the_client_that_the_proxy_names(self):
+        for headers, source in (({}, '127.0.0.7'), ({'X-Forwarded-For': '203.0.113.5'}, '127.0.0.8')):
+            with contextlib.closing(self.daemon.connect()) as connection:
+                connection.port, connection.source_address = self.proxy.port, (source, 0)
+                reply = self.daemon.request('GET', '/wire/mine', headers=headers, connection=connection)
+            self.assertEqual(reply.status, 200)
+            self.daemon.await_log(reply.headers['x-amz-request-id'])
+            logged = dict(re.findall(r' ([0-9a-f]{32}) request .* client=(\S+)', self.daemon.log()))
+            self.assertEqual(logged[reply.headers['x-amz-request-id']], source)
 
     def say(self, sent):
         """A request by the book, whose connection to the server may be shared from then on, then

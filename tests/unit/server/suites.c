@@ -9,6 +9,7 @@ Suite *test_raw_header_suite(void);
 Suite *test_raw_chunk_suite(void);
 Suite *test_request_target_suite(void);
 Suite *test_listener_suite(void);
+Suite *test_trusted_proxies_suite(void);
 Suite *test_power_server_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
@@ -20,6 +21,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_raw_header_suite,
 	test_raw_chunk_suite,
 	test_request_target_suite,
+	test_trusted_proxies_suite,
 	test_listener_suite,
 	test_power_server_suite,
 	NULL,
