@@ -41,7 +41,7 @@ static const struct command COMMANDS[] = {
 		"deltabucket sync ./checkpoints weights/checkpoints\n"
 		"deltabucket sync weights/checkpoints ./copy --delete\n"},
 	{"ls", COMMAND_LS, command_ls, 0, 1, 3, "[BUCKET[/PREFIX]]", "list buckets or objects",
-		"deltabucket ls\n"
+		"deltabucket ls -l\n"
 		"deltabucket ls -r weights/checkpoints/\n"},
 	{"rm", COMMAND_RM, command_rm, 1, OPTIONS_ARGUMENTS_MAX, 3, "BUCKET/KEY...", "remove objects",
 		"deltabucket rm weights/model.safetensors\n"

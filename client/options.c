@@ -79,6 +79,7 @@ static const struct option_row ROWS[] = {
 	{"--keep-steps", OPTION_NUMBER, COMMAND_PUBLISH, AT(keep_steps), "N", 0, UINT32_MAX,
 		"set the run to keep its newest N steps (0: all)"},
 	{"--create-bucket", OPTION_FLAG, COMMAND_PUBLISH | COMMAND_PUT | COMMAND_CP | COMMAND_SYNC, AT(create_bucket), NULL, 0, 0, "make the bucket if there is none"},
+	{"--long", OPTION_FLAG, COMMAND_LS, AT(is_long), NULL, 0, 0, "of each bucket, tell how many objects it has and their bytes"},
 	{"--recursive", OPTION_FLAG, COMMAND_LS, AT(recursive), NULL, 0, 0, "list below folders too"},
 	{"--recursive", OPTION_FLAG, COMMAND_RM, AT(recursive), NULL, 0, 0,
 		"remove all that lies below BUCKET/PREFIX/ (BUCKET/: all objects of the bucket)"},
@@ -122,7 +123,7 @@ enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0], ROW_LEFT_BYTES = 80 };
 static const struct {
 	const char *letter;
 	const char *name;
-} LETTERS[] = {{"-r", "--recursive"}, {"-f", "--force"}, {"-q", "--quiet"}, {"-h", "--help"}};
+} LETTERS[] = {{"-l", "--long"}, {"-r", "--recursive"}, {"-f", "--force"}, {"-q", "--quiet"}, {"-h", "--help"}};
 
 /* NULL: the flag has none. */
 static const char *letter_of(const struct option_row *const row)

@@ -42,7 +42,7 @@ struct options {
 	bool json, quiet, help;
 	const char *run, *into, *exec, *state, *label, *format, *anchor, *replica, *glob, *rank, *name, *namespace, *base, *to, *checksum, *profile,
 		*fingerprint, *watch_folder, *marker;
-	bool take_over, create_bucket, once, recursive, tensors, stats, delete, dry_run, plain, exist_ok, force, is_volatile;
+	bool take_over, create_bucket, once, recursive, tensors, stats, delete, dry_run, plain, exist_ok, force, is_volatile, is_long;
 	struct option_number step, keep_steps, keep, wait, poll, parallel, threads, retries, limit, epoch, ttl, watch;
 	struct option_list metadata; /* "key=value", checked */
 	struct option_list grants;   /* "bucket/prefix=read,list" */

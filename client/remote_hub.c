@@ -148,13 +148,34 @@ int remote_hub_change(struct remote *const remote, const struct span bucket, str
 	return result;
 }
 
+static void bucket_target(const struct span bucket, struct buffer *const out)
+{
+	buffer_init(out, TARGET_MAX_BYTES);
+	buffer_add_text(out, "/api/buckets/-/");
+	encode_percent(bucket, false, out);
+}
+
+int remote_hub_totals(struct remote *const remote, const struct span bucket, struct hub_totals *const out, struct error *const err)
+{
+	struct json_node *answer = NULL;
+	struct buffer target;
+	bucket_target(bucket, &target);
+	const struct remote_json_request request = {.method = "GET", .target = buffer_text(&target)};
+	int result = remote_json_send(remote, &request, &answer, err);
+	if (result == 0 && (!json_node_u64(json_node_member(answer, "size"), &out->bytes) ||
+		!json_node_u64(json_node_member(answer, "totalFiles"), &out->files)))
+		result = error_set(err, ERROR_UPSTREAM, "the server does not tell what bucket %.*s holds", (int)bucket.len,
+			(const char *)bucket.data);
+	json_node_free(answer);
+	buffer_release(&target);
+	return result;
+}
+
 int remote_hub_drop(struct remote *const remote, const struct span bucket, struct error *const err)
 {
 	struct http_response response;
 	struct buffer target;
-	buffer_init(&target, TARGET_MAX_BYTES);
-	buffer_add_text(&target, "/api/buckets/-/");
-	encode_percent(bucket, false, &target);
+	bucket_target(bucket, &target);
 	const struct http_request request = {.method = "DELETE", .target = buffer_text(&target), .wait_ms = COMMIT_WAIT_MS};
 	const int result = remote_send(remote, &request, &response, err);
 	http_response_release(&response);

@@ -25,6 +25,13 @@ struct hub_change {
  * failed. */
 int remote_hub_change(struct remote *remote, struct span bucket, struct hub_change *changes, size_t count, struct error *failure, struct error *err);
 
+struct hub_totals {
+	uint64_t files;
+	uint64_t bytes;
+};
+/* What the bucket holds: its current objects, without older versions. */
+int remote_hub_totals(struct remote *remote, struct span bucket, struct hub_totals *out, struct error *err);
+
 /* Removes the bucket with all objects in it. Fails with 409's kind while it holds runs. */
 int remote_hub_drop(struct remote *remote, struct span bucket, struct error *err);
 

@@ -96,6 +96,20 @@ class ObjectCommands(unittest.TestCase):
         self.assertEqual(len(done.stdout.splitlines()), 1_100)
         self.assertEqual(self.keys('many'), [])
 
+    def test_sizes_of_buckets(self):
+        self.daemon.client('mb', 'empty', 'one', 'two')
+        for name in ('one/a', 'two/a', 'two/b/c'):
+            self.daemon.client('put', self.file, name)
+        self.daemon.client('put', self.file, 'two/a')
+        told = {line['bucket']: (line['objects'], line['bytes']) for line in map(json.loads, self.daemon.client('ls', '-l', '--json').stdout.splitlines())}
+        self.assertEqual(told, {'empty': (0, 0), 'one': (1, 10), 'two': (2, 20)})
+        lines = [line.split()[1:] for line in self.daemon.client('ls', '-l').stdout.splitlines()]
+        self.assertEqual(lines, [['0', 'objects', '0', 'B', 'empty'], ['1', 'object', '10', 'B', 'one'], ['2', 'objects', '20', 'B', 'two']])
+        for grant in ('two=list', 'two=read', 'two=write', 'two/b/=read,list', 'two=admin'):
+            token = self.daemon.add_key('--grant', grant)['token']
+            self.assertEqual(self.daemon.client('ls', '-l', token=token).stdout.split()[-1], 'two', grant)
+        self.expect(2, 'is for the list of buckets', 'ls', '-l', 'two')
+
     def test_a_key_that_may_only_write_removes_what_it_may(self):
         self.daemon.client('put', '--create-bucket', self.file, 'box/mine/a')
         self.daemon.client('put', self.file, 'box/yours')

@@ -25,7 +25,7 @@ static const struct {
 	{COMMAND_INSPECT, " --base --stats --tensors --threads --json --quiet --help"},
 	{COMMAND_PUT, " --create-bucket --plain" MOVER},
 	{COMMAND_GET, " --seed --plain" MOVER},
-	{COMMAND_LS, " --recursive --limit" SERVER},
+	{COMMAND_LS, " --long --recursive --limit" SERVER},
 	{COMMAND_RM, " --recursive --dry-run" SERVER},
 	{COMMAND_CP, " --create-bucket --seed --plain" MOVER},
 	{COMMAND_MB, " --exist-ok" SERVER},
