@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "weights/pulse_hash.h"
 #include "weights/delta_source.h"
 
 struct level {
@@ -146,6 +147,15 @@ bool delta_stack_digest(const struct delta_stack *const stack, const size_t leve
 	else
 		return false;
 	return true;
+}
+
+int delta_stack_prove(const struct delta_stack *const stack, struct error *const err)
+{
+	const struct level *const top = &stack->levels[stack->count - 1];
+	const struct delta_metadata *const metadata = top->reader != NULL ? delta_reader_metadata(top->reader) : NULL;
+	if (metadata == NULL || !metadata->has_hash || pulse_hash_check(top->source, metadata->hash, err) == 0)
+		return 0;
+	return delta_stack_blame(top->reader, top->path, err);
 }
 
 static bool is_explained_by_base(const enum error_kind kind)
