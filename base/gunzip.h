@@ -5,7 +5,8 @@
 #include "base/buffer.h"
 
 /* Appends the content to `out`, whose cap bounds it. invalid: not exactly one whole member, or its
- * checksum is wrong; too_large: the content is over the cap. After a failure `out` holds part of it. */
+ * checksum is wrong; too_large: the content is over the cap. After a failure `out` holds part of
+ * it. */
 int gunzip(struct span member, struct buffer *out, struct error *err);
 
 #endif

@@ -150,7 +150,8 @@ static bool match_pulse(const struct span key, const struct span rest, struct ad
 	out->identity = span_slice(rest, 0, (size_t)(slash - rest.data));
 	const struct span name = behind(rest, out->identity.len + 1);
 	out->objects = span_slice(key, 0, key.len - name.len);
-	return starts_with(name, ready_word) && read_digits(behind(name, strlen(ready_word)), 1, &ready) &&
+	return starts_with(name, ready_word) &&
+		read_digits(behind(name, strlen(ready_word)), 1, &ready) &&
 		starts_with(out->identity, pulse_word) &&
 		read_digits(behind(out->identity, strlen(pulse_word)), 1, &out->version);
 }

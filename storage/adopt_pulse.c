@@ -52,7 +52,8 @@ static int is_there(const struct adopt_pulse *const pulse, const struct span key
 	struct error failure = {0};
 	if (key.data == NULL)
 		return no_memory(err);
-	if (object_find(pulse->work->store, pulse->bucket_name, key, pulse->arena, &object, &failure) == 0)
+	if (object_find(pulse->work->store, pulse->bucket_name, key, pulse->arena, &object,
+		&failure) == 0)
 		return 1;
 	if (failure.kind == ERROR_NO_KEY)
 		return 0;
@@ -60,23 +61,27 @@ static int is_there(const struct adopt_pulse *const pulse, const struct span key
 	return -1;
 }
 
-/* A file's key: packed where there is such a one, as grail's own reader looks. 1: there. 0: not there. */
+/* A file's key; of JSON that of a packed one where there is such, as grail's own reader looks. 1:
+ * there. 0: not there. */
 static int find_file(const struct adopt_pulse *const pulse, const char *const folder,
 	const struct span name, struct span *const out_key, bool *const out_is_packed,
 	struct error *const err)
 {
-	*out_key = key_of(pulse, folder, name, packed_end);
-	const int packed = is_there(pulse, *out_key, err);
-	*out_is_packed = packed == 1;
-	if (packed != 0)
-		return packed;
+	*out_is_packed = false;
+	if (span_ends_text(name, ".json")) {
+		*out_key = key_of(pulse, folder, name, packed_end);
+		const int packed = is_there(pulse, *out_key, err);
+		*out_is_packed = packed == 1;
+		if (packed != 0)
+			return packed;
+	}
 	*out_key = key_of(pulse, folder, name, "");
 	return is_there(pulse, *out_key, err);
 }
 
 /* A file of JSON, unpacked; the buffer is the caller's to release in any case. */
-static int read_json(const struct adopt_pulse *const pulse, const struct span key, const bool is_packed,
-	struct buffer *const out, struct error *const err)
+static int read_json(const struct adopt_pulse *const pulse, const struct span key,
+	const bool is_packed, struct buffer *const out, struct error *const err)
 {
 	struct span bytes;
 	buffer_init(out, PULSE_METADATA_MAX_BYTES);
@@ -98,7 +103,8 @@ static int check_folder(const struct adopt_pulse *const pulse, const struct fold
 	if (folder->metadata.is_delta != is_delta)
 		return error_set(err, ERROR_INVALID, "'%.*s' says another checkpoint_type than its folder.",
 			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data);
-	if (!adopt_layout_number(pulse->adoption->identity, &window) || window != folder->metadata.window)
+	if (!adopt_layout_number(pulse->adoption->identity, &window) ||
+		window != folder->metadata.window)
 		return error_set(err, ERROR_INVALID, "'%.*s' says that it is window %llu.",
 			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data,
 			(unsigned long long)folder->metadata.window);
@@ -110,16 +116,16 @@ static int look_into(const struct adopt_pulse *const pulse, struct folder *const
 {
 	struct buffer json;
 	bool is_packed;
-	const int found = find_file(pulse, folder->name, span_text(metadata_name), &folder->metadata_key,
-		&is_packed, err);
+	const int found = find_file(pulse, folder->name, span_text(metadata_name),
+		&folder->metadata_key, &is_packed, err);
 	if (found <= 0)
 		return found;
 	folder->is_there = true;
 	const char *const path = arena_text(pulse->arena, folder->metadata_key);
 	int result = read_json(pulse, folder->metadata_key, is_packed, &json, err);
 	if (result == 0)
-		result = path != NULL ? pulse_metadata_parse(&folder->metadata, buffer_span(&json), path, err)
-			: no_memory(err);
+		result = path == NULL ? no_memory(err)
+			: pulse_metadata_parse(&folder->metadata, buffer_span(&json), path, err);
 	buffer_release(&json);
 	return result == 0 ? check_folder(pulse, folder, err) : -1;
 }
@@ -141,14 +147,15 @@ static int refuse(const struct adopt_pulse *const pulse, const struct folder *co
 			(int)objects.len, (const char *)objects.data);
 	if (!pulse->has_head)
 		return error_set(err, ERROR_BASE_MISSING,
-			"It is a delta on checkpoint-%llu, and the run has no step yet. Publish those weights (deltabucket"
-			" publish --run %.*s/%.*s CHECKPOINT), or put the READY marker of a window with a FULL folder"
-			" again; then this one's.", (unsigned long long)delta->metadata.prev_window,
-			(int)pulse->bucket_name.len, (const char *)pulse->bucket_name.data, (int)pulse->run_name.len,
-			(const char *)pulse->run_name.data);
+			"It is a delta on checkpoint-%llu, and the run has no step yet. Publish those weights"
+			" (deltabucket publish --run %.*s/%.*s CHECKPOINT), or put the READY marker of a window"
+			" with a FULL folder again; then this one's.",
+			(unsigned long long)delta->metadata.prev_window,
+			(int)pulse->bucket_name.len, (const char *)pulse->bucket_name.data,
+			(int)pulse->run_name.len, (const char *)pulse->run_name.data);
 	return error_set(err, ERROR_HEAD_MOVED,
-		"It builds on checkpoint-%llu, and the run's newest step is %.*s. Put the READY markers of the"
-		" windows between again, in order, or wait for a window with a FULL folder.",
+		"It builds on checkpoint-%llu, and the run's newest step is %.*s. Put the READY markers of"
+		" the windows between again, in order, or wait for a window with a FULL folder.",
 		(unsigned long long)delta->metadata.prev_window, (int)pulse->head.len,
 		(const char *)pulse->head.data);
 }
@@ -221,7 +228,8 @@ static int put_unpacked(const struct adopt_pulse *const pulse, const struct span
 }
 
 static int unpack(const struct adopt_pulse *const pulse, const struct folder *const folder,
-	const struct span name, const struct span packed, const char *const shown, struct error *const err)
+	const struct span name, const struct span packed, const char *const shown,
+	struct error *const err)
 {
 	uint8_t digest[SHA256_BYTES];
 	struct buffer json;
@@ -232,7 +240,8 @@ static int unpack(const struct adopt_pulse *const pulse, const struct folder *co
 		result = pulse_metadata_prove(&folder->metadata, name, digest, shown, err);
 	}
 	if (result == 0)
-		result = key.data != NULL ? put_unpacked(pulse, key, buffer_span(&json), err) : no_memory(err);
+		result = key.data == NULL ? no_memory(err)
+			: put_unpacked(pulse, key, buffer_span(&json), err);
 	buffer_release(&json);
 	return result;
 }
@@ -270,12 +279,12 @@ static int take_file(const struct adopt_pulse *const pulse, const struct folder 
 	struct span key;
 	bool is_packed;
 	if (!relative_path_is_valid(name))
-		return error_set(err, ERROR_INVALID, "The file_manifest names '%.*s', which cannot be a file.",
-			(int)name.len, (const char *)name.data);
+		return error_set(err, ERROR_INVALID,
+			"The file_manifest names '%.*s', which cannot be a file.", (int)name.len, (const char *)name.data);
 	const int found = find_file(pulse, folder->name, name, &key, &is_packed, err);
 	if (found == 0)
-		return error_set(err, ERROR_NO_KEY, "The file_manifest names '%.*s', which is missing.", (int)key.len,
-			(const char *)key.data);
+		return error_set(err, ERROR_NO_KEY, "The file_manifest names '%.*s', which is missing.",
+			(int)key.len, (const char *)key.data);
 	if (found < 0)
 		return -1;
 	if (!folder->metadata.is_delta && prove_file(pulse, folder, name, &key, is_packed, err) != 0)
@@ -285,7 +294,9 @@ static int take_file(const struct adopt_pulse *const pulse, const struct folder 
 
 static int order_taken(const void *const left, const void *const right)
 {
-	return span_compare(((const struct taken *)left)->object.name, ((const struct taken *)right)->object.name);
+	const struct taken *const a = left;
+	const struct taken *const b = right;
+	return span_compare(a->object.name, b->object.name);
 }
 
 static int sort_into(struct taken *const taken, const size_t count, struct adopt_objects *const out,
@@ -309,17 +320,22 @@ static int take_all(const struct adopt_pulse *const pulse, const struct folder *
 	const size_t files = pulse_metadata_file_count(&folder->metadata);
 	const size_t count = files + (folder->metadata.is_delta ? 1 : 0);
 	if (count > STEP_OBJECTS_MAX || files == 0)
-		return error_set(err, ERROR_INVALID, "The file_manifest of '%.*s' names %zu files, not 1 to %d.",
-			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data, files, STEP_OBJECTS_MAX - 1);
+		return error_set(err, ERROR_INVALID,
+			"The file_manifest of '%.*s' names %zu files, not 1 to %d.",
+			(int)folder->metadata_key.len, (const char *)folder->metadata_key.data, files,
+			STEP_OBJECTS_MAX - 1);
 	struct taken *const taken = arena_take_array(pulse->arena, count, sizeof(*taken));
 	out->objects = arena_take_array(pulse->arena, count, sizeof(*out->objects));
 	out->versions = arena_take_array(pulse->arena, count, sizeof(*out->versions));
 	if (taken == NULL || out->objects == NULL || out->versions == NULL)
 		return no_memory(err);
-	for (size_t i = 0; i < files; i++)
-		if (take_file(pulse, folder, pulse_metadata_file(&folder->metadata, i)->key, &taken[i], err) != 0)
+	for (size_t i = 0; i < files; i++) {
+		const struct span name = pulse_metadata_file(&folder->metadata, i)->key;
+		if (take_file(pulse, folder, name, &taken[i], err) != 0)
 			return -1;
-	if (folder->metadata.is_delta && take(pulse, folder, folder->metadata_key, &taken[files], err) != 0)
+	}
+	if (folder->metadata.is_delta &&
+		take(pulse, folder, folder->metadata_key, &taken[files], err) != 0)
 		return -1;
 	return sort_into(taken, count, out, err);
 }

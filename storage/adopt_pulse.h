@@ -1,5 +1,6 @@
-/* What a window of PULSE (grail) brings: its DELTA folder where that builds on the run's newest step,
- * else its FULL one. JSON lies there gzipped. docs/PROTOCOL.md, "Adopted runs". Internal to storage. */
+/* What a window of PULSE (grail) brings: its DELTA folder where that builds on the run's newest
+ * step, else its FULL one. JSON lies there gzipped. docs/PROTOCOL.md, "Adopted runs". Internal to
+ * storage. */
 #ifndef STORAGE_ADOPT_PULSE_H
 #define STORAGE_ADOPT_PULSE_H
 

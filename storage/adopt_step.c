@@ -110,8 +110,8 @@ static int find_pulse(struct adopting *const adopting, struct error *const err)
 {
 	struct adopt_pulse pulse = {
 		.work = adopting->work, .adoption = adopting->adoption, .arena = adopting->arena,
-		.bucket = adopting->run.bucket, .bucket_name = adopting->bucket, .run_name = adopting->run_name,
-		.has_head = adopting->run.has_head,
+		.bucket = adopting->run.bucket, .bucket_name = adopting->bucket,
+		.run_name = adopting->run_name, .has_head = adopting->run.has_head,
 	};
 	struct adoption head;
 	struct db *const db = store_reader_take(adopting->work->store, err);

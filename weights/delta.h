@@ -21,7 +21,8 @@ enum delta_format {
 	DELTA_PULSE            /* PULSE's positions and values in one frame: read alone */
 };
 
-/* "ulp-class", "slime-xor", "slime-overwrite", "trl-gap", "trl-raw", "trl-v1", "full", "skyrl-xor", "pulse" */
+/* "ulp-class", "slime-xor", "slime-overwrite", "trl-gap", "trl-raw", "trl-v1", "full", "skyrl-xor",
+ * "pulse" */
 const char *delta_format_name(enum delta_format format);
 /* One that is written. */
 bool delta_format_parse(struct span name, enum delta_format *out_format);

@@ -1,5 +1,6 @@
-/* A delta, opened and checked as far as it can be without its base: one entry for each tensor it changes. Takes our ulp-class containers, slime's,
- * SkyRL's and PULSE's directories, TRL's files of either key scheme, and a full checkpoint in a delta's place. Read-only once open, or of PULSE's once
+/* A delta, opened and checked as far as it can be without its base: one entry for each tensor it
+ * changes. Takes our ulp-class containers, slime's, SkyRL's and PULSE's directories, TRL's files of
+ * either key scheme, and a full checkpoint in a delta's place. Read-only once open, and of PULSE once
  * bound; any thread. */
 #ifndef WEIGHTS_DELTA_READER_H
 #define WEIGHTS_DELTA_READER_H
@@ -34,7 +35,8 @@ struct delta_entry {
 };
 
 /* `path` is a file, or a folder: delta.safetensors, an index with delta_encoding or TRL's keys,
- * a manifest.json without model.safetensors beside it, delta_sparse.bin.zst, else a full checkpoint. */
+ * a manifest.json without model.safetensors beside it, delta_sparse.bin.zst, else a full
+ * checkpoint. */
 struct delta_reader *delta_reader_open(const char *path, struct error *err);
 void delta_reader_close(struct delta_reader *reader); /* NULL is fine */
 
@@ -59,8 +61,9 @@ const struct delta_entry *delta_reader_find(const struct delta_reader *reader, s
 bool delta_reader_changed(const struct delta_reader *reader, uint64_t *out_elements);
 size_t delta_reader_changed_tensors(const struct delta_reader *reader); /* TRL names unchanged ones too */
 
-/* What the delta would make of a base with this schema: fails when an entry names a tensor that is not there, or fits it ill. PULSE's
- * is unpacked here, beside its files: a small one may hold much, and how much it may be is known now. One thread the first time.
+/* What the delta would make of a base with this schema: fails when an entry names a tensor that is
+ * not there, or fits it ill. PULSE's is unpacked here, beside its files: a small one may hold much,
+ * and how much it may be is known now. One thread the first time.
  * *out_entries, one per tensor of the schema (NULL where nothing changes), is the caller's to free. */
 int delta_reader_bind(const struct delta_reader *reader, const struct schema *schema, const struct delta_entry ***out_entries,
 	struct error *err);

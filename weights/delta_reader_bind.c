@@ -65,9 +65,11 @@ static int check_fit(const struct delta_entry *const entry, const struct schema_
 	const bool typed = entry->kind == DELTA_ENTRY_SPARSE || entry->kind == DELTA_ENTRY_WHOLE;
 	if (typed && entry->dtype != tensor->dtype)
 		return delta_reader_refuse(entry->name, "has another dtype in the base", err);
-	if (entry->kind == DELTA_ENTRY_SPARSE && entry->count > tensor->bytes / (dtype_bits(tensor->dtype) / 8))
+	const bool is_sparse = entry->kind == DELTA_ENTRY_SPARSE;
+	if (is_sparse && entry->count > tensor->bytes / (dtype_bits(tensor->dtype) / 8))
 		return delta_reader_refuse(entry->name, "has more values than the base has elements", err);
-	if (typed && (entry->kind == DELTA_ENTRY_WHOLE || entry->shape != NULL) && !same_shape(entry, tensor))
+	const bool has_shape = entry->kind == DELTA_ENTRY_WHOLE || (is_sparse && entry->shape != NULL);
+	if (has_shape && !same_shape(entry, tensor))
 		return delta_reader_refuse(entry->name, "has another shape in the base", err);
 	if (entry->kind == DELTA_ENTRY_OVERWRITE && tensor->bytes > UINT32_MAX)
 		return delta_reader_refuse(entry->name, "is over 4 GiB, which this encoding cannot address", err);

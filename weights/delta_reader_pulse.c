@@ -15,7 +15,8 @@ static const char checkpoint_packed[] = "metadata.json.gz";
 static const char delta_name[] = "delta_metadata.json";
 static const char delta_packed[] = "delta_metadata.json.gz";
 
-static const char *const older_names[] = {"delta_sparse.safetensors", "delta_sparse.safetensors.zst"};
+static const char *const older_names[] = {
+	"delta_sparse.safetensors", "delta_sparse.safetensors.zst"};
 enum { OLDER_NAMES = sizeof(older_names) / sizeof(older_names[0]) };
 
 static bool has(const char *const folder, const char *const name)
@@ -57,8 +58,8 @@ static int read_file(const char *const path, const bool is_packed, struct buffer
 }
 
 /* A file of JSON as it is, or packed under its name with ".gz". */
-static int read_json(const char *const folder, const char *const name, const char *const packed_name,
-	struct buffer *const out, struct error *const err)
+static int read_json(const char *const folder, const char *const name,
+	const char *const packed_name, struct buffer *const out, struct error *const err)
 {
 	char *const path = relative_path_join(folder, span_text(name));
 	char *const packed = relative_path_join(folder, span_text(packed_name));
@@ -81,8 +82,8 @@ static int take_metadata(struct delta_reader *const reader,
 	const struct pulse_metadata *const metadata, const char *const folder, struct error *const err)
 {
 	if (!metadata->is_delta)
-		return error_set(err, ERROR_INVALID, "'%s': the checkpoint_type is FULL, and it has a %s", folder,
-			payload_name);
+		return error_set(err, ERROR_INVALID,
+			"'%s': the checkpoint_type is FULL, and it has a %s", folder, payload_name);
 	reader->metadata = (struct delta_metadata){
 		.encoding = DELTA_ENCODING_PULSE, .has_step = true, .step = metadata->window,
 		.has_base_step = true, .base_step = metadata->prev_window, .has_hash = true,
@@ -92,7 +93,8 @@ static int take_metadata(struct delta_reader *const reader,
 }
 
 static int open_payload(struct delta_reader *const reader, const char *const folder,
-	const struct pulse_metadata *const metadata, const enum pulse_codec codec, struct error *const err)
+	const struct pulse_metadata *const metadata, const enum pulse_codec codec,
+	struct error *const err)
 {
 	char *const path = relative_path_join(folder, span_text(payload_name));
 	int result = mapped_file_open(path, &reader->pulse_bytes, err);
@@ -113,8 +115,8 @@ static int list_entries(struct delta_reader *const reader, struct error *const e
 		const struct pulse_tensor *const tensor = pulse_payload_tensor(reader->pulse, i);
 		const struct delta_entry entry = {
 			.name = tensor->name, .kind = DELTA_ENTRY_SPARSE, .dtype = tensor->dtype,
-			.rank = tensor->rank, .shape = tensor->shape, .code = tensor->index, .count = tensor->count,
-			.at = i,
+			.rank = tensor->rank, .shape = tensor->shape, .code = tensor->index,
+			.count = tensor->count, .at = i,
 		};
 		buffer_add(&reader->entries, &entry, sizeof(entry));
 	}
@@ -146,9 +148,9 @@ int delta_reader_open_pulse(struct delta_reader *const reader, const char *const
 	struct pulse_metadata metadata = {0};
 	struct buffer json;
 	if (is_older(folder))
-		return error_set(err, ERROR_UNSUPPORTED, "'%s' is a PULSE delta in safetensors (sparse_coo), which is"
-			" not read: its values may be differences; sparse_codec_v2, sparse_codec_v3 and"
-			" sparse_codec_v3.1 are", folder);
+		return error_set(err, ERROR_UNSUPPORTED, "'%s' is a PULSE delta in safetensors (sparse_coo),"
+			" which is not read: its values may be differences; sparse_codec_v2, sparse_codec_v3"
+			" and sparse_codec_v3.1 are", folder);
 	reader->folder = memory_copy_text(folder);
 	buffer_init(&json, PULSE_METADATA_MAX_BYTES);
 	int result = open_files(reader, folder, &metadata, &json, err);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "weights/pulse_hash.h"
 #include "weights/delta_source.h"
+#include "weights/pulse_hash.h"
 
 struct level {
 	struct tensor_source *source;
@@ -152,8 +152,9 @@ bool delta_stack_digest(const struct delta_stack *const stack, const size_t leve
 int delta_stack_prove(const struct delta_stack *const stack, struct error *const err)
 {
 	const struct level *const top = &stack->levels[stack->count - 1];
-	const struct delta_metadata *const metadata = top->reader != NULL ? delta_reader_metadata(top->reader) : NULL;
-	if (metadata == NULL || !metadata->has_hash || pulse_hash_check(top->source, metadata->hash, err) == 0)
+	if (top->reader == NULL || !delta_reader_metadata(top->reader)->has_hash)
+		return 0;
+	if (pulse_hash_check(top->source, delta_reader_metadata(top->reader)->hash, err) == 0)
 		return 0;
 	return delta_stack_blame(top->reader, top->path, err);
 }

@@ -73,15 +73,15 @@ int entry_sparse_begin(struct entry_decoder *const decoder, struct error *const 
 }
 
 /* One for each width, so that a copy is one instruction. */
-static void place16(uint8_t *const into, const uint16_t *const positions, const uint8_t *const values,
-	const size_t count)
+static void place16(uint8_t *const into, const uint16_t *const positions,
+	const uint8_t *const values, const size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		memcpy(into + 2 * (size_t)positions[i], values + 2 * i, 2);
 }
 
-static void place32(uint8_t *const into, const uint16_t *const positions, const uint8_t *const values,
-	const size_t count)
+static void place32(uint8_t *const into, const uint16_t *const positions,
+	const uint8_t *const values, const size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		memcpy(into + 4 * (size_t)positions[i], values + 4 * i, 4);
@@ -92,7 +92,8 @@ static int take_run(struct entry_decoder *const decoder, const uint64_t start, c
 {
 	size_t count = 0;
 	const size_t bytes = element_bytes(decoder->tensor);
-	if (index_decoder_take(&decoder->index, start, base.len / bytes, decoder->positions, &count, err) != 0)
+	if (index_decoder_take(&decoder->index, start, base.len / bytes, decoder->positions, &count,
+		err) != 0)
 		return -1;
 	memcpy(into, base.data, base.len);
 	const uint8_t *const values = decoder->entry->values.data + bytes * decoder->taken;

@@ -11,7 +11,8 @@ size_t index_form_bytes(const enum index_form form)
 
 size_t index_code_bytes(const struct index_code *const code)
 {
-	return code->form == INDEX_GRID ? code->row_bytes + code->col_bytes : index_form_bytes(code->form);
+	return code->form == INDEX_GRID ? code->row_bytes + code->col_bytes
+		: index_form_bytes(code->form);
 }
 
 static void store16(uint8_t *const out, const uint64_t value)
@@ -125,15 +126,15 @@ static int decode_grid(struct index_decoder *const decoder, uint64_t *const out,
 	const size_t columns_at = decoder->count * code->row_bytes;
 	const size_t number = decoder->number++;
 	const uint64_t down = load_width(decoder, number * code->row_bytes, code->row_bytes);
-	const uint64_t along = load_width(decoder, columns_at + number * code->col_bytes, code->col_bytes);
+	const uint64_t along = load_width(decoder, columns_at + number * code->col_bytes,
+		code->col_bytes);
 	if (down > INT32_MAX || along > INT32_MAX)
 		return refuse_negative(down > INT32_MAX ? down : along, err);
-	const bool is_new_row = down > 0 || number == 0;
 	decoder->row += down;
-	decoder->column = is_new_row ? along : decoder->column + along;
+	decoder->column = down > 0 ? along : decoder->column + along;
 	if (decoder->column >= code->columns || decoder->row >= decoder->rows)
-		return error_set(err, ERROR_INVALID, "row %llu, column %llu lies outside of %llu rows of %llu",
-			(unsigned long long)decoder->row, (unsigned long long)decoder->column,
+		return error_set(err, ERROR_INVALID,
+			"row %llu, column %llu lies outside of %llu rows of %llu", (unsigned long long)decoder->row, (unsigned long long)decoder->column,
 			(unsigned long long)decoder->rows, (unsigned long long)code->columns);
 	*out = decoder->row * code->columns + decoder->column;
 	return 0;

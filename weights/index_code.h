@@ -1,7 +1,7 @@
-/* The index arrays of TRL's and PULSE's deltas: which elements of a tensor changed, as gaps of 16 or 32
- * bits, as absolute positions, or as steps along rows and columns. Both ways work block by block on
- * positions within a block, as element_scan gives them; PULSE's are read alone. One thread at a time
- * per struct. */
+/* The index arrays of TRL's and PULSE's deltas: which elements of a tensor changed, as gaps of 16
+ * or 32 bits, as absolute positions, or as steps along rows and columns. Both ways work block by
+ * block on positions within a block, as element_scan gives them; PULSE's are read alone. One
+ * thread at a time per struct. */
 #ifndef WEIGHTS_INDEX_CODE_H
 #define WEIGHTS_INDEX_CODE_H
 
@@ -52,10 +52,11 @@ struct index_decoder {
 	bool has_pending;
 };
 /* `data` is a whole number of indexes; of a grid, `elements` is a whole number of rows. */
-void index_decoder_init(struct index_decoder *decoder, const struct index_code *code, struct span data,
-	uint64_t elements);
-/* Gives the positions in [block_start, block_start + count) relative to block_start; `positions` has room for `count`, and count is at most
- * 65536. Blocks must be asked for from front to back. Invalid when a position is not above the one before or not below `elements`. */
+void index_decoder_init(struct index_decoder *decoder, const struct index_code *code,
+	struct span data, uint64_t elements);
+/* Gives the positions in [block_start, block_start + count) relative to block_start; `positions`
+ * has room for `count`, and count is at most 65536. Blocks must be asked for from front to back.
+ * Invalid when a position is not above the one before or not below `elements`. */
 int index_decoder_take(struct index_decoder *decoder, uint64_t block_start, size_t count, uint16_t *positions, size_t *out_found,
 	struct error *err);
 

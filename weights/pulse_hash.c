@@ -7,12 +7,14 @@ enum { SHAPE_TEXT_BYTES = 1024 };
 
 /* As torch calls them. */
 static const char *const torch_names[DTYPE_COUNT] = {
-	[DTYPE_U64] = "uint64", [DTYPE_I64] = "int64", [DTYPE_F64] = "float64", [DTYPE_C64] = "complex64",
-	[DTYPE_F32] = "float32", [DTYPE_U32] = "uint32", [DTYPE_I32] = "int32", [DTYPE_BF16] = "bfloat16",
-	[DTYPE_F16] = "float16", [DTYPE_U16] = "uint16", [DTYPE_I16] = "int16",
+	[DTYPE_U64] = "uint64", [DTYPE_I64] = "int64", [DTYPE_F64] = "float64",
+	[DTYPE_C64] = "complex64", [DTYPE_F32] = "float32", [DTYPE_U32] = "uint32",
+	[DTYPE_I32] = "int32", [DTYPE_BF16] = "bfloat16", [DTYPE_F16] = "float16",
+	[DTYPE_U16] = "uint16", [DTYPE_I16] = "int16",
 	[DTYPE_F8_E5M2FNUZ] = "float8_e5m2fnuz", [DTYPE_F8_E4M3FNUZ] = "float8_e4m3fnuz",
 	[DTYPE_F8_E8M0] = "float8_e8m0fnu", [DTYPE_F8_E4M3] = "float8_e4m3fn",
-	[DTYPE_F8_E5M2] = "float8_e5m2", [DTYPE_I8] = "int8", [DTYPE_U8] = "uint8", [DTYPE_BOOL] = "bool",
+	[DTYPE_F8_E5M2] = "float8_e5m2", [DTYPE_I8] = "int8", [DTYPE_U8] = "uint8",
+	[DTYPE_BOOL] = "bool",
 };
 
 /* "torch.bfloat16(2, 3)", and of one dimension "torch.bfloat16(5,)". */

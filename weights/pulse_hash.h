@@ -1,5 +1,5 @@
-/* The weights_hash of PULSE: SHA-256 over name, dtype, shape and bytes of every tensor, in the order
- * of the names. docs/FORMAT.md, "PULSE's checkpoints". */
+/* The weights_hash of PULSE: SHA-256 over name, dtype, shape and bytes of every tensor, in the
+ * order of the names. docs/FORMAT.md, "PULSE's deltas". */
 #ifndef WEIGHTS_PULSE_HASH_H
 #define WEIGHTS_PULSE_HASH_H
 

@@ -104,12 +104,13 @@ static int scan_text(struct target *const target, const struct span json,
 {
 	struct pulse_metadata *const metadata = target->metadata;
 	if (json.len > PULSE_METADATA_MAX_BYTES)
-		return error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes, over the limit of %d", path, json.len,
-			PULSE_METADATA_MAX_BYTES);
+		return error_set(err, ERROR_TOO_LARGE, "%s has %zu bytes, over the limit of %d", path,
+			json.len, PULSE_METADATA_MAX_BYTES);
 	if (!span_is_utf8(json))
 		return error_set(err, ERROR_INVALID, "%s is not UTF-8", path);
 	buffer_init(&metadata->strings, json.len + 1);
-	buffer_init(&metadata->files, (json.len / FILE_LEAST_BYTES + 1) * sizeof(struct json_scan_pair));
+	buffer_init(&metadata->files,
+		(json.len / FILE_LEAST_BYTES + 1) * sizeof(struct json_scan_pair));
 	if (buffer_reserve(&metadata->strings, json.len) == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "no memory for the %zu bytes of %s", json.len, path);
 	struct json_scan scan;
@@ -126,12 +127,14 @@ static int judge(struct pulse_metadata *const metadata, const struct target *con
 	metadata->is_delta = span_equal_text(target->type, "DELTA");
 	metadata->has_hash = target->hash.data != NULL;
 	if (!metadata->is_delta && !span_equal_text(target->type, "FULL"))
-		return error_set(err, ERROR_UNSUPPORTED, "%s: the checkpoint_type is neither FULL nor DELTA", path);
+		return error_set(err, ERROR_UNSUPPORTED,
+			"%s: the checkpoint_type is neither FULL nor DELTA", path);
 	if (metadata->has_hash && !decode_hex(target->hash, metadata->hash, SHA256_BYTES))
 		return error_set(err, ERROR_UNSUPPORTED,
 			"%s: the weights_hash is not the 64 hex digits of a SHA-256", path);
 	if (metadata->is_delta && !(metadata->has_prev && metadata->has_hash))
-		return error_set(err, ERROR_INVALID, "%s: the delta lacks prev_window or weights_hash", path);
+		return error_set(err, ERROR_INVALID,
+			"%s: the delta lacks prev_window or weights_hash", path);
 	if (metadata->has_prev && metadata->prev_window >= metadata->window)
 		return error_set(err, ERROR_INVALID, "%s: the prev_window is not before the window", path);
 	return 0;

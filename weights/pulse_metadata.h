@@ -1,5 +1,5 @@
 /* What PULSE (grail) says beside a checkpoint: metadata.json of a FULL or DELTA folder, and
- * delta_metadata.json. docs/FORMAT.md, "PULSE's checkpoints". Read-only once parsed; any thread. */
+ * delta_metadata.json. docs/FORMAT.md, "PULSE's deltas". Read-only once parsed; any thread. */
 #ifndef WEIGHTS_PULSE_METADATA_H
 #define WEIGHTS_PULSE_METADATA_H
 
@@ -20,14 +20,15 @@ struct pulse_metadata {
 	struct buffer files;   /* owned; struct json_scan_pair: name to SHA-256 in hex */
 };
 
-/* `path` names the file in messages. invalid: malformed, a member missing or given twice. *out needs
- * pulse_metadata_release in any case. */
+/* `path` names the file in messages. invalid: malformed, a member missing or given twice. *out
+ * needs pulse_metadata_release in any case. */
 int pulse_metadata_parse(struct pulse_metadata *out, struct span json, const char *path,
 	struct error *err);
 void pulse_metadata_release(struct pulse_metadata *metadata);
 
 size_t pulse_metadata_file_count(const struct pulse_metadata *metadata);
-const struct json_scan_pair *pulse_metadata_file(const struct pulse_metadata *metadata, size_t index);
+const struct json_scan_pair *pulse_metadata_file(const struct pulse_metadata *metadata,
+	size_t index);
 /* digest_mismatch unless the file's bytes have the SHA-256 that is noted; invalid when none is. */
 int pulse_metadata_prove(const struct pulse_metadata *metadata, struct span name,
 	const uint8_t sha256[SHA256_BYTES], const char *path, struct error *err);

@@ -264,21 +264,23 @@ static int take_index(const struct record *const record, const enum pulse_codec 
 	*out = (struct index_code){.form = INDEX_STEP32};
 	if (codec == PULSE_CODEC_2)
 		return 0;
-	*out = (struct index_code){.form = INDEX_GRID, .columns = columns, .row_bytes = 4, .col_bytes = 4};
+	*out = (struct index_code){
+		.form = INDEX_GRID, .columns = columns, .row_bytes = 4, .col_bytes = 4};
 	if (codec == PULSE_CODEC_3_1 && (!take_width(record->row_dtype, &out->row_bytes) ||
 		!take_width(record->col_dtype, &out->col_bytes)))
-		return refuse(record->name, "has a row_dtype or col_dtype other than uint8, uint16 and int32",
-			err);
+		return refuse(record->name,
+			"has a row_dtype or col_dtype other than uint8, uint16 and int32", err);
 	return 0;
 }
 
-/* Sections follow one another without a gap, as every encoder writes them: so what is unpacked is as
- * long as the sizes say. */
+/* Sections follow one another without a gap, as every encoder writes them: so what is unpacked is
+ * as long as the sizes say. */
 static bool sizes_fit(const struct pulse_payload *const payload, const struct record *const record,
 	const struct pulse_tensor *const tensor)
 {
 	const bool is_grid = tensor->index.form == INDEX_GRID;
-	return record->indices_offset == payload->bytes && record->indices_size == tensor->index_bytes &&
+	return record->indices_offset == payload->bytes &&
+		record->indices_size == tensor->index_bytes &&
 		record->values_offset == payload->bytes + tensor->index_bytes &&
 		record->values_size == tensor->value_bytes &&
 		(!is_grid || (record->rows_size == tensor->count * tensor->index.row_bytes &&
@@ -289,13 +291,15 @@ static int add_tensor(struct pulse_payload *const payload, const struct record *
 	struct error *const err)
 {
 	struct pulse_tensor tensor = {
-		.name = record->name, .rank = record->rank, .count = record->num_nonzero, .at = payload->bytes,
+		.name = record->name, .rank = record->rank, .count = record->num_nonzero,
+		.at = payload->bytes,
 		.shape = (const uint64_t *)payload->shapes.data + record->shape_at,
 	};
 	uint64_t elements;
 	uint64_t columns;
 	if (!take_dtype(record->value_dtype, &tensor.dtype))
-		return refuse(record->name, "has a value_dtype other than bfloat16, float16 and float32", err);
+		return refuse(record->name,
+			"has a value_dtype other than bfloat16, float16 and float32", err);
 	if (!take_shape(payload, record, &elements, &columns))
 		return refuse(record->name, "has a shape of too many elements", err);
 	if (tensor.count > elements)

@@ -44,7 +44,8 @@ int unnamed_file_open(struct unnamed_file *const file, const char *const folder,
 int unnamed_file_add(struct unnamed_file *const file, const struct span piece,
 	struct error *const err)
 {
-	if (file_write_at(file_system(), file->fd, piece, (off_t)file->bytes, "an unpacked delta", err) != 0)
+	if (file_write_at(file_system(), file->fd, piece, (off_t)file->bytes, "an unpacked delta",
+		err) != 0)
 		return -1;
 	file->bytes += piece.len;
 	return 0;

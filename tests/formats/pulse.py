@@ -160,15 +160,19 @@ def write_delta(folder, codec, base, following, window, before, packs=True):
     put_all(folder, window, files, said, packs)
 
 
-def write_full(folder, tensors, window, packs=True):
-    """A FULL folder: the checkpoint as transformers saves it."""
-    os.makedirs(folder)
-    path = os.path.join(folder, 'model.safetensors')
-    container.write(path, tensors, {'format': 'pt'})
-    with open(path, 'rb') as file:
-        files = {'model.safetensors': file.read()}
-    files['config.json'] = b'{"model_type": "qwen2"}\n'
-    files['merges.txt'] = b'#version: 0.2\n'
+def write_full(folder, tensors, window, shards=1, packs=True):
+    """A FULL folder: the checkpoint as transformers saves it, in one file or with an index."""
+    texts = {'config.json': '{"model_type": "qwen2"}\n', 'merges.txt': '#version: 0.2\n'}
+    container.write_sharded(folder, tensors, shards, files=texts)
+    files = {}
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        with open(path, 'rb') as file:
+            files[name] = file.read()
+        os.unlink(path)
+    if shards == 1:
+        del files['model.safetensors.index.json']
+        files['model.safetensors'] = files.pop('model-00001-of-00001.safetensors')
     put_all(folder, window, files, {'checkpoint_type': 'FULL'}, packs)
 
 

@@ -225,8 +225,8 @@ class Trainers(Case):
         name = pulse.checkpoint_name(window)
         self.answer('PUT', f'/{BUCKET}/{self.name}/{name}/READY-{ready or window + 30}', b'')
 
-    def write_window(self, window, step, codec=None, before=None, full=False, **options):
-        """DELTA from step `before` (the one before) by `codec`, FULL, or both."""
+    def write_window(self, window, step, codec=None, before=None, full=0, **options):
+        """DELTA from step `before` (the one before) by `codec`, FULL of so many shards, or both."""
         folder = self.path(pulse.checkpoint_name(window))
         tensors = self.tensors(step)
         if codec:
@@ -234,7 +234,7 @@ class Trainers(Case):
             delta = os.path.join(folder, 'DELTA')
             pulse.write_delta(delta, codec, old, tensors, window, window - 30, **options)
         if full:
-            pulse.write_full(os.path.join(folder, 'FULL'), tensors, window)
+            pulse.write_full(os.path.join(folder, 'FULL'), tensors, window, full)
 
     def wait_for_refusal(self, window, reason):
         """The log says of this window, which no other test uses, why it is no step."""
@@ -250,13 +250,13 @@ class Trainers(Case):
     def test_pulse(self):
         """A full window, deltas of every codec, one at an anchor, then what does not fit."""
         self.open_run(adopt='pulse')
-        self.write_window(30, 0, full=True)
+        self.write_window(30, 0, full=1)
         self.put_window(30)
         self.wait_for_step(0, 'checkpoint-30')
         codecs = ('sparse_codec_v2', 'sparse_codec_v3', 'sparse_codec_v3.1')
         for step, codec in enumerate(codecs, 1):
             window = 30 + 30 * step
-            self.write_window(window, step, codec, full=step == 2, packs=step != 2)
+            self.write_window(window, step, codec, full=int(step == 2), packs=step != 2)
             self.put_window(window)
             self.wait_for_step(step, f'checkpoint-{window}')
         into = self.assert_followed(3)
@@ -270,10 +270,11 @@ class Trainers(Case):
         self.put_window(180)
         reason = "builds on checkpoint-150, and the run's newest step is checkpoint-120"
         self.wait_for_refusal(180, reason)
-        self.write_window(210, 1, 'sparse_codec_v3.1', before=2, full=True)
+        self.write_window(210, 1, 'sparse_codec_v3.1', before=2, full=3)
         self.put_window(210)
         self.wait_for_step(4, 'checkpoint-210')
-        self.assert_followed(1)
+        into = self.assert_followed(1)
+        self.assertIn('model.safetensors.index.json', os.listdir(os.path.join(into, 'current')))
         self.write_window(240, 2, 'sparse_codec_v3.1')
         self.put_window(240)
         self.wait_for_step(5, 'checkpoint-240')
@@ -304,7 +305,7 @@ class Trainers(Case):
     def test_pulse_files_are_proven(self):
         """A damaged shard, a file that is missing, a window without folders."""
         self.open_run(adopt='pulse')
-        self.write_window(3030, 0, full=True)
+        self.write_window(3030, 0, full=1)
         full = self.path(pulse.checkpoint_name(3030), 'FULL')
         whole = os.path.join(full, 'model.safetensors')
         with open(whole, 'r+b') as file:

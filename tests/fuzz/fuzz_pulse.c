@@ -1,6 +1,6 @@
-/* Any bytes as a delta of PULSE's upon a base that it was not made from. The first byte's lowest two
- * bits choose the codec: what follows is packed into a frame, in a folder whose hashes are right, and
- * decoded to the end. With both set it is read as either file of JSON. */
+/* Any bytes as a delta of PULSE's upon a base that it was not made from. The first byte's lowest
+ * two bits choose the codec: what follows is packed into a frame, in a folder whose hashes are
+ * right, and decoded to the end. With both set it is read as either file of JSON. */
 #include "fuzz_delta.h"
 
 #include "base/compress.h"

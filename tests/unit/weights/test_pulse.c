@@ -1,5 +1,5 @@
-/* PULSE's deltas: frames and their headers, written by hand here. The hash of the result was computed
- * with Python's hashlib. */
+/* PULSE's deltas: frames and their headers, written by hand here. The hash of the result was
+ * computed with Python's hashlib. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -347,6 +347,8 @@ static const struct {
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":8,\"values_size\":4"),
 	 "\1\0\0\0\5\0\0\0AAZZ.", 13, ERROR_INVALID, "more bytes"},
 	{RECORD(W "\"indices_offset\":1,\"indices_size\":8,\"values_offset\":9,\"values_size\":4"),
+	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
+	{RECORD(W "\"indices_offset\":0,\"indices_size\":8,\"values_offset\":7,\"values_size\":4"),
 	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
 	{RECORD(W "\"indices_offset\":0,\"indices_size\":7,\"values_offset\":7,\"values_size\":4"),
 	 "\1\0\0\0\5\0\0\0AAZZ", 12, ERROR_INVALID, "do not add up"},
