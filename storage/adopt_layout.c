@@ -10,6 +10,8 @@ static const char pointer_name[] = "latest";
 static const char version_word[] = "weight_v";
 static const char manifest_name[] = "manifest.json";
 static const char skyrl_word[] = "delta-";
+static const char pulse_word[] = "checkpoint-";
+static const char ready_word[] = "READY-";
 
 static bool starts_with(const struct span text, const char *const start)
 {
@@ -52,7 +54,8 @@ bool adopt_layout_number(const struct span identity, uint64_t *const out_number)
 	static const struct {
 		const char *word;
 		size_t digits;
-	} words[] = {{"step_", NUMBER_DIGITS}, {version_word, NUMBER_DIGITS}, {skyrl_word, SKYRL_DIGITS}};
+	} words[] = {{"step_", NUMBER_DIGITS}, {version_word, NUMBER_DIGITS}, {skyrl_word, SKYRL_DIGITS},
+		{pulse_word, 1}};
 	size_t start = identity.len;
 	while (start > 0 && identity.data[start - 1] != '/')
 		start--;
@@ -137,6 +140,22 @@ static bool match_skyrl(const struct span key, const struct span rest, struct ad
 		read_digits(behind(out->identity, strlen(skyrl_word)), SKYRL_DIGITS, &out->version);
 }
 
+/* checkpoint-120/READY-150: the marker comes last, and its number is when that was. */
+static bool match_pulse(const struct span key, const struct span rest, struct adopt_mark *const out)
+{
+	const uint8_t *const slash = rest.len > 0 ? memchr(rest.data, '/', rest.len) : NULL;
+	uint64_t ready;
+	if (slash == NULL)
+		return false;
+	out->identity = span_slice(rest, 0, (size_t)(slash - rest.data));
+	const struct span name = behind(rest, out->identity.len + 1);
+	out->objects = span_slice(key, 0, key.len - name.len);
+	return starts_with(name, ready_word) &&
+		read_digits(behind(name, strlen(ready_word)), 1, &ready) &&
+		starts_with(out->identity, pulse_word) &&
+		read_digits(behind(out->identity, strlen(pulse_word)), 1, &out->version);
+}
+
 static bool match_stitch(const struct span key, const struct span rest, struct adopt_mark *const out)
 {
 	if (!span_equal_text(rest, pointer_name))
@@ -153,6 +172,7 @@ static match_function *const match_by_convention[] = {
 	[ADOPT_STITCH] = match_stitch,
 	[ADOPT_MODELEXPRESS] = match_modelexpress,
 	[ADOPT_SKYRL] = match_skyrl,
+	[ADOPT_PULSE] = match_pulse,
 };
 
 bool adopt_layout_match(const enum adopt_convention convention, const struct span prefix, const struct span key, struct adopt_mark *const out)

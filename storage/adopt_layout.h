@@ -1,5 +1,5 @@
 /* The keys of trainers that never heard of steps, by convention: which key completes a publish, and
- * where its objects lie. TRL's, slime's, ModelExpress' and SkyRL's, and stitch's pointer;
+ * where its objects lie. TRL's, slime's, ModelExpress', SkyRL's and PULSE's, and stitch's pointer;
  * docs/PROTOCOL.md, "Adopted runs". Pure; any thread. */
 #ifndef STORAGE_ADOPT_LAYOUT_H
 #define STORAGE_ADOPT_LAYOUT_H

@@ -43,8 +43,9 @@ static int take_version(struct store *const store, const int64_t bucket, const s
 	return found == 1 && !out->is_marker ? 0 : found < 0 ? -1 : object_no_key(key, err);
 }
 
-static int take_object(struct store *const store, const int64_t bucket, const struct span key, const struct span name, struct arena *const arena,
-	struct step_object *const out, int64_t *const out_version, struct error *const err)
+int adopt_objects_take(struct store *const store, const int64_t bucket, const struct span key,
+	const struct span name, struct arena *const arena, struct step_object *const out,
+	int64_t *const out_version, struct error *const err)
 {
 	struct version version;
 	char id[2 * VERSION_ID_BYTES + 1];
@@ -145,7 +146,8 @@ static int find_folder(struct store *const store, const int64_t bucket, const st
 		return keys == NULL ? error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.") : -1;
 	for (size_t i = 0; i < out->count; i++) {
 		const struct span rest = span_slice(keys[i], adoption->objects.len, keys[i].len);
-		if (take_object(store, bucket, keys[i], rest, arena, &out->objects[i], &out->versions[i], err) != 0)
+		if (adopt_objects_take(store, bucket, keys[i], rest, arena, &out->objects[i],
+			&out->versions[i], err) != 0)
 			return -1;
 		if (span_equal_text(rest, index_name) && judge_index(store, name, keys[i], arena, out, err) != 0)
 			return -1;
@@ -170,6 +172,7 @@ int adopt_objects_find(struct store *const store, const int64_t bucket, const st
 		return find_folder(store, bucket, adoption, arena, out, err);
 	out->is_delta = is_trl_delta(adoption);
 	out->count = 1;
-	return take_object(store, bucket, adoption->objects, span_text(out->is_delta ? "delta.safetensors" : single_name), arena, &out->objects[0],
-		&out->versions[0], err);
+	const char *const name = out->is_delta ? "delta.safetensors" : single_name;
+	return adopt_objects_take(store, bucket, adoption->objects, span_text(name), arena,
+		&out->objects[0], &out->versions[0], err);
 }

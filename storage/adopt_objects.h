@@ -19,6 +19,9 @@ struct adopt_objects {
  * refused with. Blocking. */
 int adopt_objects_find(struct store *store, int64_t bucket, const struct adoption *adoption, struct arena *arena, struct adopt_objects *out,
 	struct error *err);
+/* The current object of a key, called `name` in the form. Texts lie in the arena. no_key. */
+int adopt_objects_take(struct store *store, int64_t bucket, struct span key, struct span name,
+	struct arena *arena, struct step_object *out, int64_t *out_version, struct error *err);
 /* A small object, whole, in the arena. too_large over `cap`; no_key. */
 int adopt_objects_read(struct store *store, struct span bucket, struct span key, size_t cap, struct arena *arena, struct span *out,
 	struct error *err);

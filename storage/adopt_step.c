@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "storage/adopt_objects.h"
+#include "storage/adopt_pulse.h"
 #include "storage/bucket_row.h"
 #include "storage/scratch.h"
 #include "storage/step_proof.h"
@@ -84,7 +85,7 @@ static int check_order(const struct adopting *const adopting, struct db *const d
 {
 	const struct adoption *const adoption = adopting->adoption;
 	struct adoption head;
-	if (!adopting->brought.is_delta)
+	if (!adopting->brought.is_delta || adoption->convention == ADOPT_PULSE)
 		return 0;
 	if (!adopting->run.has_head)
 		return refuse_first(adopting, err);
@@ -104,6 +105,34 @@ static int check_order(const struct adopting *const adopting, struct db *const d
 	return 0;
 }
 
+/* A window has two folders; which one counts depends on the newest step. */
+static int find_pulse(struct adopting *const adopting, struct error *const err)
+{
+	struct adopt_pulse pulse = {
+		.work = adopting->work, .adoption = adopting->adoption, .arena = adopting->arena,
+		.bucket = adopting->run.bucket, .bucket_name = adopting->bucket,
+		.run_name = adopting->run_name, .has_head = adopting->run.has_head,
+	};
+	struct adoption head;
+	struct db *const db = store_reader_take(adopting->work->store, err);
+	if (db == NULL)
+		return -1;
+	const int found = !pulse.has_head ? 0
+		: adopt_row_find_step(db, adopting->run.id, adopting->run.head, adopting->arena, &head, err);
+	store_reader_give(adopting->work->store, db);
+	if (found == 1)
+		pulse.head = head.identity;
+	return found < 0 ? -1 : adopt_pulse_find(&pulse, &adopting->brought, err);
+}
+
+static int find_objects(struct adopting *const adopting, struct error *const err)
+{
+	if (adopting->adoption->convention == ADOPT_PULSE)
+		return find_pulse(adopting, err);
+	return adopt_objects_find(adopting->work->store, adopting->run.bucket, adopting->adoption,
+		adopting->arena, &adopting->brought, err);
+}
+
 static int prepare(struct adopting *const adopting, struct error *const err)
 {
 	struct store *const store = adopting->work->store;
@@ -112,7 +141,7 @@ static int prepare(struct adopting *const adopting, struct error *const err)
 	if (db != NULL)
 		store_reader_give(store, db);
 	if (result == 0)
-		result = adopt_objects_find(store, adopting->run.bucket, adopting->adoption, adopting->arena, &adopting->brought, err);
+		result = find_objects(adopting, err);
 	if (result != 0)
 		return -1;
 	if (adopting->adoption->convention == ADOPT_HOT_LOAD && adopting->adoption->has_base != adopting->brought.is_delta)
@@ -233,7 +262,9 @@ static int decode(struct adopting *const adopting, struct step_source *const bas
 	if (stack == NULL)
 		return -1;
 	set_form(adopting, STEP_DELTA, delta_format_name(delta_reader_format(delta_stack_reader(stack, 1))));
-	int result = measure(adopting, delta_stack_source(stack, 1), delta_stack_files(stack, 1), err);
+	int result = delta_stack_prove(stack, err);
+	if (result == 0)
+		result = measure(adopting, delta_stack_source(stack, 1), delta_stack_files(stack, 1), err);
 	if (result == 0)
 		result = publish(adopting, err);
 	delta_stack_close(stack);

@@ -8,13 +8,13 @@
 static const char *const format_names[] = {
 	[DELTA_ULP_CLASS] = "ulp-class", [DELTA_SLIME_XOR] = "slime-xor", [DELTA_SLIME_OVERWRITE] = "slime-overwrite",
 	[DELTA_TRL_GAP] = "trl-gap", [DELTA_TRL_RAW] = "trl-raw", [DELTA_TRL_V1] = "trl-v1", [DELTA_FULL] = "full",
-	[DELTA_SKYRL_XOR] = "skyrl-xor",
+	[DELTA_SKYRL_XOR] = "skyrl-xor", [DELTA_PULSE] = "pulse",
 };
 static const char *const checksum_names[] = {[DELTA_XXH3_128] = "xxh3-128", [DELTA_BLAKE3] = "blake3", [DELTA_ADLER32] = "adler32"};
 
 const char *delta_format_name(const enum delta_format format)
 {
-	ASSERT((unsigned)format <= DELTA_SKYRL_XOR);
+	ASSERT((unsigned)format <= DELTA_PULSE);
 	return format_names[format];
 }
 

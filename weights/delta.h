@@ -17,10 +17,12 @@ enum delta_format {
 	DELTA_TRL_V1,
 	DELTA_FULL,            /* the new checkpoint itself */
 	DELTA_FORMATS,         /* that are written */
-	DELTA_SKYRL_XOR = DELTA_FORMATS /* slime-xor's tensors with SkyRL's manifest: read alone */
+	DELTA_SKYRL_XOR = DELTA_FORMATS, /* slime-xor's tensors with SkyRL's manifest: read alone */
+	DELTA_PULSE            /* PULSE's positions and values in one frame: read alone */
 };
 
-/* "ulp-class", "slime-xor", "slime-overwrite", "trl-gap", "trl-raw", "trl-v1", "full", "skyrl-xor" */
+/* "ulp-class", "slime-xor", "slime-overwrite", "trl-gap", "trl-raw", "trl-v1", "full", "skyrl-xor",
+ * "pulse" */
 const char *delta_format_name(enum delta_format format);
 /* One that is written. */
 bool delta_format_parse(struct span name, enum delta_format *out_format);

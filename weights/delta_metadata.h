@@ -2,6 +2,7 @@
 #ifndef WEIGHTS_DELTA_METADATA_H
 #define WEIGHTS_DELTA_METADATA_H
 
+#include "base/digest.h"
 #include "weights/delta.h"
 #include "weights/json_scan.h"
 
@@ -18,6 +19,7 @@ enum delta_encoding {
 	DELTA_ENCODING_ULP_CLASS,
 	DELTA_ENCODING_XOR,
 	DELTA_ENCODING_OVERWRITE,
+	DELTA_ENCODING_PULSE,
 	DELTA_ENCODING_FULL /* a checkpoint in a delta's place: no metadata at all */
 };
 
@@ -48,6 +50,8 @@ struct delta_metadata {
 	bool has_result_digest;
 	struct digest128 base_digest;
 	struct digest128 result_digest;
+	bool has_hash;  /* PULSE's, of the result: weights/pulse_hash.h */
+	uint8_t hash[SHA256_BYTES];
 	bool has_files; /* the result is described; otherwise it has the base's files */
 	bool result_is_folder;
 	struct delta_result_file *files; /* sorted by path */

@@ -1,5 +1,5 @@
 /* Finds out what lies at a path, maps its files, reads the metadata and has the entries listed by the format's part: delta_reader_trl.c,
- * delta_reader_named.c. */
+ * delta_reader_named.c, delta_reader_pulse.c. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -260,7 +260,8 @@ static int open_folder(struct delta_reader *const reader, const char *const fold
 		return open_with(reader, folder, indexed ? trl_index_name : index_name, err);
 	if (has_file(folder, manifest_name) && !has_file(folder, checkpoint_name))
 		return open_manifest(reader, folder, err);
-	return open_full(reader, folder, err);
+	return delta_reader_is_pulse(folder) ? delta_reader_open_pulse(reader, folder, err)
+		: open_full(reader, folder, err);
 }
 
 static struct delta_reader *reader_new(void)
@@ -316,6 +317,9 @@ void delta_reader_close(struct delta_reader *const reader)
 	delta_metadata_release(&reader->metadata);
 	shard_index_free(reader->index);
 	delta_manifest_free(reader->manifest);
+	pulse_payload_free(reader->pulse);
+	mapped_file_close(reader->pulse_bytes);
+	free(reader->folder);
 	mapped_file_close(reader->index_bytes);
 	checkpoint_close(reader->checkpoint);
 	buffer_release(&reader->pairs);
@@ -341,6 +345,7 @@ enum delta_format delta_reader_format(const struct delta_reader *const reader)
 		[DELTA_ENCODING_NONE] = DELTA_TRL_V1, [DELTA_ENCODING_RAW] = DELTA_TRL_RAW, [DELTA_ENCODING_GAP] = DELTA_TRL_GAP,
 		[DELTA_ENCODING_ULP_CLASS] = DELTA_ULP_CLASS, [DELTA_ENCODING_XOR] = DELTA_SLIME_XOR,
 		[DELTA_ENCODING_OVERWRITE] = DELTA_SLIME_OVERWRITE, [DELTA_ENCODING_FULL] = DELTA_FULL,
+		[DELTA_ENCODING_PULSE] = DELTA_PULSE,
 	};
 	if (reader->manifest != NULL)
 		return DELTA_SKYRL_XOR;

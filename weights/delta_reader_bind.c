@@ -35,7 +35,7 @@ bool delta_reader_changed(const struct delta_reader *const reader, uint64_t *con
 {
 	const struct delta_metadata *const metadata = delta_reader_metadata(reader);
 	*out_elements = metadata->changed_elements;
-	if (metadata->encoding > DELTA_ENCODING_GAP && metadata->encoding != DELTA_ENCODING_FULL)
+	if (metadata->encoding > DELTA_ENCODING_GAP && metadata->encoding < DELTA_ENCODING_PULSE)
 		return metadata->has_changed_elements;
 	/* What TRL's own files say of their number is not to be relied on; counting is easy. */
 	*out_elements = 0;
@@ -65,9 +65,11 @@ static int check_fit(const struct delta_entry *const entry, const struct schema_
 	const bool typed = entry->kind == DELTA_ENTRY_SPARSE || entry->kind == DELTA_ENTRY_WHOLE;
 	if (typed && entry->dtype != tensor->dtype)
 		return delta_reader_refuse(entry->name, "has another dtype in the base", err);
-	if (entry->kind == DELTA_ENTRY_SPARSE && entry->count > tensor->bytes / 2)
+	const bool is_sparse = entry->kind == DELTA_ENTRY_SPARSE;
+	if (is_sparse && entry->count > tensor->bytes / (dtype_bits(tensor->dtype) / 8))
 		return delta_reader_refuse(entry->name, "has more values than the base has elements", err);
-	if (entry->kind == DELTA_ENTRY_WHOLE && !same_shape(entry, tensor))
+	const bool has_shape = entry->kind == DELTA_ENTRY_WHOLE || (is_sparse && entry->shape != NULL);
+	if (has_shape && !same_shape(entry, tensor))
 		return delta_reader_refuse(entry->name, "has another shape in the base", err);
 	if (entry->kind == DELTA_ENTRY_OVERWRITE && tensor->bytes > UINT32_MAX)
 		return delta_reader_refuse(entry->name, "is over 4 GiB, which this encoding cannot address", err);
@@ -99,6 +101,10 @@ int delta_reader_bind(const struct delta_reader *const reader, const struct sche
 			return -1;
 		}
 		entries[at] = entry;
+	}
+	if (reader->pulse != NULL && delta_reader_unpack_pulse(reader, err) != 0) {
+		free(entries);
+		return -1;
 	}
 	*out_entries = entries;
 	return 0;

@@ -5,6 +5,7 @@
 #include "weights/delta_manifest.h"
 #include "weights/delta_reader.h"
 #include "weights/name_list.h"
+#include "weights/pulse_payload.h"
 #include "weights/shard_index.h"
 
 #define DELTA_READER_TABLE_BYTES (UINT64_C(8) << 30)
@@ -25,6 +26,9 @@ struct delta_reader {
 	struct delta_reader_file *files;
 	size_t file_count;
 	struct delta_manifest *manifest; /* SkyRL's */
+	struct pulse_payload *pulse;     /* PULSE's */
+	struct span pulse_bytes;
+	char *folder;                    /* of PULSE's */
 	struct shard_index *index;
 	struct span index_bytes;
 	struct checkpoint *checkpoint; /* of a full one */
@@ -41,6 +45,10 @@ int delta_reader_refuse(struct span name, const char *what, struct error *err);
 int delta_reader_list_trl(struct delta_reader *reader, struct error *err);
 int delta_reader_list_named(struct delta_reader *reader, struct error *err); /* under the tensors' own names: ulp-class and slime */
 void delta_reader_list_full(struct delta_reader *reader);
+/* PULSE's: the whole way from the folder to the entries, which have no bytes before the second. */
+bool delta_reader_is_pulse(const char *folder);
+int delta_reader_open_pulse(struct delta_reader *reader, const char *folder, struct error *err);
+int delta_reader_unpack_pulse(const struct delta_reader *reader, struct error *err);
 /* Sorts, and refuses names given twice. */
 int delta_reader_sort(struct delta_reader *reader, struct error *err);
 

@@ -83,7 +83,7 @@ static int join_parts(struct delta_reader *const reader, const struct part *cons
 		.name = index->name, .dtype = values->tensor->dtype, .index = index->data, .values = values->data,
 		.count = values->tensor->elements,
 	};
-	if (read_form(reader, index, &entry.form, err) != 0)
+	if (read_form(reader, index, &entry.code.form, err) != 0)
 		return -1;
 	if (index->tensor->rank != 1 || values->tensor->rank != 1 || index->tensor->elements != values->tensor->elements)
 		return delta_reader_refuse(index->name, "has other numbers of positions and values", err);

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "weights/delta_source.h"
+#include "weights/pulse_hash.h"
 
 struct level {
 	struct tensor_source *source;
@@ -146,6 +147,16 @@ bool delta_stack_digest(const struct delta_stack *const stack, const size_t leve
 	else
 		return false;
 	return true;
+}
+
+int delta_stack_prove(const struct delta_stack *const stack, struct error *const err)
+{
+	const struct level *const top = &stack->levels[stack->count - 1];
+	if (top->reader == NULL || !delta_reader_metadata(top->reader)->has_hash)
+		return 0;
+	if (pulse_hash_check(top->source, delta_reader_metadata(top->reader)->hash, err) == 0)
+		return 0;
+	return delta_stack_blame(top->reader, top->path, err);
 }
 
 static bool is_explained_by_base(const enum error_kind kind)

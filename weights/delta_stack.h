@@ -21,6 +21,9 @@ const struct model_files *delta_stack_files(const struct delta_stack *stack, siz
 const struct delta_reader *delta_stack_reader(const struct delta_stack *stack, size_t level); /* from level 1 on */
 /* The digest that level `level` must have, as the deltas beside it say; false when none says. */
 bool delta_stack_digest(const struct delta_stack *stack, size_t level, struct digest128 *out_digest);
+/* digest_mismatch when the topmost delta is PULSE's and its result does not have the hash that it
+ * says: decodes all tensors, one behind the other. Every other delta is proven otherwise. */
+int delta_stack_prove(const struct delta_stack *stack, struct error *err);
 /* Puts "the delta 'PATH' (step N)" before the text, unless that names the path already. `reader` NULL: its step is not known. Always -1. */
 int delta_stack_blame(const struct delta_reader *reader, const char *path, struct error *err);
 /* For who has failed on the way: when the delta at `path` names another base than this one, puts wrong_base with both digests in the place of what a

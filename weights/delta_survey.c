@@ -23,6 +23,14 @@ static int count_block(void *const state, const unsigned worker, const struct te
 	return 0;
 }
 
+/* PULSE's lie packed until a base is there. */
+static uint64_t payload_bytes(const struct delta_entry *const entry)
+{
+	if (entry->kind != DELTA_ENTRY_SPARSE)
+		return entry->data.len + entry->values.len;
+	return entry->count * (index_code_bytes(&entry->code) + dtype_bits(entry->dtype) / 8);
+}
+
 static void list_rows(struct delta_survey *const survey, const struct delta_reader *const reader)
 {
 	survey->rows = memory_new_array(delta_reader_count(reader), sizeof(survey->rows[0]));
@@ -32,7 +40,7 @@ static void list_rows(struct delta_survey *const survey, const struct delta_read
 			continue;
 		survey->rows[survey->count++] = (struct delta_survey_row){
 			.name = entry->name,
-			.payload_bytes = entry->data.len + entry->index.len + entry->values.len,
+			.payload_bytes = payload_bytes(entry),
 			.stats = {.changed = entry->count},
 		};
 	}

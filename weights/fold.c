@@ -43,7 +43,9 @@ int fold(const struct fold_params *const params, struct delta_stats *const out_s
 	if (params->base == NULL)
 		return fold_plain(params, out_stats, err);
 	struct delta_stack *const stack = delta_stack_open(params->base, params->base_files, params->deltas, params->count, err);
-	const int result = stack == NULL ? -1 : encode_ends(params, stack, out_stats, err);
+	int result = stack == NULL ? -1 : delta_stack_prove(stack, err);
+	if (result == 0)
+		result = encode_ends(params, stack, out_stats, err);
 	delta_stack_close(stack);
 	return result == 0 ? 0 : delta_stack_explain(params->deltas[0], params->base, params->base_digests, params->threads, err);
 }

@@ -16,7 +16,7 @@ static int size_of_entry(const struct delta_entry *const entry, uint64_t *const 
 	if (entry->kind != DELTA_ENTRY_SPARSE)
 		return error_set(err, ERROR_UNSUPPORTED, "it is stored whole, which does not fold without a base: give --base");
 	uint16_t *const positions = memory_new_array(WINDOW, sizeof(positions[0]));
-	index_decoder_init(&decoder, entry->form, entry->index, INDEX_ELEMENTS_MAX);
+	index_decoder_init(&decoder, &entry->code, entry->index, INDEX_ELEMENTS_MAX);
 	*out_elements = 0;
 	for (uint64_t start = 0; result == 0 && (decoder.has_pending || decoder.taken < decoder.data.len); start += WINDOW) {
 		/* Far gaps are jumped over. */
@@ -99,7 +99,7 @@ static void open_lists(const struct fold_plain *const plain, const struct payloa
 		const struct delta_entry *const entry = delta_reader_find(plain->readers[i], tensor->facts->name);
 		if (entry == NULL || entry->count == 0)
 			continue;
-		index_decoder_init(&united->decoders[united->count], entry->form, entry->index, tensor->facts->bytes / ELEMENT_BYTES);
+		index_decoder_init(&united->decoders[united->count], &entry->code, entry->index, tensor->facts->bytes / ELEMENT_BYTES);
 		united->values[united->count++] = entry->values.data;
 	}
 }

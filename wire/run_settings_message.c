@@ -19,7 +19,7 @@ struct setting {
 static const char *const adopt_words[] = {[ADOPT_NONE] = "", [ADOPT_TRL] = "trl",
 	[ADOPT_SLIME] = "slime",
 	[ADOPT_STITCH] = "stitch", [ADOPT_HOT_LOAD] = "", [ADOPT_MODELEXPRESS] = "modelexpress",
-		[ADOPT_SKYRL] = "skyrl",
+		[ADOPT_SKYRL] = "skyrl", [ADOPT_PULSE] = "pulse",
 	NULL};
 
 #define AT(member) offsetof(struct run_settings, member)

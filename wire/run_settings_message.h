@@ -13,7 +13,7 @@ enum { RUN_PREFIX_MAX_BYTES = 512, RUN_DEPLOYMENT_MAX_BYTES = 128, RUN_WEBHOOK_M
  * words, and stored in the catalog. */
 enum adopt_convention {
 	ADOPT_NONE, ADOPT_TRL, ADOPT_SLIME, ADOPT_STITCH, ADOPT_HOT_LOAD /* never a setting */,
-	ADOPT_MODELEXPRESS, ADOPT_SKYRL
+	ADOPT_MODELEXPRESS, ADOPT_SKYRL, ADOPT_PULSE
 };
 
 struct run_settings {

@@ -13,7 +13,7 @@ from tests.support.daemon import Daemon
 if not importable('numpy', 'safetensors', 'zstandard', 'xxhash', 'blake3', environment='formats'):
     raise unittest.SkipTest('setup/clients has not installed numpy, safetensors, zstandard, xxhash and blake3')
 
-from tests.formats import container, modelexpress, series, skyrl, slime, trl  # noqa: E402
+from tests.formats import container, modelexpress, pulse, series, skyrl, slime, trl  # noqa: E402
 
 BUCKET = 'bridges'
 STEPS = 4
@@ -210,6 +210,124 @@ class Trainers(Case):
                 time.sleep(0.05)
             self.assertEqual((one.get('verified'), one['forms'][0]['format']), ('ok', wanted), step)
         self.assertEqual(head, len(formats) - 1)
+
+    def put_window(self, window, ready=None):
+        """A window's folders in no order, then the marker."""
+        name = pulse.checkpoint_name(window)
+        folder = self.path(name)
+        for at, _, files in os.walk(folder):
+            for file in files:
+                path = os.path.join(at, file)
+                self.put_file(path, f'{name}/{os.path.relpath(path, folder)}')
+        self.mark_ready(window, ready)
+
+    def mark_ready(self, window, ready=None):
+        name = pulse.checkpoint_name(window)
+        self.answer('PUT', f'/{BUCKET}/{self.name}/{name}/READY-{ready or window + 30}', b'')
+
+    def write_window(self, window, step, codec=None, before=None, full=0, **options):
+        """DELTA from step `before` (the one before) by `codec`, FULL of so many shards, or both."""
+        folder = self.path(pulse.checkpoint_name(window))
+        tensors = self.tensors(step)
+        if codec:
+            old = self.tensors(step - 1 if before is None else before)
+            delta = os.path.join(folder, 'DELTA')
+            pulse.write_delta(delta, codec, old, tensors, window, window - 30, **options)
+        if full:
+            pulse.write_full(os.path.join(folder, 'FULL'), tensors, window, full)
+
+    def wait_for_refusal(self, window, reason):
+        """The log says of this window, which no other test uses, why it is no step."""
+        name = pulse.checkpoint_name(window)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            lines = [line for line in self.daemon.log().splitlines() if 'adoption_failed' in line]
+            if any(name in line and reason in line for line in lines):
+                return
+            time.sleep(0.05)
+        self.fail(f'{reason} is not in {lines}')
+
+    def test_pulse(self):
+        """A full window, deltas of every codec, one at an anchor, then what does not fit."""
+        self.open_run(adopt='pulse')
+        self.write_window(30, 0, full=1)
+        self.put_window(30)
+        self.wait_for_step(0, 'checkpoint-30')
+        codecs = ('sparse_codec_v2', 'sparse_codec_v3', 'sparse_codec_v3.1')
+        for step, codec in enumerate(codecs, 1):
+            window = 30 + 30 * step
+            self.write_window(window, step, codec, full=int(step == 2), packs=step != 2)
+            self.put_window(window)
+            self.wait_for_step(step, f'checkpoint-{window}')
+        into = self.assert_followed(3)
+        self.assertEqual(
+            sorted(os.listdir(os.path.join(into, 'current'))),
+            ['config.json', 'merges.txt', 'model.safetensors'],
+        )
+        self.assert_proven(3, ['full'] + ['pulse'] * 3)
+        # A window is missing in between: nothing changes, and a full one goes on.
+        self.write_window(180, 2, 'sparse_codec_v3.1', before=1)
+        self.put_window(180)
+        reason = "builds on checkpoint-150, and the run's newest step is checkpoint-120"
+        self.wait_for_refusal(180, reason)
+        self.write_window(210, 1, 'sparse_codec_v3.1', before=2, full=3)
+        self.put_window(210)
+        self.wait_for_step(4, 'checkpoint-210')
+        into = self.assert_followed(1)
+        self.assertIn('model.safetensors.index.json', os.listdir(os.path.join(into, 'current')))
+        self.write_window(240, 2, 'sparse_codec_v3.1')
+        self.put_window(240)
+        self.wait_for_step(5, 'checkpoint-240')
+        self.assert_followed(2)
+
+    def test_pulse_after_a_checkpoint_of_ours(self):
+        """What follows on a step that was published by hand is proven by its hash."""
+        self.open_run(adopt='pulse')
+        self.write_window(1060, 1, 'sparse_codec_v3.1')
+        self.put_window(1060)
+        self.wait_for_refusal(1060, 'delta on checkpoint-1030, and the run has no step yet')
+        told = f'deltabucket publish --run {BUCKET}/{self.name} CHECKPOINT'
+        self.wait_for_refusal(1060, told)
+        self.publish(0)
+        self.mark_ready(1060)
+        self.wait_for_step(1, 'checkpoint-1060')
+        self.assert_followed(1)
+
+    def test_pulse_on_another_base(self):
+        self.publish(0)
+        self.answer('PUT', f'{self.base}/settings', json.dumps({'adopt': 'pulse'}))
+        self.write_window(2060, 2, 'sparse_codec_v3.1')
+        self.put_window(2060)
+        self.wait_for_refusal(2060, 'weights_hash')
+        latest = f'{self.base}/steps/latest?after=0&wait=1'
+        self.assertEqual(self.answer('GET', latest, status=204).body, b'')
+
+    def test_pulse_files_are_proven(self):
+        """A damaged shard, a file that is missing, a window without folders."""
+        self.open_run(adopt='pulse')
+        self.write_window(3030, 0, full=1)
+        full = self.path(pulse.checkpoint_name(3030), 'FULL')
+        whole = os.path.join(full, 'model.safetensors')
+        with open(whole, 'r+b') as file:
+            file.seek(-1, os.SEEK_END)
+            last = file.read(1)
+            file.seek(-1, os.SEEK_END)
+            file.write(bytes([last[0] ^ 1]))
+        self.put_window(3030)
+        self.wait_for_refusal(3030, 'SHA-256 that the file_manifest says')
+        self.answer('DELETE', f'/{BUCKET}/{self.name}/checkpoint-3030/FULL/merges.txt', status=204)
+        with open(whole, 'r+b') as file:
+            file.seek(-1, os.SEEK_END)
+            file.write(last)
+        key = f'{pulse.checkpoint_name(3030)}/FULL/model.safetensors'
+        self.put_file(whole, key)
+        self.mark_ready(3030)
+        self.wait_for_refusal(3030, "merges.txt', which is missing")
+        self.mark_ready(3090)
+        self.wait_for_refusal(3090, 'neither DELTA/metadata.json.gz nor')
+        self.put_window(3030)
+        self.wait_for_step(0, 'checkpoint-3030')
+        self.assert_followed(0)
 
     def put_modelexpress(self, name, write):
         folder = self.path(name)

@@ -13,7 +13,7 @@ static void decode(const struct delta_entry *const entry, uint16_t *const positi
 {
 	struct index_decoder decoder;
 	struct error err;
-	index_decoder_init(&decoder, entry->form, entry->index, (uint64_t)BLOCK * BLOCKS_MAX);
+	index_decoder_init(&decoder, &entry->code, entry->index, (uint64_t)BLOCK * BLOCKS_MAX);
 	uint64_t total = 0;
 	for (uint64_t block = 0; block < BLOCKS_MAX; block++) {
 		size_t found = 0;

@@ -1,6 +1,7 @@
 #include "tests/unit/unit.h"
 
 Suite *test_share_suite(void);
+Suite *test_gunzip_suite(void);
 unit_suite_fn test_near_word_suite, test_columns_suite, test_fingerprint_suite, test_quantity_suite;
 Suite *test_power_disk_suite(void);
 Suite *test_file_sync_suite(void);
@@ -12,6 +13,7 @@ unit_suite_fn test_error_suite, test_memory_suite, test_span_suite, test_buffer_
 
 unit_suite_fn *const unit_suites[] = {
 	test_share_suite,
+	test_gunzip_suite,
 	test_near_word_suite,
 	test_columns_suite,
 	test_fingerprint_suite,

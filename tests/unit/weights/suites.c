@@ -15,6 +15,7 @@ Suite *test_checkpoint_suite(void);
 Suite *test_delta_reader_suite(void);
 Suite *test_delta_suite(void);
 Suite *test_delta_manifest_suite(void);
+Suite *test_pulse_suite(void);
 Suite *test_delta_series_suite(void);
 Suite *test_tensor_pass_suite(void);
 Suite *test_delta_source_suite(void);
@@ -39,6 +40,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_delta_reader_suite,
 	test_delta_suite,
 	test_delta_manifest_suite,
+	test_pulse_suite,
 	test_delta_series_suite,
 	test_tensor_pass_suite,
 	test_delta_source_suite,

@@ -52,7 +52,8 @@ START_TEST(round_trip)
 				positions[b][counts[b]++] = (uint16_t)i;
 		buffer_add(&coded, out, index_encoder_add(&encoder, (uint64_t)b * BLOCK, positions[b], counts[b], out));
 	}
-	index_decoder_init(&decoder, forms[_i], buffer_span(&coded), (uint64_t)BLOCKS * BLOCK);
+	const struct index_code code = {.form = forms[_i]};
+	index_decoder_init(&decoder, &code, buffer_span(&coded), (uint64_t)BLOCKS * BLOCK);
 	for (unsigned b = 0; b < BLOCKS; b++) {
 		struct error err = {0};
 		size_t found = 0;
@@ -70,27 +71,44 @@ START_TEST(round_trip)
 END_TEST
 
 static const struct {
-	enum index_form form;
+	struct index_code code;
 	const char *bytes;
 	size_t len;
 	uint64_t elements;
 	const char *message; /* NULL: good */
 } rows[] = {
-	{INDEX_GAP16, "", 0, 0, NULL},
-	{INDEX_GAP16, "\x04\x00", 2, 5, NULL},
-	{INDEX_GAP16, "\x05\x00", 2, 5, "outside"},
-	{INDEX_GAP16, "\x04\x00\x00\x00", 4, 5, "outside"},
-	{INDEX_GAP16, "\xff\xff", 2, 65536, NULL},
-	{INDEX_GAP32, "\x04\x00\x00\x00", 4, 5, NULL},
-	{INDEX_GAP32, "\xff\xff\xff\xff", 4, 5, "outside"},
-	{INDEX_GAP32, "\x00\x00\x00\x00\xff\xff\xff\xff", 8, 5, "outside"},
-	{INDEX_ABSOLUTE32, "\x00\x00\x00\x00\x04\x00\x00\x00", 8, 5, NULL},
-	{INDEX_ABSOLUTE32, "\x05\x00\x00\x00", 4, 5, "outside"},
-	{INDEX_ABSOLUTE32, "\x02\x00\x00\x00\x02\x00\x00\x00", 8, 5, "not above"},
-	{INDEX_ABSOLUTE32, "\x03\x00\x00\x00\x02\x00\x00\x00", 8, 5, "not above"},
-	{INDEX_ABSOLUTE32, "\xff\xff\xff\xff", 4, 5, "negative"},
-	{INDEX_ABSOLUTE32, "\x00\x00\x00\x80", 4, UINT64_C(1) << 33, "negative"},
-	{INDEX_GAP16, "\x00\x00", 2, 0, "outside"},
+#define GRID(of, row, col) {.form = INDEX_GRID, .columns = of, .row_bytes = row, .col_bytes = col}
+	{{.form = INDEX_GAP16}, "", 0, 0, NULL},
+	{{.form = INDEX_GAP16}, "\x04\x00", 2, 5, NULL},
+	{{.form = INDEX_GAP16}, "\x05\x00", 2, 5, "outside"},
+	{{.form = INDEX_GAP16}, "\x04\x00\x00\x00", 4, 5, "outside"},
+	{{.form = INDEX_GAP16}, "\xff\xff", 2, 65536, NULL},
+	{{.form = INDEX_GAP32}, "\x04\x00\x00\x00", 4, 5, NULL},
+	{{.form = INDEX_GAP32}, "\xff\xff\xff\xff", 4, 5, "outside"},
+	{{.form = INDEX_GAP32}, "\x00\x00\x00\x00\xff\xff\xff\xff", 8, 5, "outside"},
+	{{.form = INDEX_ABSOLUTE32}, "\x00\x00\x00\x00\x04\x00\x00\x00", 8, 5, NULL},
+	{{.form = INDEX_ABSOLUTE32}, "\x05\x00\x00\x00", 4, 5, "outside"},
+	{{.form = INDEX_ABSOLUTE32}, "\x02\x00\x00\x00\x02\x00\x00\x00", 8, 5, "not above"},
+	{{.form = INDEX_ABSOLUTE32}, "\x03\x00\x00\x00\x02\x00\x00\x00", 8, 5, "not above"},
+	{{.form = INDEX_ABSOLUTE32}, "\xff\xff\xff\xff", 4, 5, "negative"},
+	{{.form = INDEX_ABSOLUTE32}, "\x00\x00\x00\x80", 4, UINT64_C(1) << 33, "negative"},
+	{{.form = INDEX_GAP16}, "\x00\x00", 2, 0, "outside"},
+	{{.form = INDEX_STEP32}, "\x00\x00\x00\x00\x04\x00\x00\x00", 8, 5, NULL},
+	{{.form = INDEX_STEP32}, "\x01\x00\x00\x00\x04\x00\x00\x00", 8, 5, "outside"},
+	{{.form = INDEX_STEP32}, "\x01\x00\x00\x00\x00\x00\x00\x00", 8, 5, "not above"},
+	{{.form = INDEX_STEP32}, "\x01\x00\x00\x00\xff\xff\xff\xff", 8, 5, "negative"},
+	{{.form = INDEX_STEP32}, "\xff\xff\xff\xff", 4, 5, "negative"},
+	{GRID(3, 1, 2), "\x00\x00\x01" "\x01\x00\x01\x00\x02\x00", 9, 6, NULL},
+	{GRID(3, 4, 4), "\x01\x00\x00\x00" "\x02\x00\x00\x00", 8, 6, NULL},
+	{GRID(1, 2, 2), "\x02\x00\x03\x00" "\x00\x00\x00\x00", 8, 6, NULL},
+	{GRID(3, 1, 2), "\x00\x00" "\x01\x00\x00\x00", 6, 6, "not above"},
+	{GRID(3, 1, 2), "\x00\x00" "\x01\x00\x02\x00", 6, 6, "outside"},
+	{GRID(3, 1, 2), "\x02" "\x00\x00", 3, 6, "outside"},
+	{GRID(3, 1, 2), "\x00" "\x03\x00", 3, 6, "outside"},
+	{GRID(3, 4, 1), "\xff\xff\xff\xff" "\x00", 5, 6, "negative"},
+	{GRID(3, 1, 4), "\x00" "\xff\xff\xff\xff", 5, 6, "negative"},
+	{GRID(INT64_MAX, 4, 4), "\xff\xff\xff\x7f" "\xff\xff\xff\x7f", 8, INT64_MAX, "outside"},
+#undef GRID
 };
 
 START_TEST(positions_out_of_order_or_range_are_refused)
@@ -101,7 +119,7 @@ START_TEST(positions_out_of_order_or_range_are_refused)
 	size_t found = 0;
 	/* Bytes in memory of their exact size, so that a sanitizer sees a read too far. */
 	uint8_t *const bytes = memory_copy(rows[_i].bytes, rows[_i].len > 0 ? rows[_i].len : 1);
-	index_decoder_init(&decoder, rows[_i].form, span_of(bytes, rows[_i].len), rows[_i].elements);
+	index_decoder_init(&decoder, &rows[_i].code, span_of(bytes, rows[_i].len), rows[_i].elements);
 	const size_t block = rows[_i].elements < BLOCK ? (size_t)rows[_i].elements : BLOCK;
 	const int result = index_decoder_take(&decoder, 0, block, positions, &found, &err);
 	ck_assert_int_eq(result, rows[_i].message == NULL ? 0 : -1);
@@ -109,7 +127,7 @@ START_TEST(positions_out_of_order_or_range_are_refused)
 		ck_assert_int_eq(err.kind, ERROR_INVALID);
 		ck_assert_msg(strstr(err.text, rows[_i].message) != NULL, "%s", err.text);
 	} else {
-		ck_assert_uint_eq(found, rows[_i].len / index_form_bytes(rows[_i].form));
+		ck_assert_uint_eq(found, rows[_i].len / index_code_bytes(&rows[_i].code));
 	}
 	free(bytes);
 	free(positions);
