@@ -147,7 +147,7 @@ static bool read_metric(const struct span text, const char *const name, uint64_t
 	return false;
 }
 
-/* Of the server's disk, which metrics tell. Tokens that may not read them, and older servers, go without. */
+/* Of the server's disk, from its metrics: not known where the token may not read them, or the server is older. */
 static struct disk ask_disk(struct remote *const remote)
 {
 	const struct http_request request = {.method = "GET", .target = "/-/metrics"};

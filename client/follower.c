@@ -451,7 +451,7 @@ static int open_follower(struct follower *const follower, struct error *const er
 		.tensors = follower->order->subset != NULL ? follower->order->subset->text : NULL,
 		.output = &session->output,
 	};
-	if (!follower->order->once) /* who only fetches is no worker of the fleet */
+	if (!follower->order->once) /* a call that only fetches is not a worker of the fleet */
 		follower->report.lease = lease_start(&lease);
 	follower->deadline_ms = now_ms() + (int64_t)follower->order->wait_s * 1000;
 	return check_held(follower, err);

@@ -6,7 +6,7 @@
 
 enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
 
-/* Of a file, or of a folder that it lies in. */
+/* Names of files, and of folders that files lie in. */
 static const char *const trainer_names[] = {
 	"optimizer*", "scheduler.pt", "scheduler.bin", "scaler.pt", "sampler*.bin", /* transformers, accelerate */
 	"rng_state*", "random_states_*", "training_args.bin",

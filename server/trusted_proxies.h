@@ -1,5 +1,5 @@
 /* Proxies that are believed when they say for whom they ask. A proxy adds the address that it was asked from
- * to the end of X-Forwarded-For; what stands before that came from its own client, who may be anybody. So the
+ * to the end of X-Forwarded-For; what stands before that came from its own client, which may be anything. So the
  * list is read from its end: addresses of trusted proxies are passed over, and the first other one is the
  * client's. Immutable once made; any thread. */
 #ifndef SERVER_TRUSTED_PROXIES_H
