@@ -1,7 +1,8 @@
-"""PULSE's checkpoints as grail's trainer puts them: a folder checkpoint-{window} with DELTA, FULL or
-both, and a marker READY-{window} that comes last. Written from the format's facts; it stands for the
-trainer's encoder, which cannot be installed without torch and its network, and for a reader that goes
-by the book. The facts that its repository's own tests state are tested in test_pulse.py.
+"""PULSE's checkpoints as grail's trainer puts them: a folder checkpoint-{window} with DELTA, FULL
+or both, and a marker READY-{window} that comes last. Written from the format's facts; it stands for
+the trainer's encoder, which needs torch and a network of its own and is in no package index (the
+package `grail` there is another program), and for a reader that goes by the book. What its
+repository's own tests state of the encoder is tested in test_pulse.py.
 """
 import gzip
 import hashlib

@@ -1,5 +1,5 @@
-"""PULSE's deltas: what a trainer of grail's kind writes is applied, told and transcoded, and comes out
-as it does by hand.
+"""PULSE's deltas: what a trainer of grail's kind writes is applied, told and transcoded, and comes
+out as it does by hand.
 """
 import json
 import os
@@ -120,7 +120,7 @@ class Series(Case):
 
 class Shapes(Case):
     def test_every_dtype_and_width(self):
-        """Rows and columns in 8, 16 and 32 bits; one to four dimensions; large gaps; all elements."""
+        """Rows and columns in 8, 16 and 32 bits; one to four dimensions; few and all elements."""
         base = {
             'a.wide': random_tensor('BF16', [3, 70000], 1),
             'b.tall': random_tensor('F16', [70000, 3], 2),
