@@ -309,6 +309,9 @@ static const struct {
 	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\""
 	 HASH "\",\"file_manifest\":{\"delta_sparse.bin.zst\":\"*\",\"delta_metadata.json\":\"*\"}}",
 	 ERROR_DIGEST_MISMATCH, "'delta_metadata.json' does not have the SHA-256"},
+	{"sparse_codec_v2", "{\"window\":60,\"checkpoint_type\":\"DELTA\",\"prev_window\":30,\"weights_hash\":\""
+	 HASH "\",\"file_manifest\":{\"delta_metadata.json\":\"*\",\"delta_sparse.bin.zst\":\"" HASH "\"}}",
+	 ERROR_DIGEST_MISMATCH, "'delta_sparse.bin.zst' does not have the SHA-256"},
 };
 
 START_TEST(facts_that_do_not_fit_are_refused)
