@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import signal
 import stat
 import subprocess
 import time
@@ -44,6 +45,7 @@ class Login(unittest.TestCase):
         """With a terminal: gives what was shown, and the exit status."""
         child, terminal = pty.fork()
         if child == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever started the tests may have it ignored
             os.execve(CLIENT, [CLIENT, *words], self.environment)
         shown = b''
         limit = time.monotonic() + REPLY_SECONDS
