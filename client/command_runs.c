@@ -72,25 +72,33 @@ static int remove_runs(struct session *const session, struct error *const err)
 	return result;
 }
 
-int command_runs(struct session *const session, struct error *const err)
+/* Of one bucket, or, where `bucket` is NULL, of all. */
+static int list_runs(struct session *const session, const char *const bucket, struct error *const err)
 {
 	struct object_name name = {0};
-	const struct options *const options = session->options;
-	if (options->argument_count > 1 && strcmp(options->arguments[0], "settings") == 0)
-		return command_settings(session, err);
-	if (options->argument_count > 1 && strcmp(options->arguments[0], "rm") == 0)
-		return remove_runs(session, err);
-	if (options->argument_count > 1)
-		return session_usage(session, err, "runs takes one bucket, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN`");
-	if (options->argument_count > 0) {
-		if (session_object_name(session, options->arguments[0], &name, err) != 0)
-			return -1;
-		if (name.key.len > 0)
-			return session_usage(session, err, "runs takes a bucket; `deltabucket steps %s` lists the steps of one run",
-				options->arguments[0]);
-	}
+	if (bucket != NULL && session_object_name(session, bucket, &name, err) != 0)
+		return -1;
+	if (name.key.len > 0)
+		return session_usage(session, err, "runs takes a bucket; `deltabucket steps %s` lists the steps of one run", bucket);
 	struct remote *const remote = session_connect(session, err);
 	const int result = remote == NULL ? -1 : run_walk(session, remote, name.bucket, say_run, err);
 	remote_free(remote);
 	return result;
+}
+
+/* `ls`, `rm` and `settings` mean no bucket: the first two are too short for the name of one, and one that is called `settings` is
+ * listed by `runs ls settings`. */
+int command_runs(struct session *const session, struct error *const err)
+{
+	const char *const *const words = session->options->arguments;
+	const size_t count = session->options->argument_count;
+	const char *const first = count > 0 ? words[0] : "";
+	const bool is_ls = strcmp(first, "ls") == 0;
+	if (strcmp(first, "settings") == 0 && count > 1)
+		return command_settings(session, err);
+	if (strcmp(first, "rm") == 0 && count > 1)
+		return remove_runs(session, err);
+	if (count > (is_ls ? 2 : 1) || strcmp(first, "rm") == 0)
+		return session_usage(session, err, "runs takes `[ls] [BUCKET]`, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN...`");
+	return list_runs(session, is_ls ? (count > 1 ? words[1] : NULL) : (count > 0 ? first : NULL), err);
 }

@@ -95,7 +95,8 @@ static void say_text(struct session *const session, const struct run_message *co
 		snprintf(head, sizeof head, "step %" PRIu64 "%s%s", run->head, facts->head.verified != STEP_PROOF_NONE ? ", proof " : "",
 			facts->head.verified != STEP_PROOF_NONE ? step_proof_name(facts->head.verified) : "");
 	if (facts->replicas > 0)
-		snprintf(fleet, sizeof fleet, "%" PRIu64 " replicas, %" PRIu64 " in error, the slowest %" PRIu64 " behind", facts->replicas,
+		snprintf(fleet, sizeof fleet, "%" PRIu64 " replica%s, %" PRIu64 " in error, the slowest %" PRIu64 " behind", facts->replicas,
+			facts->replicas == 1 ? "" : "s",
 			facts->in_error, facts->has_oldest && run->head > facts->oldest ? run->head - facts->oldest : 0);
 	output_say(&session->output, "%.*s/%.*s  %s%s  %" PRIu64 " kept in %s (%s less than full copies)  %s", (int)run->bucket.len,
 		(const char *)run->bucket.data, (int)run->run.len, (const char *)run->run.data, head, run->anchor_due ? ", anchor due" : "",

@@ -29,6 +29,16 @@ struct sync {
 	size_t removed;
 };
 
+/* Which of the two is the folder is told by how it is written alone, so that no folder which happens to be here changes what is meant. */
+static int refuse_ends(struct session *const session, const char *const *const words, struct error *const err)
+{
+	for (int i = 0; i < 2; i++)
+		if (!file_word_is_path(words[i]) && file_exists(words[i]))
+			return session_usage(session, err, "%s is taken for a bucket; the folder of that name is written ./%s", words[i], words[i]);
+	return session_usage(session, err,
+		"sync goes from a folder to BUCKET[/PREFIX] or back; one of the two is a path that begins with /, ./ or ../");
+}
+
 static int read_arguments(struct sync *const sync, struct error *const err)
 {
 	struct session *const session = sync->session;
@@ -36,8 +46,7 @@ static int read_arguments(struct sync *const sync, struct error *const err)
 	struct object_name name;
 	sync->move.uploads = file_word_is_path(words[0]);
 	if (sync->move.uploads == file_word_is_path(words[1]))
-		return session_usage(session, err,
-			"sync goes from a folder to BUCKET[/PREFIX] or back; one of the two is a path that begins with /, ./ or ../");
+		return refuse_ends(session, words, err);
 	sync->move.folder = words[sync->move.uploads ? 0 : 1];
 	if (session_object_name(session, words[sync->move.uploads ? 1 : 0], &name, err) != 0)
 		return -1;

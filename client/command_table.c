@@ -5,7 +5,7 @@
 #include "base/near_word.h"
 
 static const struct command COMMANDS[] = {
-	{"publish", COMMAND_PUBLISH, command_publish, 0, 1, 8, "--run BUCKET/RUN CHECKPOINT",
+	{"publish", COMMAND_PUBLISH, command_publish, 0, 1, 8, "--run BUCKET/RUN (CHECKPOINT | --watch FOLDER)",
 		"make a checkpoint (file or folder) the run's next step",
 		"deltabucket publish --run models/policy --create-bucket checkpoint/\n"
 		"deltabucket publish --run models/policy --step 12 --label iter_1200 checkpoint/\n"
@@ -51,9 +51,9 @@ static const struct command COMMANDS[] = {
 	{"rb", COMMAND_RB, command_rb, 1, OPTIONS_ARGUMENTS_MAX, 3, "BUCKET...", "remove buckets",
 		"deltabucket rb weights\n"
 		"deltabucket rb --force weights\n"},
-	{"runs", COMMAND_RUNS, command_runs, 0, OPTIONS_ARGUMENTS_MAX, 3, "[BUCKET | settings BUCKET/RUN [KEY=VALUE...] | rm BUCKET/RUN]",
+	{"runs", COMMAND_RUNS, command_runs, 0, OPTIONS_ARGUMENTS_MAX, 3, "[ls] [BUCKET] | settings BUCKET/RUN [KEY=VALUE...] | rm BUCKET/RUN",
 		"list runs; show or set the settings of one; end one",
-		"deltabucket runs\n"
+		"deltabucket runs ls\n"
 		"deltabucket runs settings models/policy keep_steps=20\n"
 		"deltabucket runs rm models/policy\n"},
 	{"steps", COMMAND_STEPS, command_steps, 1, 1, 3, "BUCKET/RUN", "list the steps of a run",

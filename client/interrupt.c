@@ -12,7 +12,10 @@
 #include "base/memory.h"
 #include "client/exit_code.h"
 
-enum { WATCHED_MAX = 128 };
+enum {
+	WATCHED_MAX = 128,
+	SAME_SIGNAL_MS = 500, /* timeout(1), for one, sends its signal to the process and then to the group, so this process gets two */
+};
 
 struct interrupt {
 	struct lock lock;
@@ -37,15 +40,20 @@ static void interrupt_raise(struct interrupt *const interrupt, const int signal)
 static void *interrupt_run(void *const argument)
 {
 	struct interrupt *const interrupt = argument;
-	for (;;) {
+	const struct clock_source *const clock = clock_system();
+	for (int64_t first_ms = 0;;) {
 		int signal = 0;
 		if (sigwait(&interrupt->signals, &signal) != 0)
 			continue;
 		if (signal == SIGUSR2)
 			return NULL;
-		if (atomic_load(&interrupt->signal) != 0)
+		const int64_t now_ms = clock->monotonic_ms(clock);
+		if (atomic_load(&interrupt->signal) == 0) {
+			first_ms = now_ms;
+			interrupt_raise(interrupt, signal);
+		} else if (now_ms - first_ms >= SAME_SIGNAL_MS) {
 			_exit(EXIT_CODE_SIGNAL_BASE + signal);
-		interrupt_raise(interrupt, signal);
+		}
 	}
 }
 

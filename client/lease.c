@@ -52,6 +52,9 @@ static void print(const struct lease *const lease, struct buffer *const out)
 
 static void tell_once(struct lease *const lease, const struct error *const failure)
 {
+	const bool is_early = failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
+	if (is_early) /* which the follower says itself */
+		return;
 	if (!lease->told && lease->params.output != NULL && interrupt_signal(lease->quiet.interrupt) == 0)
 		output_note(lease->params.output, "the server does not take this worker's report (following goes on): %s", failure->text);
 	lease->told = true;

@@ -64,7 +64,11 @@ static int check_arguments(struct session *const session, const struct command *
 	const size_t count = session->options->argument_count;
 	if (count >= command->least && count <= command->most)
 		return 0;
-	return session_usage(session, err, "usage: deltabucket %s [FLAGS] %s (--help lists the flags)", command->name, command->arguments);
+	const bool is_more = count > command->most;
+	const size_t limit = is_more ? command->most : command->least;
+	const char *const bound = command->least == command->most ? "" : is_more ? "at most " : "at least ";
+	return session_usage(session, err, "%s takes %s%zu argument%s, not %zu; usage: deltabucket %s [FLAGS] %s (--help lists the flags)",
+		command->name, bound, limit, limit == 1 ? "" : "s", count, command->name, command->arguments);
 }
 
 static int read_options(struct session *const session, struct options *const options, const struct command *const command,
@@ -96,7 +100,9 @@ static int exit_status(const struct session *const session, const struct command
 		return EXIT_CODE_OK; /* how a follower is meant to end */
 	if (signal != 0)
 		return EXIT_CODE_SIGNAL_BASE + signal;
-	return session->usage ? EXIT_CODE_USAGE : (int)exit_code_of(err->kind);
+	if (session->usage || (err->kind == ERROR_INVALID && (command->bit & COMMAND_WORDS_ALONE) != 0))
+		return EXIT_CODE_USAGE;
+	return (int)exit_code_of(err->kind);
 }
 
 /* Commands that only compute keep the default signals: they leave nothing under the name they were given until it is whole. */

@@ -234,6 +234,8 @@ int publish_watch(struct session *const session, const struct publish_watch_para
 	if (run_name_init(&watch.run, params->run, err) != 0)
 		return -1;
 	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
+	output_note(&session->output, "watching %s for sub-folders, named with a number at the end, that hold a file %s", params->folder,
+		params->marker);
 	int result = watch_on(&watch, err);
 	if (interrupt_signal(session->interrupt) == SIGTERM)
 		result = 0; /* how a watcher is meant to end */

@@ -52,7 +52,7 @@ int remote_object_head(struct remote *const remote, const char *const target, st
 	struct http_response response;
 	int result = send_plain(remote, "HEAD", target, &response, err);
 	if (result != 0 && response.status == 404)
-		error_set(err, ERROR_NO_KEY, "there is no object %s", target); /* a HEAD answer has no body to say so */
+		error_set(err, ERROR_NO_KEY, "there is no object %s", target + 1); /* a HEAD answer has no body to say so */
 	if (result == 0 && response.content_length == UINT64_MAX)
 		result = error_set(err, ERROR_UPSTREAM, "the server does not say how large %s is", target);
 	if (result == 0) {

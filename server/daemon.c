@@ -28,7 +28,7 @@
 #include "storage/step_worker.h"
 #include "storage/xet_make.h"
 
-enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1280, WATCH_SECONDS = 1, GIVE_BACK_SECONDS = 15, SWEEP_ROUNDS = 10, STREAMS_MAX = 1024, REPLIES_MAX_BYTES = 256 * 1024 * 1024, BODY_THREADS = 2 };
+enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1280, WATCH_SECONDS = 1, GIVE_BACK_SECONDS = 15, SWEEP_ROUNDS = 10, STREAMS_MAX = 1024, SAME_SIGNAL_MS = 500, REPLIES_MAX_BYTES = 256 * 1024 * 1024, BODY_THREADS = 2 };
 
 struct daemon {
 	const struct configuration *configuration;
@@ -355,11 +355,12 @@ static void serve(struct daemon *daemon)
 	}
 }
 
-/* Long polls answer at once; others have until the deadline, or until a second signal. */
+/* Long polls answer at once; others have until the deadline, or until a second signal. What comes at once is the same signal again. */
 static void drain(struct daemon *daemon)
 {
 	const struct clock_source *const clock = clock_system();
-	const int64_t deadline_ms = clock->monotonic_ms(clock) + (int64_t)daemon->configuration->drain_timeout * 1000;
+	const int64_t begun_ms = clock->monotonic_ms(clock);
+	const int64_t deadline_ms = begun_ms + (int64_t)daemon->configuration->drain_timeout * 1000;
 	atomic_store(&daemon->stopping, true);
 	listener_quiesce(daemon->listener);
 	step_worker_quiesce(store_step_worker(daemon->store)); /* before the watch: who is woken does not ask again */
@@ -373,7 +374,7 @@ static void drain(struct daemon *daemon)
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);
 	for (unsigned round = 0; listener_active(daemon->listener) > 0 && clock->monotonic_ms(clock) < deadline_ms; round++) {
 		const int got = wait_for_signal(0, 20 * 1000 * 1000);
-		if (got == SIGTERM || got == SIGINT)
+		if ((got == SIGTERM || got == SIGINT) && clock->monotonic_ms(clock) - begun_ms >= SAME_SIGNAL_MS)
 			break;
 		if (round % SWEEP_ROUNDS == 0)
 			listener_sweep(daemon->listener);

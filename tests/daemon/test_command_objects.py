@@ -41,11 +41,20 @@ class ObjectCommands(unittest.TestCase):
         self.expect(0, 'removed bucket one', 'rb', '--force', 'one')
         self.expect(0, 'removed bucket two', 'rb', 'two')
         self.expect(NOT_FOUND, 'two', 'rb', 'two')
+        self.expect(USAGE, "The bucket name 'ab' must have 3 to 63 bytes.", 'mb', 'ab')
+        self.expect(USAGE, "the grant 'one=everything'", 'keys', 'add', '--grant', 'one=everything')
         self.expect(NOT_FOUND, 'two', 'rb', '--force', 'two')
         self.assertEqual(self.daemon.client('ls').stdout, '')
 
     def test_a_bucket_with_runs_stays_until_they_have_ended(self):
         self.daemon.client('publish', '--run', 'models/policy', '--create-bucket', CHECKPOINT)
+        self.daemon.client('publish', '--run', 'others/policy', '--create-bucket', '--state', os.path.join(self.daemon.scratch, 'others'), CHECKPOINT)
+        listed = {words: self.daemon.client('runs', *words).stdout for words in ((), ('ls',), ('models',), ('ls', 'models'))}
+        self.assertEqual(listed['ls',], listed[()])
+        self.assertEqual(len(listed[()].splitlines()), 2)
+        self.assertEqual(listed['ls', 'models'], listed['models',])
+        self.assertTrue(listed['models',].startswith('models/policy  step 0'), listed)
+        self.daemon.client('runs', 'rm', 'others/policy')
         self.expect(CONFLICT, '`deltabucket runs rm models/policy` ends one', 'rb', 'models')
         self.expect(CONFLICT, 'models holds runs', 'rb', '--force', 'models')
         self.expect(0, 'removed run models/policy', 'runs', 'rm', 'models/policy')
@@ -66,7 +75,8 @@ class ObjectCommands(unittest.TestCase):
         self.daemon.client('cp', 'file', 'two/from-here', cwd=self.daemon.scratch)
         self.daemon.client('cp', '-', 'two/from-stdin', input='piped')
         self.assertEqual(self.daemon.request('GET', '/two/from-stdin').body, b'piped')
-        self.expect(NOT_FOUND, 'two/nothing', 'cp', 'two/nothing', 'two/x')
+        self.expect(NOT_FOUND, 'there is no object two/nothing', 'cp', 'two/nothing', 'two/x')
+        self.expect(NOT_FOUND, 'there is no object two/nothing', 'get', 'two/nothing')
         self.expect(NOT_FOUND, 'there is no bucket three', 'cp', 'two/file', 'three')
         os.mkdir(os.path.join(self.daemon.scratch, 'files'))
         os.rename(self.file, os.path.join(self.daemon.scratch, 'files', 'one'))
@@ -121,6 +131,9 @@ class ObjectCommands(unittest.TestCase):
         self.daemon.client('mb', 'box')
         self.expect(USAGE, '`deltabucket sync', 'put', self.daemon.scratch, 'box/folder')
         self.expect(USAGE, '`deltabucket sync', 'cp', self.daemon.scratch, 'box/folder/')
+        os.mkdir(os.path.join(self.daemon.scratch, 'local'))
+        self.expect(USAGE, 'the folder of that name is written ./local', 'sync', 'local', 'box/folder', cwd=self.daemon.scratch)
+        self.expect(USAGE, 'one of the two is a path', 'sync', 'nothing', 'box/folder', cwd=self.daemon.scratch)
 
 
 if __name__ == '__main__':

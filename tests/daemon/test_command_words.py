@@ -97,6 +97,11 @@ class Words(unittest.TestCase):
         self.expect(USAGE, '--nonsense', 'ls', '--nonsense', '--endpoint', NOBODY)
         for words in (['put', 'file'], ['put', 'file', 'b/k', 'more'], ['rm'], ['ls', 'b', 'c'], ['diff', 'a', 'b'], ['inspect']):
             self.expect(USAGE, f'usage: deltabucket {words[0]} [FLAGS]', *words, DELTABUCKET_ENDPOINT=NOBODY)
+        self.expect(USAGE, 'diff takes 3 arguments, not 2;', 'diff', 'a', 'b')
+        self.expect(USAGE, 'publish takes at most 1 argument, not 2;', 'publish', 'models/policy', 'checkpoint')
+        self.expect(USAGE, 'rm takes at least 1 argument, not 0;', 'rm', DELTABUCKET_ENDPOINT=NOBODY)
+        self.expect(USAGE, 'runs takes `[ls] [BUCKET]`', 'runs', 'rm', DELTABUCKET_ENDPOINT=NOBODY)
+        self.expect(USAGE, 'runs takes `[ls] [BUCKET]`', 'runs', 'one', 'two', DELTABUCKET_ENDPOINT=NOBODY)
 
     def test_the_server_has_to_be_known(self):
         self.expect(USAGE, 'say which server', 'ls')

@@ -46,10 +46,10 @@ class FollowFleet(unittest.TestCase):
     def follow(self, name, *more, check=True):
         return self.daemon.client('follow', '--run', 'models/r', '--into', self.into(name), '--once', '--replica', name, '--json', *more, check=check)
 
-    def start(self, name, *more, endpoint=None):
+    def start(self, name, *more, endpoint=None, stderr=subprocess.DEVNULL):
         environment = dict(os.environ, DELTABUCKET_ENDPOINT=endpoint or self.daemon.endpoint, DELTABUCKET_TOKEN=ROOT_TOKEN, HOME=self.daemon.scratch)
         return subprocess.Popen([CLIENT, 'follow', '--run', 'models/r', '--into', self.into(name), '--replica', name, '--json', *more], env=environment,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                stdout=subprocess.DEVNULL, stderr=stderr)
 
     def stop(self, *followers):
         for follower in followers:
@@ -125,6 +125,19 @@ class FollowFleet(unittest.TestCase):
         self.assertEqual(self.daemon.client('follow', '--into', self.into('there'), '--run', 'models/none', '--once', check=False).returncode, 6)
         self.assertIn('current', os.listdir(self.into('there')))
 
+    def test_a_signal_that_comes_twice_is_one(self):
+        """As timeout(1) sends it: to the process, then to its group. A worker that died of the second had not signed off."""
+        self.publish(0)
+        for number in range(5):
+            name = f'worker-{number}'
+            follower = self.start(name)
+            self.wait_for(name, state='ready')
+            follower.send_signal(signal.SIGTERM)
+            time.sleep(0.001 * number)
+            follower.send_signal(signal.SIGTERM)
+            self.assertEqual(follower.wait(timeout=90), 0)
+            self.assertIsNone(self.replica(name))
+
     def test_a_command_runs_until_it_has_succeeded(self):
         """A failed command is tried again by the same follower, and by the next one; nothing is ready before."""
         self.publish(0)
@@ -173,6 +186,19 @@ class FollowFleet(unittest.TestCase):
         self.wait_for('worker', state='ready', step=0)
         self.stop(follower)
 
+    def test_a_worker_waits_for_a_run_without_a_word_about_reports(self):
+        told = os.path.join(self.daemon.scratch, 'told')
+        with open(told, 'w') as stderr:
+            follower = self.start('worker', stderr=stderr)
+        limit = time.monotonic() + 60
+        while 'waiting: ' not in open(told).read() and time.monotonic() < limit:
+            time.sleep(0.05)
+        self.publish(0)
+        self.wait_for('worker', state='ready', step=0)
+        self.stop(follower)
+        self.assertIn('waiting: The run', open(told).read())
+        self.assertNotIn('report', open(told).read())
+
     def test_a_part_is_shown(self):
         self.publish(0)
         follower = self.start('worker', '--rank', '1/4')
@@ -209,7 +235,8 @@ class FollowFleet(unittest.TestCase):
         self.assertIn('best', self.daemon.client('pins', 'models/r').stdout)
         self.command('pins', 'models/r', 'rm', 'best')
         self.assertEqual([pin['name'] for pin in self.command('pins', 'models/r')], ['short'])
-        for arguments, code in ((['rm', 'best'], NOT_FOUND), (['add', 'x', '99'], NOT_FOUND), (['add', 'x', 'y'], USAGE), (['add', 'x'], USAGE), (['nonsense'], USAGE)):
+        for arguments, code in ((['rm', 'best'], NOT_FOUND), (['add', 'x', '99'], NOT_FOUND), (['add', 'x', 'y'], USAGE), (['add', 'x'], USAGE), (['add', 'a/b', '0'], USAGE),
+                                (['nonsense'], USAGE)):
             self.assertEqual(self.command('pins', 'models/r', *arguments, check=False).returncode, code, arguments)
 
     def test_settings(self):
@@ -218,7 +245,7 @@ class FollowFleet(unittest.TestCase):
         changed = self.command('runs', 'settings', 'models/r', 'lease_s=30', 'verify=false')[0]
         self.assertEqual((changed['lease_s'], changed['verify'], changed['keep_steps']), (30, False, 64))
         for wrong in ('lease_s=1', 'nonsense=1', 'lease_s=soon'):
-            self.assertNotEqual(self.command('runs', 'settings', 'models/r', wrong, check=False).returncode, 0, wrong)
+            self.assertEqual(self.command('runs', 'settings', 'models/r', wrong, check=False).returncode, USAGE, wrong)
         self.assertEqual(self.command('runs', 'settings', 'models/r', 'lease_s', check=False).returncode, USAGE)
         self.assertEqual(self.command('runs', 'settings', 'models/r')[0], changed)
         self.assertIn('lease_s = 30', self.daemon.client('runs', 'settings', 'models/r').stdout)
@@ -240,7 +267,7 @@ class FollowFleet(unittest.TestCase):
         self.assertEqual((run['bucket'], run['run'], run['head'], run['steps'], run['replicas'], run['lag_steps']), ('models', 'r', 3, 4, 1, 3))
         self.assertGreater(run['saved_bytes'], 2 * run['full_bytes'])
         self.assertIn(run['verified'], ('pending', 'ok'))
-        self.assertIn('1 replicas', self.daemon.client('status', 'models').stdout)
+        self.assertIn('1 replica, ', self.daemon.client('status', 'models').stdout)
         self.assertNotEqual(self.daemon.client('status', check=False, environment={'DELTABUCKET_ENDPOINT': 'http://127.0.0.1:1'}, timeout=120).returncode, 0)
 
     def test_an_anchor_that_is_due_comes_with_the_next_publish(self):

@@ -73,6 +73,23 @@ class Lifecycle(unittest.TestCase):
             self.assertLess(time.monotonic() - begun, 50)  # not the whole minute
             self.assertIn(answers[0], (204, 503))
 
+    def test_a_signal_that_comes_twice_at_once_still_waits_for_requests(self):
+        """As timeout(1) sends it: to the process, then to its group."""
+        with Daemon(tls=False) as daemon, socket.create_connection(('127.0.0.1', daemon.port)) as peer:
+            daemon.request('PUT', '/slow')
+            peer.sendall(f'PUT /slow/k HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {ROOT_TOKEN}\r\nContent-Length: 4\r\n'
+                         'Expect: 100-continue\r\n\r\n'.encode())
+            self.assertIn(b' 100 ', peer.recv(100))
+            daemon.process.send_signal(signal.SIGTERM)
+            while 'draining' not in daemon.log():
+                time.sleep(0.01)
+            daemon.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            peer.sendall(b'four')
+            self.assertIn(b' 200 ', peer.recv(100))
+            daemon.await_end(seconds=60)
+            self.assertEqual(daemon.stop(), 0)
+
     def test_keys_on_a_stopped_store(self):
         with Daemon(tls=False) as daemon:
             daemon.stop()

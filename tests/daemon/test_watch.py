@@ -103,6 +103,10 @@ class Watch(unittest.TestCase):
         with open(self.log) as log:
             self.assertEqual(look(), wanted, log.read())
 
+    def says_what_it_waits_for(self):
+        with open(self.log) as log:
+            return f'watching {self.out} ' in log.read()
+
     def published(self, *labels):
         self.wait_for(sorted(labels), lambda: sorted(self.labels()))
 
@@ -115,6 +119,7 @@ class Watch(unittest.TestCase):
 
     def test_each_in_order_once_it_is_marked(self):
         self.start()  # before there is a folder
+        self.wait_for(True, self.says_what_it_waits_for)
         time.sleep(1.5)
         self.save('step_9', 0)
         self.published('step_9')
