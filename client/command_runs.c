@@ -41,33 +41,54 @@ static int say_run(struct session *const session, struct remote *const remote, c
 	return 0;
 }
 
-/* Its steps go with it; the objects that they were published from stay in the bucket. */
-static int remove_run(struct session *const session, struct remote *const remote, const char *const text, struct error *const err)
+static void say_event(struct session *const session, const char *const event, const struct run_name *const run)
 {
-	struct run_name run;
-	if (run_name_init(&run, text, err) != 0) {
-		session->usage = true;
-		return -1;
-	}
-	const struct remote_json_request request = {.method = "DELETE", .target = run.target};
-	const int result = remote_json_send(remote, &request, NULL, err);
-	if (result == 0) {
-		struct output_line line;
-		output_line_begin(&line, &session->output, "run_removed");
-		json_writer_text(&line.writer, "run", span_text(run.text));
-		output_line_end(&line);
-		output_say(&session->output, "removed run %s; its objects stay until `deltabucket rm -r %s`", run.text, run.text);
-	}
-	run_name_release(&run);
-	return result;
+	struct output_line line;
+	output_line_begin(&line, &session->output, event);
+	json_writer_text(&line.writer, "run", span_text(run->text));
+	output_line_end(&line);
 }
 
-static int remove_runs(struct session *const session, struct error *const err)
+/* Without a step, for trainers of another convention that the run's settings then name. A run that is there keeps its writer. */
+static int add_run(struct session *const session, struct remote *const remote, const struct run_name *const run, struct error *const err)
 {
+	const struct remote_json_request request = {.method = "POST", .target = run->target, .body = span_text("{\"expected_epoch\":0}")};
+	if (remote_json_send(remote, &request, NULL, err) != 0)
+		return err->kind == ERROR_PRECONDITION ? error_set(err, ERROR_EXISTS, "there is a run %s already", run->text) : -1;
+	say_event(session, "run_added", run);
+	output_say(&session->output, "added run %s; `deltabucket runs settings %s` shows its settings", run->text, run->text);
+	return 0;
+}
+
+/* Its steps go with it; the objects that they were published from stay in the bucket. */
+static int remove_run(struct session *const session, struct remote *const remote, const struct run_name *const run, struct error *const err)
+{
+	const struct remote_json_request request = {.method = "DELETE", .target = run->target};
+	if (remote_json_send(remote, &request, NULL, err) != 0)
+		return -1;
+	say_event(session, "run_removed", run);
+	output_say(&session->output, "removed run %s; its objects stay until `deltabucket rm -r %s`", run->text, run->text);
+	return 0;
+}
+
+typedef int change_function(struct session *session, struct remote *remote, const struct run_name *run, struct error *err);
+
+/* `add` or `rm`, as words[0] says. */
+static int change_runs(struct session *const session, struct error *const err)
+{
+	const char *const *const words = session->options->arguments;
+	change_function *const change = strcmp(words[0], "add") == 0 ? add_run : remove_run;
 	struct remote *const remote = session_connect(session, err);
 	int result = remote == NULL ? -1 : 0;
-	for (size_t i = 1; i < session->options->argument_count && result == 0; i++)
-		result = remove_run(session, remote, session->options->arguments[i], err);
+	for (size_t i = 1; i < session->options->argument_count && result == 0; i++) {
+		struct run_name run = {0};
+		result = run_name_init(&run, words[i], err);
+		if (result != 0)
+			session->usage = true;
+		else
+			result = change(session, remote, &run, err);
+		run_name_release(&run);
+	}
 	remote_free(remote);
 	return result;
 }
@@ -86,19 +107,19 @@ static int list_runs(struct session *const session, const char *const bucket, st
 	return result;
 }
 
-/* `ls`, `rm` and `settings` mean no bucket: the first two are too short for the name of one, and one that is called `settings` is
- * listed by `runs ls settings`. */
+/* `ls` and `rm` are too short for the name of a bucket; one that is called `add` or `settings` is listed alone, or behind `ls`. */
 int command_runs(struct session *const session, struct error *const err)
 {
 	const char *const *const words = session->options->arguments;
 	const size_t count = session->options->argument_count;
 	const char *const first = count > 0 ? words[0] : "";
-	const bool is_ls = strcmp(first, "ls") == 0;
+	const bool is_ls = strcmp(first, "ls") == 0, is_rm = strcmp(first, "rm") == 0;
 	if (strcmp(first, "settings") == 0 && count > 1)
 		return command_settings(session, err);
-	if (strcmp(first, "rm") == 0 && count > 1)
-		return remove_runs(session, err);
-	if (count > (is_ls ? 2 : 1) || strcmp(first, "rm") == 0)
-		return session_usage(session, err, "runs takes `[ls] [BUCKET]`, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN...`");
+	if ((is_rm || strcmp(first, "add") == 0) && count > 1)
+		return change_runs(session, err);
+	if (count > (is_ls ? 2 : 1) || is_rm)
+		return session_usage(session, err,
+			"runs takes `[ls] [BUCKET]`, `add BUCKET/RUN...`, `settings BUCKET/RUN [KEY=VALUE...]` or `rm BUCKET/RUN...`");
 	return list_runs(session, is_ls ? (count > 1 ? words[1] : NULL) : (count > 0 ? first : NULL), err);
 }

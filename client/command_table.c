@@ -51,9 +51,10 @@ static const struct command COMMANDS[] = {
 	{"rb", COMMAND_RB, command_rb, 1, OPTIONS_ARGUMENTS_MAX, 3, "BUCKET...", "remove buckets",
 		"deltabucket rb weights\n"
 		"deltabucket rb --force weights\n"},
-	{"runs", COMMAND_RUNS, command_runs, 0, OPTIONS_ARGUMENTS_MAX, 3, "[ls] [BUCKET] | settings BUCKET/RUN [KEY=VALUE...] | rm BUCKET/RUN",
-		"list runs; show or set the settings of one; end one",
+	{"runs", COMMAND_RUNS, command_runs, 0, OPTIONS_ARGUMENTS_MAX, 3, "[ls] [BUCKET] | add BUCKET/RUN | settings BUCKET/RUN [KEY=VALUE...] | rm BUCKET/RUN",
+		"list runs; add one; show or set the settings of one; end one",
 		"deltabucket runs ls\n"
+		"deltabucket runs add models/policy\n"
 		"deltabucket runs settings models/policy keep_steps=20\n"
 		"deltabucket runs rm models/policy\n"},
 	{"steps", COMMAND_STEPS, command_steps, 1, 1, 3, "BUCKET/RUN", "list the steps of a run",

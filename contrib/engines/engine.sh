@@ -36,6 +36,10 @@ begin() {
 	calls="$calls $!"
 }
 
+answered() {
+	if [ "$1" = 000 ]; then echo 'no answer'; else echo "status $1"; fi
+}
+
 # Waits for all of them. False when one failed; $code and $failure are then that one's status (000
 # when no answer came) and curl's exit status.
 settle() {
@@ -50,9 +54,8 @@ settle() {
 		esac
 		if [ "$ended" != 0 ]; then
 			result=1 code=$status failure=$ended
-			say "$(cat "$scratch/$number.name") failed: ${code#000}"
-			head -c 2000 "$scratch/$number" 2>/dev/null | tr -d '\r' >&2
-			echo >&2
+			say "$(cat "$scratch/$number.name") failed: $(answered "$code")"
+			head -c 2000 "$scratch/$number" 2>/dev/null | tr -d '\r' | sed '$a\' >&2
 		fi
 		rm -f "$scratch/$number"
 	done

@@ -62,6 +62,16 @@ class ObjectCommands(unittest.TestCase):
         self.assertEqual(self.daemon.client('runs').stdout, '')
         self.expect(0, 'removed bucket models', 'rb', '--force', 'models')
 
+    def test_a_run_is_added_for_a_trainer_that_is_adopted(self):
+        self.expect(NOT_FOUND, "The bucket 'models' does not exist.", 'runs', 'add', 'models/adopted')
+        self.daemon.client('mb', 'models')
+        self.expect(0, 'added run models/adopted', 'runs', 'add', 'models/adopted')
+        self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted', 'adopt=slime')
+        self.expect(CONFLICT, 'there is a run models/adopted already', 'runs', 'add', 'models/adopted')
+        self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted')
+        self.expect(USAGE, '"models" is no run', 'runs', 'add', 'models')
+        self.daemon.client('publish', '--run', 'models/adopted', CHECKPOINT)
+
     def test_cp_goes_every_way(self):
         self.daemon.client('cp', '--create-bucket', self.file, 'one/a/')
         self.expect(0, 'copied one/a/file to two/b/file, 10 B, inside the server', 'cp', '--create-bucket', 'one/a/file', 'two/b/')
