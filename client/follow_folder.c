@@ -98,8 +98,6 @@ static bool generation_read(const struct follow_folder *const folder, const char
 		json_node_text(json_node_member(root, "digest"), &digest) && digest128_parse(digest, &read.digest) &&
 		json_node_text(json_node_member(root, "label"), &label);
 	read.has_previous = json_node_u64(json_node_member(root, "previous"), &read.previous);
-	if (!json_node_bool(json_node_member(root, "changed"), &read.changed))
-		read.changed = true;
 	if (whole) {
 		read.name = memory_copy_text(name);
 		read.label = copy_span(label);
@@ -134,6 +132,7 @@ static int check_state(struct follow_folder *const folder, const struct json_nod
 	struct span run;
 	struct span executed;
 	struct span command;
+	struct span taken;
 	if (!json_node_u64(json_node_member(root, "version"), &version) || !json_node_text(json_node_member(root, "endpoint"), &endpoint) ||
 		!json_node_text(json_node_member(root, "run"), &run))
 		return error_set(err, ERROR_CORRUPT, "%s/%s is no state file of deltabucket follow", folder->path, STATE_FILE);
@@ -148,6 +147,7 @@ static int check_state(struct follow_folder *const folder, const struct json_nod
 		folder->executed = copy_span(executed);
 	folder->has_command = json_node_text(json_node_member(root, "command"), &command) &&
 		digest128_parse(command, &folder->command);
+	folder->has_taken = json_node_text(json_node_member(root, "taken"), &taken) && digest128_parse(taken, &folder->taken);
 	return 0;
 }
 
@@ -171,6 +171,7 @@ static int write_json(const struct follow_folder *const folder, const char *cons
 static void print_executed(struct json_writer *const writer, const struct follow_folder *const folder)
 {
 	char command[DIGEST128_TEXT_BYTES];
+	char taken[DIGEST128_TEXT_BYTES];
 	if (folder->executed == NULL)
 		return;
 	json_writer_text(writer, "executed", span_text(folder->executed));
@@ -178,6 +179,10 @@ static void print_executed(struct json_writer *const writer, const struct follow
 		return;
 	digest128_format(&folder->command, command);
 	json_writer_text(writer, "command", span_text(command));
+	if (!folder->has_taken)
+		return;
+	digest128_format(&folder->taken, taken);
+	json_writer_text(writer, "taken", span_text(taken));
 }
 
 static int save(const struct follow_folder *const folder, struct error *const err)
@@ -365,7 +370,6 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 	json_writer_u64(&writer, "order", generation->order);
 	if (generation->has_previous)
 		json_writer_u64(&writer, "previous", generation->previous);
-	json_writer_bool(&writer, "changed", generation->changed);
 	if (generation->tensors[0] != '\0') {
 		char held[DIGEST128_TEXT_BYTES];
 		digest128_format(&generation->held, held);
@@ -435,7 +439,6 @@ int follow_folder_swap(struct follow_folder *const folder, const struct follow_s
 		.order = next_order(folder),
 		.has_previous = folder->has_current,
 		.previous = folder->current.step,
-		.changed = !folder->has_current || !digest128_equal(&folder->current.digest, &swap->digest),
 	};
 	if (write_sidecar(folder, &fresh, err) != 0 || swap_link(folder, fresh.name, err) != 0) {
 		generation_release(&fresh);
@@ -461,6 +464,23 @@ bool follow_folder_has_executed(const struct follow_folder *const folder, const 
 	return !folder->has_command || digest128_equal(&folder->command, &digest);
 }
 
+/* Of the part that is held, so another part is a change too. */
+bool follow_folder_has_taken(const struct follow_folder *const folder, const char *const command)
+{
+	ASSERT(folder->has_current);
+	const struct digest128 digest = xxh3_128(span_text(command));
+	return folder->has_taken && folder->has_command && digest128_equal(&folder->command, &digest) &&
+		digest128_equal(&folder->taken, &folder->current.held);
+}
+
+int follow_folder_forget_taken(struct follow_folder *const folder, struct error *const err)
+{
+	if (!folder->has_taken)
+		return 0;
+	folder->has_taken = false;
+	return save(folder, err);
+}
+
 int follow_folder_set_executed(struct follow_folder *const folder, const char *const command, struct error *const err)
 {
 	ASSERT(folder->has_current);
@@ -468,6 +488,8 @@ int follow_folder_set_executed(struct follow_folder *const folder, const char *c
 	folder->executed = memory_copy_text(folder->current.name);
 	folder->has_command = true;
 	folder->command = xxh3_128(span_text(command));
+	folder->has_taken = true;
+	folder->taken = folder->current.held;
 	return save(folder, err);
 }
 

@@ -27,7 +27,6 @@ struct follow_generation {
 	uint64_t order;  /* rises with each one made here */
 	bool has_previous; /* what was current before it, if anything was */
 	uint64_t previous;
-	bool changed;    /* whether its tensors differ from that one's */
 };
 
 struct follow_folder {
@@ -43,6 +42,8 @@ struct follow_folder {
 	char *executed;  /* the generation that a command of --exec succeeded for; NULL: none */
 	bool has_command; /* which command; older versions did not write that down */
 	struct digest128 command;
+	bool has_taken; /* an engine has, for all that is known, these tensors: no command has been at work on others since */
+	struct digest128 taken;
 };
 
 /* Makes DIR where needed, locks, reads and repairs it. busy when another follower holds it; exists when it holds files that are not a
@@ -74,6 +75,11 @@ void follow_folder_distrust(struct follow_folder *folder);
 /* Whether this command has succeeded for what is current; set when it has, for good. */
 bool follow_folder_has_executed(const struct follow_folder *folder, const char *command);
 int follow_folder_set_executed(struct follow_folder *folder, const char *command, struct error *err);
+/* Whether the tensors of what is current are those that this command last succeeded for, with no attempt at others since. Only with
+ * has_current. */
+bool follow_folder_has_taken(const struct follow_folder *folder, const char *command);
+/* An attempt at other tensors begins: whatever becomes of it, what the engine then has is not known. For good. */
+int follow_folder_forget_taken(struct follow_folder *folder, struct error *err);
 /* Removes all but the current generation and the newest `keep` others. */
 int follow_folder_trim(const struct follow_folder *folder, uint64_t keep, struct error *err);
 

@@ -84,6 +84,7 @@ static int run_command(struct follower *const follower, struct error *const err)
 	if (current->has_previous)
 		snprintf(previous, sizeof previous, "%" PRIu64, current->previous);
 	digest128_format(&current->digest, digest);
+	const bool is_taken = follow_folder_has_taken(&follower->folder, follower->order->exec);
 	const struct hook_variable variables[] = {
 		{"DELTABUCKET_RUN", follower->run.text},
 		{"DELTABUCKET_STEP", step},
@@ -92,14 +93,15 @@ static int run_command(struct follower *const follower, struct error *const err)
 		{"DELTABUCKET_CURRENT", path},
 		{"DELTABUCKET_PATH", path},
 		{"DELTABUCKET_PREVIOUS_STEP", previous},
-		{"DELTABUCKET_CHANGED", current->changed ? "1" : "0"},
+		{"DELTABUCKET_CHANGED", is_taken ? "0" : "1"},
 		{"DELTABUCKET_TENSORS", current->tensors},
 	};
 	const struct hook hook = {follower->order->exec, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
 	struct error *const failure = &follower->exec_failure;
 	int status = 0;
 	*failure = (struct error){0};
-	if (hook_run(&hook, follower->session->interrupt, &status, failure) == 0 && status != 0)
+	const bool is_noted = is_taken || follow_folder_forget_taken(&follower->folder, failure) == 0;
+	if (is_noted && hook_run(&hook, follower->session->interrupt, &status, failure) == 0 && status != 0)
 		error_set(failure, ERROR_IO, "the command for step %s ended with status %d", step, status);
 	free(absolute);
 	free(relative);

@@ -163,6 +163,18 @@ class FollowFleet(unittest.TestCase):
         self.follow('worker', '--exec', command)
         self.assertEqual(open(seen).read(), tries)
 
+    def test_weights_that_no_command_took_count_as_changed(self):
+        """A step whose command failed, then steps with its tensors, and with those before it: the engine may have parts of either."""
+        seen = self.into('seen')
+        command = f'echo $DELTABUCKET_STEP:$DELTABUCKET_CHANGED >> {seen}; [ $DELTABUCKET_STEP != 1 ]'
+        for step, checkpoint, status in ((0, 0, 0), (1, 1, 1), (2, 1, 0), (3, 1, 0), (4, 0, 0)):
+            self.command('publish', '--run', 'models/r', '--step', step, self.checkpoints[checkpoint])
+            self.assertEqual(self.follow('worker', '--exec', command, check=False).returncode, status, step)
+        self.follow('worker', '--exec', command + ' ')
+        told = open(seen).read().split()
+        self.assertEqual([line for line in told if not line.startswith('1:')], ['0:1', '2:1', '3:0', '4:1', '4:1'])
+        self.assertEqual({line for line in told if line.startswith('1:')}, {'1:1'})
+
     def test_one_step_whose_command_failed_is_a_failure(self):
         self.publish(0)
         for more in (), ('--step', '0'):
