@@ -52,6 +52,40 @@ int derived_recipe_digest(struct store *const store, const struct derived_recipe
 	return got < 0 ? -1 : 0;
 }
 
+static bool is_whole_copy(const struct derived_recipe *const recipe)
+{
+	return recipe->source_count == 1 && recipe->piece_count == 1 && recipe->pieces[0].kind == DERIVED_COPY
+		&& derived_recipe_size(recipe) == recipe->sources[0].size;
+}
+
+/* One copy back. 1: *version was one. */
+static int follow_copy(struct db *const db, int64_t *const version, struct error *const err)
+{
+	struct version row;
+	const int found = version_find_sequence(db, *version, NULL, &row, err);
+	if (found == 0)
+		return error_set(err, ERROR_NO_KEY, "Version %lld, of which an object shall be derived, is gone.", (long long)*version);
+	if (found < 0 || row.is_marker || row.kind != VERSION_DERIVED)
+		return found < 0 ? -1 : 0;
+	struct derived_recipe *const recipe = derived_row_load(db, *version, row.contents, err);
+	if (recipe == NULL)
+		return -1;
+	const bool is_copy = is_whole_copy(recipe);
+	if (is_copy)
+		*version = recipe->sources[0].version;
+	derived_recipe_free(recipe);
+	return is_copy;
+}
+
+int derived_origin(struct db *const db, const int64_t version, int64_t *const out_origin, struct error *const err)
+{
+	int result = 1;
+	*out_origin = version;
+	for (unsigned i = 0; result == 1 && i <= DERIVED_DEPTH_MAX; i++)
+		result = follow_copy(db, out_origin, err);
+	return result < 0 ? -1 : 0;
+}
+
 /* Judges the sources: *out_depth of a version made of them. They are named from here on, so what held them meanwhile lets go. */
 static int judge_sources(struct db *const db, const struct derived_recipe *const recipe, unsigned *const out_depth, struct error *const err)
 {

@@ -42,6 +42,10 @@ struct body_source *derived_open_recipe(struct store *store, const struct derive
 /* Digest of all that the recipe makes: every block is decoded and proven on the way. */
 int derived_recipe_digest(struct store *store, const struct derived_recipe *recipe, struct digest128 *out_digest, struct error *err);
 
+/* The version whose bytes this one copies whole, followed to where they lie; itself when it is not such a copy. A copy of the former is as deep
+ * however often it is copied. no_key when it is gone. */
+int derived_origin(struct db *db, int64_t version, int64_t *out_origin, struct error *err);
+
 /* Inside a change: a new version made of a recipe. Its ETag is `<32 hex of the digest>-d`. The caller has proven that the recipe gives `digest`, or
  * knows it. A hidden one (state 0) must be named in the same change by whoever wants it (step_pin_add). Sources that scratch_store made are
  * released here. invalid when too deep or a source is gone. */

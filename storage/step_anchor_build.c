@@ -131,14 +131,28 @@ static int add_shard(struct step_anchor_build *const build, const struct model_f
 	return 0;
 }
 
+/* Anchors copy such files from each other: each copy is made of the first. */
+static int find_origin(struct step_anchor_build *const build, const int64_t version, int64_t *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(build->work->store, err);
+	if (db == NULL)
+		return -1;
+	const int result = derived_origin(db, version, out, err);
+	store_reader_give(build->work->store, db);
+	return result;
+}
+
 static int add_other(struct step_anchor_build *const build, const struct model_file *const file, struct derived_recipe *const recipe,
 	struct error *const err)
 {
 	const int64_t version = step_source_version(build->next, file->path);
+	int64_t origin = 0;
 	if (version == 0)
 		return error_set(err, ERROR_NO_KEY, "No object holds the file '%.*s'.", (int)span_slice(file->path, 0, 160).len,
 			(const char *)file->path.data);
-	derived_recipe_add_copy(recipe, derived_recipe_source(recipe, version, file->size), 0, file->size);
+	if (find_origin(build, version, &origin, err) != 0)
+		return -1;
+	derived_recipe_add_copy(recipe, derived_recipe_source(recipe, origin, file->size), 0, file->size);
 	return 0;
 }
 

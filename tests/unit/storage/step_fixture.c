@@ -3,11 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "storage/step_worker.h"
 #include "tests/unit/unit.h"
 #include "weights/delta.h"
 
+#define WEIGHTS_NAME "model.safetensors"
+#define CONFIG_NAME "config.json"
+#define CONFIG "{\"model_type\":\"test\"}"
 enum { ELEMENTS = 3000 };
 
 void step_fixture_open(struct step_fixture *const fixture)
@@ -33,12 +38,29 @@ static char *path_of(struct step_fixture *const fixture, const char *const what,
 	return arena_format(fixture->store.arena, "%s/%s%u", fixture->folder, what, step);
 }
 
+static void write_file(const char *const path, const struct span bytes)
+{
+	struct error err = {0};
+	ck_assert_msg(file_publish(file_system(), path, bytes, 0600, &err) == 0, "%s", err.text);
+}
+
+static void write_checkpoint(struct step_fixture *const fixture, const char *const path, const struct span weights)
+{
+	if (!fixture->are_folders) {
+		write_file(path, weights);
+		return;
+	}
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	write_file(arena_format(fixture->store.arena, "%s/%s", path, WEIGHTS_NAME), weights);
+	write_file(arena_format(fixture->store.arena, "%s/%s", path, CONFIG_NAME), span_text(CONFIG));
+}
+
 static struct checkpoint *open_checkpoint(struct step_fixture *const fixture, const unsigned step)
 {
 	struct error err = {0};
 	char *const path = path_of(fixture, "step", step);
-	if (!file_exists(path))
-		ck_assert_int_eq(file_publish(file_system(), path, buffer_span(&fixture->steps[step].bytes), 0600, &err), 0);
+	if (access(path, F_OK) != 0)
+		write_checkpoint(fixture, path, buffer_span(&fixture->steps[step].bytes));
 	struct checkpoint *const checkpoint = checkpoint_open(path, &err);
 	ck_assert_msg(checkpoint != NULL, "%s", err.text);
 	return checkpoint;
@@ -61,16 +83,24 @@ static void make_to(struct step_fixture *const fixture, const unsigned step)
 	}
 }
 
+static struct step_object put_object(struct step_fixture *const fixture, const uint64_t step, const char *const name, const struct span bytes)
+{
+	struct error err = {0};
+	char *const key = arena_format(fixture->store.arena, "run/steps/%06u/%s", (unsigned)step, name);
+	ck_assert_msg(fixture_put(fixture->store.store, "bucket", key, bytes, &err) == 0, "%s", err.text);
+	return (struct step_object){.name = span_text(name), .key = span_text(key), .size = bytes.len, .digest = xxh3_128(bytes)};
+}
+
 static void put_form(struct step_fixture *const fixture, struct step_message *const message, const enum step_form_kind kind,
 	const char *const name, const struct span bytes)
 {
-	struct error err = {0};
-	struct step_object *const object = arena_take(fixture->store.arena, sizeof(*object));
-	char *const key = arena_format(fixture->store.arena, "run/steps/%06u/%s", (unsigned)message->step, name);
-	ck_assert_msg(fixture_put(fixture->store.store, "bucket", key, bytes, &err) == 0, "%s", err.text);
-	*object = (struct step_object){.name = span_text(name), .key = span_text(key), .size = bytes.len, .digest = xxh3_128(bytes)};
-	message->forms[message->form_count++] = (struct step_form){
-		.kind = kind, .format = span_text(kind == STEP_ANCHOR ? "full" : "ulp-class"), .objects = object, .object_count = 1};
+	struct step_object *const objects = arena_take_array(fixture->store.arena, 2, sizeof(*objects));
+	const bool has_config = kind == STEP_ANCHOR && fixture->are_folders;
+	objects[0] = put_object(fixture, message->step, name, bytes);
+	if (has_config)
+		objects[1] = put_object(fixture, message->step, CONFIG_NAME, span_text(CONFIG));
+	message->forms[message->form_count++] = (struct step_form){.kind = kind,
+		.format = span_text(kind == STEP_ANCHOR ? "full" : "ulp-class"), .objects = objects, .object_count = has_config ? 2 : 1};
 }
 
 static void put_delta(struct step_fixture *const fixture, struct step_message *const message, const unsigned to)
@@ -97,15 +127,19 @@ void step_fixture_publish(struct step_fixture *const fixture, const unsigned ste
 	struct error err = {0};
 	make_to(fixture, step);
 	const struct span bytes = buffer_span(&fixture->steps[step].bytes);
-	struct step_file file = {.path = span_text("model.safetensors"), .size = bytes.len, .digest = xxh3_128(bytes)};
-	struct step_message message = {.step = step, .epoch = 1, .digest = fixture->digests[step], .files = &file, .file_count = 1};
+	struct step_file files[] = {
+		{.path = span_text(WEIGHTS_NAME), .size = bytes.len, .digest = xxh3_128(bytes)},
+		{.path = span_text(CONFIG_NAME), .size = strlen(CONFIG), .digest = xxh3_128(span_text(CONFIG))},
+	};
+	struct step_message message = {.step = step, .epoch = 1, .digest = fixture->digests[step], .files = files,
+		.file_count = fixture->are_folders ? 2 : 1};
 	message.has_base = step > 0;
 	if (step > 0) {
 		message.base_step = step - 1;
 		message.base_digest = fixture->digests[step - 1];
 	}
 	if (what & STEP_WITH_ANCHOR)
-		put_form(fixture, &message, STEP_ANCHOR, "model.safetensors", bytes);
+		put_form(fixture, &message, STEP_ANCHOR, WEIGHTS_NAME, bytes);
 	if (what & (STEP_WITH_DELTA | STEP_WRONG_DELTA))
 		put_delta(fixture, &message, what & STEP_WRONG_DELTA ? step - 2 : step);
 	struct settled *const settled = settled_new();
@@ -123,7 +157,7 @@ size_t step_fixture_settle(struct step_fixture *const fixture)
 static int find(struct step_fixture *const fixture, const unsigned step, struct object *const out, struct run_anchor *const out_anchor)
 {
 	struct error err = {0};
-	return run_find_anchor_file(fixture->store.store, span_text("bucket"), span_text("run"), step, span_text("model.safetensors"),
+	return run_find_anchor_file(fixture->store.store, span_text("bucket"), span_text("run"), step, span_text(WEIGHTS_NAME),
 		fixture->store.arena, out, out_anchor, &err);
 }
 

@@ -12,6 +12,7 @@ struct step_fixture {
 	struct derived_checkpoint steps[STEP_FIXTURE_MAX];
 	struct digest128 digests[STEP_FIXTURE_MAX];
 	unsigned made;  /* checkpoints that are there */
+	bool are_folders; /* set before the first step: a config.json that no step changes lies beside the weights */
 };
 /* A store with the bucket "bucket" and the run "run"; nothing is proven until step_fixture_settle. */
 void step_fixture_open(struct step_fixture *fixture);

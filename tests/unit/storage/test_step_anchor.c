@@ -140,6 +140,22 @@ START_TEST(no_anchor_is_more_than_two_derivations_deep)
 }
 END_TEST
 
+/* They are copied from anchor to anchor: each copy is made of the first, not of the last. */
+START_TEST(files_beside_the_weights_are_no_deeper_than_these)
+{
+	fixture.are_folders = true;
+	publish_to(0, 0);
+	for (unsigned step = 1; step <= 40; step++) {
+		publish_to(step, step);
+		ck_assert_uint_eq(step_fixture_settle(&fixture), 0);
+		ck_assert_int_eq(count("SELECT COUNT(*) FROM steps WHERE made IS NOT NULL AND wants_made = 1"), 1);
+	}
+	ck_assert_int_eq(count("SELECT MAX(depth) FROM derivations"), 2);
+	ck_assert_int_eq(count("SELECT COUNT(*) FROM versions WHERE state = 1 AND CAST(key AS TEXT) LIKE 'run/anchors/%'"), 2);
+	ck_assert(step_fixture_is_whole(&fixture, 40));
+}
+END_TEST
+
 START_TEST(what_nothing_wants_is_dropped_and_what_alone_leads_to_a_step_stays)
 {
 	struct error err = {0};
@@ -250,6 +266,7 @@ Suite *test_step_anchor_suite(void)
 	tcase_add_test(tests, an_anchor_does_not_make_up_for_a_wrong_delta);
 	tcase_add_test(tests, what_nobody_proves_is_tried_once);
 	tcase_add_test(tests, no_anchor_is_more_than_two_derivations_deep);
+	tcase_add_test(tests, files_beside_the_weights_are_no_deeper_than_these);
 	tcase_add_test(tests, what_nothing_wants_is_dropped_and_what_alone_leads_to_a_step_stays);
 	tcase_add_test(tests, without_a_base_an_anchor_is_stored);
 	tcase_add_test(tests, objects_that_were_there_before_the_run_are_not_covered);
