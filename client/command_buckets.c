@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/refusals.h"
 #include "client/remote_hub.h"
 #include "client/remote_object.h"
 #include "client/remote_run.h"
@@ -86,6 +87,7 @@ typedef int bucket_fn(struct session *session, struct remote *remote, struct spa
 static int each_bucket(struct session *const session, bucket_fn *const work, struct error *const err)
 {
 	const struct options *const options = session->options;
+	struct refusals refusals = {.output = &session->output, .total = options->argument_count};
 	struct span bucket;
 	for (size_t i = 0; i < options->argument_count; i++)
 		if (read_bucket(session, options->arguments[i], &bucket, err) != 0)
@@ -93,11 +95,13 @@ static int each_bucket(struct session *const session, bucket_fn *const work, str
 	struct remote *const remote = session_connect(session, err);
 	int result = remote == NULL ? -1 : 0;
 	for (size_t i = 0; i < options->argument_count && result == 0; i++) {
+		struct error failure = {0};
 		read_bucket(session, options->arguments[i], &bucket, err);
-		result = work(session, remote, bucket, err);
+		if (work(session, remote, bucket, &failure) != 0)
+			result = refusals_add(&refusals, &failure, err);
 	}
 	remote_free(remote);
-	return result;
+	return result == 0 ? refusals_end(&refusals, err) : -1;
 }
 
 int command_mb(struct session *const session, struct error *const err)

@@ -40,17 +40,11 @@ static int make_key(struct copy *const copy, struct error *const err)
 /* What is too large for CopyObject goes by its hash. */
 static int copy_by_hash(struct copy *const copy, struct error *const err)
 {
-	struct error failure = {0};
 	struct hub_change change = {.key = buffer_span(&copy->key), .hash = copy->facts.hash, .source = copy->from.bucket};
 	if (!copy->facts.has_hash || !remote_hub_takes(change.key))
 		return error_set(err, ERROR_UNSUPPORTED, "the server copies objects of over 5 GiB only when it has made chunks of them, and under "
 			"keys that are paths");
-	if (remote_hub_change(copy->remote, copy->to.bucket, &change, 1, &failure, err) != 0)
-		return -1;
-	if (failure.kind == ERROR_NONE)
-		return 0;
-	*err = failure;
-	return -1;
+	return remote_hub_change(copy->remote, copy->to.bucket, &change, 1, err) == 0 ? remote_hub_check(&change, 1, err) : -1;
 }
 
 /* A file of that name was meant. */

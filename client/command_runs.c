@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "client/command_settings.h"
+#include "client/refusals.h"
 #include "client/remote_json.h"
 #include "client/run_walk.h"
 
@@ -73,24 +74,32 @@ static int remove_run(struct session *const session, struct remote *const remote
 
 typedef int change_function(struct session *session, struct remote *remote, const struct run_name *run, struct error *err);
 
+static int change_run(struct session *const session, struct remote *const remote, const char *const text, struct error *const err)
+{
+	change_function *const change = strcmp(session->options->arguments[0], "add") == 0 ? add_run : remove_run;
+	struct run_name run = {0};
+	int result = run_name_init(&run, text, err);
+	session->usage |= result != 0;
+	if (result == 0)
+		result = change(session, remote, &run, err);
+	run_name_release(&run);
+	return result;
+}
+
 /* `add` or `rm`, as words[0] says. */
 static int change_runs(struct session *const session, struct error *const err)
 {
-	const char *const *const words = session->options->arguments;
-	change_function *const change = strcmp(words[0], "add") == 0 ? add_run : remove_run;
+	const struct options *const options = session->options;
+	struct refusals refusals = {.output = &session->output, .total = options->argument_count - 1};
 	struct remote *const remote = session_connect(session, err);
 	int result = remote == NULL ? -1 : 0;
-	for (size_t i = 1; i < session->options->argument_count && result == 0; i++) {
-		struct run_name run = {0};
-		result = run_name_init(&run, words[i], err);
-		if (result != 0)
-			session->usage = true;
-		else
-			result = change(session, remote, &run, err);
-		run_name_release(&run);
+	for (size_t i = 1; i < options->argument_count && result == 0; i++) {
+		struct error failure = {0};
+		if (change_run(session, remote, options->arguments[i], &failure) != 0)
+			result = refusals_add(&refusals, &failure, err);
 	}
 	remote_free(remote);
-	return result;
+	return result == 0 ? refusals_end(&refusals, err) : -1;
 }
 
 /* Of one bucket, or, where `bucket` is NULL, of all. */

@@ -27,6 +27,8 @@ struct sync {
 	struct lock lock;
 	size_t next;               /* guarded by lock: the item to compare next */
 	size_t removed;
+	size_t refused;            /* to be removed */
+	struct error refusal;      /* the first */
 };
 
 /* Which of the two is the folder is told by how it is written alone, so that no folder which happens to be here changes what is meant. */
@@ -221,8 +223,23 @@ static void told_move(void *const owner, const struct sync_item *const item)
 static void told_removal(void *const owner, const struct sync_item *const item)
 {
 	struct sync *const sync = owner;
+	const bool dry = sync->session->options->dry_run;
 	sync->removed++;
-	say(sync, item, "removed", "removed");
+	say(sync, item, dry ? "would_remove" : "removed", dry ? "would remove" : "removed");
+}
+
+static void told_refusal(void *const owner, const struct sync_item *const item, const struct error *const why)
+{
+	struct sync *const sync = owner;
+	struct output_line line;
+	if (sync->refused++ == 0)
+		sync->refusal = *why;
+	output_line_begin(&line, &sync->session->output, "refused");
+	json_writer_text(&line.writer, "name", span_text(item->name));
+	json_writer_text(&line.writer, "code", span_text(error_kind_name(why->kind)));
+	json_writer_text(&line.writer, "message", span_text(why->text));
+	output_line_end(&line);
+	output_note(&sync->session->output, "%s %s: %s", sync->session->options->dry_run ? "would keep" : "kept", item->name, why->text);
 }
 
 /* Last: who reads meanwhile sees the new before the old is gone. */
@@ -233,9 +250,18 @@ static int remove_gone(struct sync *const sync, struct error *const err)
 	for (size_t i = 0; i < sync->plan.count && sync->session->options->delete; i++)
 		if (sync->plan.items[i].state == SYNC_GONE)
 			gone[count++] = &sync->plan.items[i];
-	const int result = sync_move_remove(&sync->move, gone, count, told_removal, err);
+	const int result = sync_move_remove(&sync->move, gone, count, told_removal, told_refusal, err);
 	free(gone);
 	return result;
+}
+
+static int judge_removal(const struct sync *const sync, struct error *const err)
+{
+	if (sync->refused == 0)
+		return 0;
+	*err = sync->refusal;
+	return error_wrap(err, "%zu of the objects to remove %s, the first because", sync->refused,
+		sync->session->options->dry_run ? "would stay" : "stay");
 }
 
 static void say_plan(struct sync *const sync)
@@ -244,8 +270,6 @@ static void say_plan(struct sync *const sync)
 		const struct sync_item *const item = &sync->plan.items[i];
 		if (item->state == SYNC_NEW || item->state == SYNC_DIFFERS)
 			say(sync, item, sync->move.uploads ? "would_upload" : "would_download", sync->move.uploads ? "would upload" : "would download");
-		else if (item->state == SYNC_GONE && sync->session->options->delete)
-			say(sync, item, "would_remove", "would remove");
 	}
 }
 
@@ -263,6 +287,7 @@ static void say_result(struct sync *const sync)
 	json_writer_u64(&line.writer, "bytes", move->bytes);
 	json_writer_u64(&line.writer, move->uploads ? "sent_bytes" : "received_bytes", move->traffic);
 	json_writer_u64(&line.writer, "removed", sync->removed);
+	json_writer_u64(&line.writer, "refused", sync->refused);
 	output_line_end(&line);
 	output_say(&sync->session->output, "%zu files, %zu sent (%s in %s), %zu removed", sync->source.count, move->count, size, moved, sync->removed);
 }
@@ -289,13 +314,13 @@ static int run(struct sync *const sync, struct error *const err)
 		return -1;
 	if (sync->session->options->dry_run) {
 		say_plan(sync);
-		return 0;
+		return remove_gone(sync, err) == 0 ? judge_removal(sync, err) : -1;
 	}
 	choose_moves(sync);
 	if (sync_move_all(&sync->move, told_move, err) != 0 || remove_gone(sync, err) != 0)
 		return -1;
 	say_result(sync);
-	return 0;
+	return judge_removal(sync, err);
 }
 
 int command_sync(struct session *const session, struct error *const err)

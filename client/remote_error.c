@@ -62,6 +62,14 @@ static const struct {
 #undef ERROR_KIND
 };
 
+enum error_kind remote_error_kind(const struct span code, const enum error_kind otherwise)
+{
+	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+		if (span_equal_nocase(code, KINDS[i].name))
+			return KINDS[i].kind;
+	return otherwise;
+}
+
 static const struct status_row *row_of_status(const int status)
 {
 	static const struct status_row other = {0, ERROR_UPSTREAM, ""};
@@ -79,10 +87,7 @@ static enum error_kind kind_of_code(const struct span code, const int status)
 	/* A 5xx speaks of the server's own state ("busy", "io"): for us it is the peer that failed. */
 	if (status >= 500 && status != 507)
 		return row_of_status(status)->kind;
-	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
-		if (span_equal_nocase(code, KINDS[i].name))
-			return KINDS[i].kind;
-	return row_of_status(status)->kind;
+	return remote_error_kind(code, row_of_status(status)->kind);
 }
 
 /* The Hub's form: {"error":"text"}, of the Xet half with a code, of which one says more than the status. */

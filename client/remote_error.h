@@ -8,5 +8,7 @@
 
 /* Always returns -1. `what` names the request ("PUT bucket/key"). */
 int remote_error_set(struct error *err, int status, struct span body, const char *what);
+/* The kind that error_kind_name calls `code`, of whatever case. */
+enum error_kind remote_error_kind(struct span code, enum error_kind otherwise);
 
 #endif

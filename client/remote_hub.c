@@ -7,6 +7,7 @@
 #include "base/json_node.h"
 #include "base/memory.h"
 #include "client/fetch_plan.h"
+#include "client/remote_error.h"
 #include "client/remote_json.h"
 
 enum { TARGET_MAX_BYTES = 16 * 1024, KEY_MAX_BYTES = 1024, BODY_MAX_BYTES = 16 * 1024 * 1024, COMMIT_WAIT_MS = 120 * 1000 };
@@ -60,13 +61,14 @@ static void put_source(struct json_writer *const writer, const struct span bucke
 
 static void put_line(struct buffer *const out, const struct hub_change *const change)
 {
+	static const char *const types[] = {"addFile", "deleteFile", "judgeDelete"};
 	struct json_writer writer;
 	char hash[CHUNK_ID_TEXT_BYTES];
 	json_writer_init(&writer, out);
 	json_writer_object(&writer, NULL);
-	json_writer_text(&writer, "type", span_text(change->is_delete ? "deleteFile" : change->source.len > 0 ? "copyFile" : "addFile"));
+	json_writer_text(&writer, "type", span_text(change->source.len > 0 ? "copyFile" : types[change->kind]));
 	json_writer_text(&writer, "path", change->key);
-	if (!change->is_delete) {
+	if (change->kind == HUB_CHANGE_ADD) {
 		chunk_id_format(&change->hash, hash);
 		json_writer_text(&writer, "xetHash", span_text(hash));
 		if (change->source.len == 0)
@@ -79,21 +81,36 @@ static void put_line(struct buffer *const out, const struct hub_change *const ch
 }
 
 /* Failures come in the order of the lines, as far as the server keeps to it: the search goes on from where the last one was. */
-static bool mark_failed(struct hub_change *const changes, const size_t count, const struct span path, size_t *const at)
+static struct error *find_failed(struct hub_change *const changes, const size_t count, const struct span path, size_t *const at)
 {
 	for (size_t i = 0; i < count; i++) {
 		const size_t number = (*at + i) % count;
 		if (!span_equal(changes[number].key, path))
 			continue;
-		changes[number].failed = true;
 		*at = number;
-		return true;
+		return &changes[number].failure;
 	}
-	return false;
+	return NULL;
 }
 
-static int read_failures(struct hub_change *const changes, const size_t count, const struct span body, struct error *const failure,
+/* Without a code, as from older servers, it counts as what the server could not take. */
+static int read_failure(struct hub_change *const changes, const size_t count, const struct json_node *const item, size_t *const at,
 	struct error *const err)
+{
+	struct span path = {0};
+	struct span text = {0};
+	struct span code = {0};
+	json_node_text(json_node_member(item, "path"), &path);
+	json_node_text(json_node_member(item, "error"), &text);
+	json_node_text(json_node_member(item, "code"), &code);
+	struct error *const failure = find_failed(changes, count, path, at);
+	if (failure == NULL)
+		return error_set(err, ERROR_UPSTREAM, "the server's answer to a batch names a file that was not in it");
+	error_set(failure, remote_error_kind(code, ERROR_INVALID), "%.*s", (int)span_slice(text, 0, 300).len, (const char *)text.data);
+	return 0;
+}
+
+static int read_failures(struct hub_change *const changes, const size_t count, const struct span body, struct error *const err)
 {
 	struct json_node *const root = remote_json_parse(body, "the server's answer to a batch", err);
 	if (root == NULL)
@@ -101,30 +118,33 @@ static int read_failures(struct hub_change *const changes, const size_t count, c
 	const struct json_node *const failed = json_node_member(root, "failed");
 	int result = json_node_is_array(failed) ? 0 : error_set(err, ERROR_UPSTREAM, "the server's answer to a batch does not say what failed");
 	size_t at = 0;
-	for (size_t i = 0; i < json_node_count(failed); i++) {
-		struct span path = {0};
-		struct span text = {0};
-		json_node_text(json_node_member(json_node_at(failed, i), "path"), &path);
-		json_node_text(json_node_member(json_node_at(failed, i), "error"), &text);
-		if (!mark_failed(changes, count, path, &at))
-			result = error_set(err, ERROR_UPSTREAM, "the server's answer to a batch names a file that was not in it");
-		if (i == 0)
-			error_set(failure, ERROR_INVALID, "%.*s: %.*s", (int)span_slice(path, 0, 200).len, (const char *)path.data,
-				(int)span_slice(text, 0, 200).len, (const char *)text.data);
-	}
+	for (size_t i = 0; i < json_node_count(failed) && result == 0; i++)
+		result = read_failure(changes, count, json_node_at(failed, i), &at, err);
 	json_node_free(root);
 	return result;
 }
 
+int remote_hub_check(const struct hub_change *const changes, const size_t count, struct error *const err)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct span key = span_slice(changes[i].key, 0, 200);
+		if (changes[i].failure.kind == ERROR_NONE)
+			continue;
+		*err = changes[i].failure;
+		return error_wrap(err, "%.*s", (int)key.len, (const char *)key.data);
+	}
+	return 0;
+}
+
 int remote_hub_change(struct remote *const remote, const struct span bucket, struct hub_change *const changes, const size_t count,
-	struct error *const failure, struct error *const err)
+	struct error *const err)
 {
 	static const char *const HEADERS[] = {"Content-Type: application/x-ndjson", NULL};
 	struct http_response response;
 	struct buffer body;
 	buffer_init(&body, BODY_MAX_BYTES);
 	for (size_t i = 0; i < count; i++) {
-		changes[i].failed = false;
+		changes[i].failure = (struct error){0};
 		put_line(&body, &changes[i]);
 	}
 	if (buffer_check(&body, "a batch of changes", err) != 0) {
@@ -137,9 +157,9 @@ int remote_hub_change(struct remote *const remote, const struct span bucket, str
 	int result = remote_send(remote, &request, &response, err);
 	if (result == 0 || response.status == 422) {
 		const bool refused = result != 0;
-		failure->kind = ERROR_NONE;
-		result = read_failures(changes, count, buffer_span(&response.body), failure, err);
-		if (result == 0 && refused && failure->kind == ERROR_NONE)
+		struct error ignored = {0};
+		result = read_failures(changes, count, buffer_span(&response.body), err);
+		if (result == 0 && refused && remote_hub_check(changes, count, &ignored) == 0)
 			result = error_set(err, ERROR_UPSTREAM, "the server refuses a batch and does not say what of it");
 	}
 	http_response_release(&response);

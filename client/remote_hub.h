@@ -13,17 +13,23 @@ char *remote_hub_target(struct span bucket, const char *below, struct span path)
 /* Whether the Hub takes this key as a path: UTF-8, no empty, "." or ".." segment, no slash at either end. Others go by S3 alone. */
 bool remote_hub_takes(struct span key);
 
+enum hub_change_kind {
+	HUB_CHANGE_ADD,
+	HUB_CHANGE_DELETE,
+	HUB_CHANGE_JUDGE,     /* whether it may be deleted; nothing is changed */
+};
 struct hub_change {
 	struct span key;
-	bool is_delete;
+	enum hub_change_kind kind;
 	struct span source;   /* bucket that a copy takes the bytes from; empty: no copy */
 	struct chunk_id hash; /* of what is added: the server must have it */
 	int64_t mtime_ms;
-	bool failed;          /* set by the call */
+	struct error failure; /* set by the call; kind ERROR_NONE: done */
 };
-/* At most REMOTE_HUB_LINES_MAX. All that can be done is done; what cannot is marked, and `failure` says why of the first. -1 when the request
- * failed. */
-int remote_hub_change(struct remote *remote, struct span bucket, struct hub_change *changes, size_t count, struct error *failure, struct error *err);
+/* At most REMOTE_HUB_LINES_MAX. All that can be done is done, and each change says why it was not. -1 when the request failed. */
+int remote_hub_change(struct remote *remote, struct span bucket, struct hub_change *changes, size_t count, struct error *err);
+/* 0 when all was done; -1 with the first failure and its key. */
+int remote_hub_check(const struct hub_change *changes, size_t count, struct error *err);
 
 struct hub_totals {
 	uint64_t files;

@@ -43,13 +43,13 @@ int run_name_init(struct run_name *const name, const char *const text, struct er
 {
 	*name = (struct run_name){0};
 	if (text == NULL)
-		return error_set(err, ERROR_INVALID, "say which run: --run BUCKET/RUN");
+		return error_set(err, ERROR_BAD_NAME, "say which run: --run BUCKET/RUN");
 	const char *const slash = strchr(text, '/');
 	const size_t bucket_len = slash == NULL ? 0 : (size_t)(slash - text);
 	if (bucket_len == 0 || bucket_len > BUCKET_MAX_BYTES)
-		return error_set(err, ERROR_INVALID, "\"%s\" is no run: it wants the form BUCKET/RUN", text);
+		return error_set(err, ERROR_BAD_NAME, "\"%s\" does not name a run: it wants the form BUCKET/RUN", text);
 	if (!is_run(slash + 1))
-		return error_set(err, ERROR_INVALID, "\"%s\" is no run name: up to %d of A-Z a-z 0-9 . _ -, not beginning with . or -",
+		return error_set(err, ERROR_BAD_NAME, "\"%s\" cannot name a run: a name has up to %d of A-Z a-z 0-9 . _ - and does not begin with . or -",
 			slash + 1, RUN_MAX_BYTES);
 	name->text = memory_copy_text(text);
 	name->bucket = memory_copy_text(text);

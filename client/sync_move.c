@@ -7,6 +7,7 @@
 #include "client/part_file.h"
 #include "client/remote_hub.h"
 #include "client/remote_object.h"
+#include "client/removal.h"
 #include "client/xet_download.h"
 #include "client/xet_upload.h"
 
@@ -292,77 +293,66 @@ static int remove_local(const struct sync_move *const move, const struct sync_it
 	return result;
 }
 
-static int remove_object(const struct sync_move *const move, const struct sync_item *const item, struct error *const err)
-{
-	char *const target = sync_move_target(move, item->name);
-	const int result = remote_object_delete(move->remote, target, err);
-	free(target);
-	return result;
-}
-
-static int remove_each(struct sync_move *const move, const struct sync_item *const *const items, const size_t count, sync_told_fn *const told,
-	struct error *const err)
+static int remove_locally(struct sync_move *const move, const struct sync_item *const *const items, const size_t count,
+	sync_told_fn *const told, struct error *const err)
 {
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++) {
-		result = move->uploads ? remove_object(move, items[i], err) : remove_local(move, items[i], err);
+		if (!move->session->options->dry_run)
+			result = remove_local(move, items[i], err);
 		if (result == 0)
 			told(move->owner, items[i]);
 	}
 	return result;
 }
 
-/* One batch of the Hub half. */
-static int remove_batch(const struct sync_move *const move, const struct sync_item *const *const items, const size_t count, struct error *const err)
+struct removing {
+	struct sync_move *move;
+	const struct sync_item *const *items;
+	sync_told_fn *told;
+	sync_refused_fn *refused;
+};
+
+static void removed(void *const owner, const size_t number)
 {
-	struct hub_change *const changes = memory_new_array(count, sizeof *changes);
-	char **const keys = memory_new_array(count, sizeof *keys);
-	struct error failure = {0};
-	for (size_t i = 0; i < count; i++) {
-		keys[i] = make_key(move, items[i]->name);
-		changes[i] = (struct hub_change){.key = span_text(keys[i]), .is_delete = true};
-	}
-	int result = remote_hub_change(move->remote, move->bucket, changes, count, &failure, err);
-	if (result == 0 && failure.kind != ERROR_NONE) {
-		*err = failure;
-		result = -1;
-	}
-	for (size_t i = 0; i < count; i++)
-		free(keys[i]);
-	free(keys);
-	free(changes);
-	return result;
+	const struct removing *const removing = owner;
+	removing->told(removing->move->owner, removing->items[number]);
 }
 
-/* Items that a listing of the Hub half named have names that it takes. */
-static bool may_batch(const struct sync_move *const move, const struct sync_item *const *const items, const size_t count)
+static void refused(void *const owner, const size_t number, const struct error *const why)
 {
-	bool may = move->uploads && count > 1;
-	for (size_t i = 0; i < count && may; i++) {
-		char *const key = make_key(move, items[i]->name);
-		may = items[i]->hash != NULL && remote_hub_takes(span_text(key));
-		free(key);
+	const struct removing *const removing = owner;
+	removing->refused(removing->move->owner, removing->items[number], why);
+}
+
+static int remove_objects(struct removing *const removing, const size_t count, struct error *const err)
+{
+	const struct sync_move *const move = removing->move;
+	const struct removal removal = {
+		.remote = move->remote,
+		.bucket = move->bucket,
+		.is_dry = move->session->options->dry_run,
+		.removed = removed,
+		.refused = refused,
+		.owner = removing,
+	};
+	char **const keys = memory_new_array(count + 1, sizeof *keys);
+	struct span *const spans = memory_new_array(count + 1, sizeof *spans);
+	for (size_t i = 0; i < count; i++) {
+		keys[i] = make_key(move, removing->items[i]->name);
+		spans[i] = span_text(keys[i]);
 	}
-	return may;
+	const int result = removal_run(&removal, spans, count, err);
+	for (size_t i = 0; i < count; i++)
+		free(keys[i]);
+	free(spans);
+	free(keys);
+	return result;
 }
 
 int sync_move_remove(struct sync_move *const move, const struct sync_item *const *const items, const size_t count, sync_told_fn *const told,
-	struct error *const err)
+	sync_refused_fn *const refuse, struct error *const err)
 {
-	int result = 0;
-	for (size_t first = 0; first < count && result == 0; first += REMOTE_HUB_LINES_MAX) {
-		const size_t taken = count - first < REMOTE_HUB_LINES_MAX ? count - first : REMOTE_HUB_LINES_MAX;
-		struct error failure = {0};
-		if (may_batch(move, items + first, taken) && remove_batch(move, items + first, taken, &failure) == 0) {
-			for (size_t i = 0; i < taken; i++)
-				told(move->owner, items[first + i]);
-			continue;
-		}
-		if (failure.kind != ERROR_NONE && !session_wants_plain(&failure)) {
-			*err = failure;
-			return -1;
-		}
-		result = remove_each(move, items + first, taken, told, err);
-	}
-	return result;
+	struct removing removing = {.move = move, .items = items, .told = told, .refused = refuse};
+	return move->uploads ? remove_objects(&removing, count, err) : remove_locally(move, items, count, told, err);
 }

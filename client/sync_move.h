@@ -29,7 +29,9 @@ typedef void sync_told_fn(void *owner, const struct sync_item *item);
 char *sync_move_target(const struct sync_move *move, const char *name);
 /* `told` is called for each item that is there now, one at a time. */
 int sync_move_all(struct sync_move *move, sync_told_fn *told, struct error *err);
-/* Removes at the target. */
-int sync_move_remove(struct sync_move *move, const struct sync_item *const *items, size_t count, sync_told_fn *told, struct error *err);
+typedef void sync_refused_fn(void *owner, const struct sync_item *item, const struct error *why);
+/* Removes at the target; in a dry run only tells what would be. An object that the server refuses to remove stops no other. */
+int sync_move_remove(struct sync_move *move, const struct sync_item *const *items, size_t count, sync_told_fn *told, sync_refused_fn *refused,
+	struct error *err);
 
 #endif

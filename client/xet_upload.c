@@ -103,11 +103,10 @@ static void name_changes(struct group *const group)
 /* What the server has already is there with this. */
 static int add_known(struct group *const group, struct error *const err)
 {
-	struct error ignored;
-	if (remote_hub_change(group->upload->own, group->upload->bucket, group->changes, group->count, &ignored, err) != 0)
+	if (remote_hub_change(group->upload->own, group->upload->bucket, group->changes, group->count, err) != 0)
 		return -1;
 	for (size_t i = 0; i < group->count; i++)
-		if (group->changes[i].failed)
+		if (group->changes[i].failure.kind != ERROR_NONE)
 			group->missing[group->missing_count++] = i;
 		else
 			progress_add(group->upload->progress, group->chunks[i].facts.size);
@@ -273,14 +272,11 @@ static int send_shard(const struct group *const group, struct error *const err)
 static int add_missing(struct group *const group, struct error *const err)
 {
 	struct hub_change *const changes = memory_new_array(group->missing_count, sizeof *changes);
-	struct error failure = {0};
 	for (size_t i = 0; i < group->missing_count; i++)
 		changes[i] = group->changes[group->missing[i]];
-	int result = remote_hub_change(group->upload->own, group->upload->bucket, changes, group->missing_count, &failure, err);
-	if (result == 0 && failure.kind != ERROR_NONE) {
-		*err = failure;
-		result = -1;
-	}
+	int result = remote_hub_change(group->upload->own, group->upload->bucket, changes, group->missing_count, err);
+	if (result == 0)
+		result = remote_hub_check(changes, group->missing_count, err);
 	free(changes);
 	return result;
 }

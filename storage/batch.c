@@ -153,7 +153,7 @@ static int check_damage(const struct line_work *work, const struct version *sour
 static int find_source(const struct line_work *const work, struct version *const out, struct error *const err)
 {
 	const struct batch_line *const line = work->line;
-	if (line->kind == BATCH_DELETE)
+	if (batch_deletes(line->kind))
 		return 0;
 	if (batch_source_find(work->db, &work->batch->params, work->bucket->id, work->now_ms, &work->batch->looks, line, work->arena, out, err) != 0)
 		return -1;
@@ -187,6 +187,8 @@ static int apply_line(struct line_work *const work, struct error *const err)
 		work->line->error = *err;
 		return is_of_line(err) ? 0 : -1;
 	}
+	if (work->line->kind == BATCH_JUDGE_DELETE)
+		return 0;
 	return work->line->kind == BATCH_DELETE ? delete_file(work, err) : push_file(work, &source, err);
 }
 

@@ -10,8 +10,13 @@ enum { BATCH_LINES_MAX = 1000 };
 enum batch_kind {
 	BATCH_ADD,    /* the file must be registered for the bucket by the same account, or be one that the caller may read there */
 	BATCH_COPY,   /* it must be the current version of a key of `source` that the caller may read */
-	BATCH_DELETE  /* as DeleteObject; what is not there is deleted already */
+	BATCH_DELETE, /* as DeleteObject; what is not there is deleted already */
+	BATCH_JUDGE_DELETE /* only says whether it may be deleted */
 };
+static inline bool batch_deletes(const enum batch_kind kind)
+{
+	return kind == BATCH_DELETE || kind == BATCH_JUDGE_DELETE;
+}
 struct batch_line {
 	enum batch_kind kind;
 	struct span path;         /* storage/tree_path.h */

@@ -91,6 +91,6 @@ int view_guard(struct db *const db, const int64_t bucket, const struct span key,
 	const int found = run_row_find(db, bucket, name, &run, err);
 	if (found != 1 || !is_on(&run.settings, kind))
 		return found < 0 ? -1 : 0;
-	return error_set(err, ERROR_DENIED, "The key '%.*s' is the server's: it keeps a view of the run '%.*s' there.",
+	return error_set(err, ERROR_DENIED, "The key '%.*s' is the server's: it keeps a view of the run '%.*s' there until `deltabucket runs rm` ends the run.",
 		(int)span_slice(key, 0, 200).len, (const char *)key.data, (int)name.len, (const char *)name.data);
 }

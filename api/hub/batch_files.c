@@ -41,7 +41,7 @@ static int authorise_lines(struct exchange *const exchange, struct batch_lines *
 		return 0;
 	for (size_t i = 0; i < body->count; i++) {
 		struct batch_line *const line = &body->lines[i];
-		const unsigned permission = line->kind == BATCH_DELETE ? PERMISSION_DELETE : PERMISSION_WRITE;
+		const unsigned permission = batch_deletes(line->kind) ? PERMISSION_DELETE : PERMISSION_WRITE;
 		if (authorise_key(exchange, bucket, line->path, permission, &denied) == 0)
 			continue;
 		if (!authorise_is_refusal(denied.kind)) {
@@ -79,6 +79,7 @@ static void print_failed(struct json_writer *const json, const struct batch_line
 			continue;
 		json_writer_object(json, NULL);
 		json_writer_text(json, "path", line->path);
+		json_writer_text(json, "code", span_text(error_kind_name(line->error.kind)));
 		json_writer_text(json, "error", span_text(line->error.text));
 		json_writer_end(json, '}');
 	}

@@ -115,7 +115,8 @@ static const struct {
 	const char *name;
 	enum batch_kind kind;
 	read_member_fn *const *members;
-} types[] = {{"addFile", BATCH_ADD, added}, {"copyFile", BATCH_COPY, copied}, {"deleteFile", BATCH_DELETE, deleted}};
+} types[] = {{"addFile", BATCH_ADD, added}, {"copyFile", BATCH_COPY, copied}, {"deleteFile", BATCH_DELETE, deleted},
+	{"judgeDelete", BATCH_JUDGE_DELETE, deleted}};
 
 static int read_line(const struct line_parse *const parse)
 {
@@ -131,7 +132,7 @@ static int read_line(const struct line_parse *const parse)
 				return -1;
 		return 0;
 	}
-	return error_set(parse->err, ERROR_INVALID, "its type must be addFile, copyFile or deleteFile");
+	return error_set(parse->err, ERROR_INVALID, "its type must be addFile, copyFile, deleteFile or judgeDelete");
 }
 
 static int parse_line(const struct span text, const size_t number, struct line_parse parse, struct error *const err)

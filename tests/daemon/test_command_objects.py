@@ -34,6 +34,8 @@ class ObjectCommands(unittest.TestCase):
     def test_buckets_are_made_and_removed(self):
         self.expect(0, 'made bucket one', 'mb', 'one', 'two')
         self.expect(CONFLICT, 'there is a bucket one already', 'mb', 'one')
+        self.expect(CONFLICT, '1 of 2 failed, the first with: there is a bucket one already', 'mb', 'one', 'three')
+        self.expect(NOT_FOUND, '1 of 2 failed', 'rb', 'four', 'three')
         self.expect(0, '', 'mb', '--exist-ok', 'one')
         self.daemon.client('put', self.file, 'one/folder/')
         self.expect(CONFLICT, '`deltabucket rb --force one` removes it', 'rb', 'one')
@@ -69,7 +71,7 @@ class ObjectCommands(unittest.TestCase):
         self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted', 'adopt=slime')
         self.expect(CONFLICT, 'there is a run models/adopted already', 'runs', 'add', 'models/adopted')
         self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted')
-        self.expect(USAGE, '"models" is no run', 'runs', 'add', 'models')
+        self.expect(USAGE, '"models" does not name a run', 'runs', 'add', 'models')
         self.daemon.client('publish', '--run', 'models/adopted', CHECKPOINT)
 
     def test_cp_goes_every_way(self):
@@ -107,6 +109,51 @@ class ObjectCommands(unittest.TestCase):
         self.expect(USAGE, '`deltabucket rm -r box/` removes all objects', 'rm', '-r', 'box')
         self.expect(0, 'removed box/run2/a', 'rm', '-r', 'box/')
         self.expect(NOT_FOUND, 'nobucket', 'rm', '-r', 'nobucket/x')
+
+    def publish_with_views(self):
+        """Below `models/policy/anchors` lie keys of the server's own; gives them, and the key of what was published."""
+        self.daemon.client('publish', '--run', 'models/policy', '--create-bucket', CHECKPOINT)
+        self.daemon.client('runs', 'settings', 'models/policy', 'view_trl=true')
+        for key in ('a', 'steps/zz'):
+            self.daemon.client('put', self.file, f'models/policy-more/{key}')
+        keys = self.keys('models')
+        own = [key for key in keys if key.startswith('policy/anchors/')]
+        self.assertTrue(own, keys)
+        return own, [key for key in keys if key not in own]
+
+    def test_what_rm_may_not_remove_is_named_and_stops_nothing(self):
+        own, others = self.publish_with_views()
+        dry = self.expect(DENIED, "are the server's", 'rm', '-r', '--dry-run', '--json', 'models/')
+        events = {(line['event'], line['key']) for line in map(json.loads, dry.stdout.splitlines()) if 'key' in line}
+        self.assertEqual(events, {('refused', key) for key in own} | {('would_remove', key) for key in others})
+        self.assertEqual(self.keys('models'), sorted(own + others))
+        done = self.expect(DENIED, f'kept models/{own[0]}: ', 'rm', '-r', 'models/')
+        self.assertIn('until `deltabucket runs rm` ends the run', done.stderr)
+        self.assertEqual(set(done.stdout.splitlines()), {f'removed models/{key}' for key in others})
+        self.assertEqual(self.keys('models'), own)
+        self.daemon.client('runs', 'rm', 'models/policy')
+        self.daemon.client('rm', '-r', 'models/', check=False)
+        self.assertEqual(self.keys('models'), [])
+
+    def test_what_sync_may_not_remove_is_named_and_stops_nothing(self):
+        own, others = self.publish_with_views()
+        folder = os.path.join(self.daemon.scratch, 'folder')
+        os.mkdir(folder)
+        with open(os.path.join(folder, 'new'), 'w') as file:
+            file.write('new')
+        for words, event, left in ((('--dry-run',), 'would_remove', sorted(own + others)), ((), 'removed', sorted(own + ['new']))):
+            done = self.expect(DENIED, f'{own[0]}: ', 'sync', '--delete', '--json', *words, folder, 'models')
+            events = [(line['event'], line['name']) for line in map(json.loads, done.stdout.splitlines()) if 'name' in line]
+            self.assertEqual({key for kind, key in events if kind == event}, set(others), words)
+            self.assertEqual({key for kind, key in events if kind == 'refused'}, set(own), words)
+            self.assertEqual(self.keys('models'), left, words)
+
+    def test_a_key_that_may_list_claims_nothing_that_is_not_there(self):
+        self.daemon.client('put', '--create-bucket', self.file, 'box/there')
+        token = self.daemon.add_key('--grant', 'box=write,list')['token']
+        self.expect(NOT_FOUND, 'there is no object box/gone', 'rm', 'box/gone', 'box/there', token=token)
+        self.assertEqual(self.keys('box'), [])
+        self.expect(NOT_FOUND, 'there is nothing at box/there', 'rm', '-r', 'box/there', token=token)
 
     def test_rm_goes_through_more_pages_than_one(self):
         self.daemon.request('PUT', '/many')

@@ -34,6 +34,7 @@ START_TEST(lines_of_all_types_are_read)
 		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"main/b\",\"mtime\":null}\r\n"
 		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"ns/b\"}\n"
 		"{" COPY ",\"sourceRepoType\":\"bucket\",\"sourceRepoId\":\"me/b\"}\n"
+		"{\"type\":\"judgeDelete\",\"path\":\"e\"}\n"
 		"{\"type\":\"deleteFile\",\"path\":\"d/\xc3\xbc\"}"; /* no newline at the end */
 	struct batch_lines out;
 	struct error err = {0};
@@ -41,7 +42,7 @@ START_TEST(lines_of_all_types_are_read)
 	ck_assert_msg(parse(text, &out, &err) == 0, "%s", err.text);
 	for (size_t i = 0; i < CHUNK_ID_BYTES; i++)
 		hash.bytes[i] = (uint8_t)i;
-	ck_assert_uint_eq(out.count, 5);
+	ck_assert_uint_eq(out.count, 6);
 	const struct batch_line *const lines = out.lines;
 	ck_assert_int_eq(lines[0].kind, BATCH_ADD);
 	ck_assert(span_equal_text(lines[0].path, "p"));
@@ -54,8 +55,9 @@ START_TEST(lines_of_all_types_are_read)
 	ck_assert(!lines[1].has_mtime && !lines[1].has_size);
 	ck_assert(span_equal_text(lines[2].source, "ns--b"));
 	ck_assert(span_equal_text(lines[3].source, "team--b"));
-	ck_assert_int_eq(lines[4].kind, BATCH_DELETE);
-	ck_assert(span_equal_text(lines[4].path, "d/\xc3\xbc"));
+	ck_assert_int_eq(lines[4].kind, BATCH_JUDGE_DELETE);
+	ck_assert_int_eq(lines[5].kind, BATCH_DELETE);
+	ck_assert(span_equal_text(lines[5].path, "d/\xc3\xbc"));
 	for (size_t i = 0; i < out.count; i++)
 		ck_assert(!lines[i].is_refused);
 }

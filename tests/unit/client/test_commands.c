@@ -40,7 +40,8 @@
 #define X256 X64 X64 X64 X64
 #define X1024 X256 X256 X256 X256
 
-#define LIST_F "GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=f%2F"
+#define LIST_OF(prefix) "GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=" prefix
+#define LIST_F LIST_OF("f%2F")
 #define LISTED_F LIST_F "\n"
 
 struct scripted {
@@ -75,9 +76,9 @@ static const struct command_case {
 		"{\"bucket\":\"b\",\"key\":\"x\",\"bytes\":7,\"modified\":\"2026-01-02T03:04:05.000Z\",\"etag\":",
 		{{"GET /b?list-type=2&encoding-type=url&max-keys=1000&prefix=", 200,
 			LIST("<IsTruncated>true</IsTruncated><NextContinuationToken>n</NextContinuationToken>" CONTENT("x") CONTENT("y"))}}},
-	{command_rm, COMMAND_RM, "b/one b/a%/two", "HEAD /b/one\nDELETE /b/one\nHEAD /b/a%25/two\nDELETE /b/a%25/two\n",
+	{command_rm, COMMAND_RM, "b/one b/a%/two", "HEAD /b/one\nDELETE /b/one\nHEAD /b/a%25/two\n" LIST_OF("a%25%2Ftwo") "\nDELETE /b/a%25/two\n",
 		"removed b/one\nremoved b/a%/two", {{"HEAD /b/one", 200, ""}, {"DELETE /b/one", 204, ""},
-			{"HEAD /b/a%25/two", 403, ""}, /* it may not be read */ {"DELETE /b/a%25/two", 204, ""}}},
+			{"HEAD /b/a%25/two", 403, ""}, /* it may not be read */ {LIST_OF("a%25%2Ftwo"), 403, ""}, {"DELETE /b/a%25/two", 204, ""}}},
 	{command_rm, COMMAND_RM, "b/" X1024, "HEAD /b/" X1024 "\nDELETE /b/" X1024 "\n", "removed b/" X1024,
 		{{"HEAD /b/" X1024, 200, ""}, {"DELETE /b/" X1024, 204, ""}}},
 	{command_rm, COMMAND_RM, "--json s3://b/one", "HEAD /b/one\nDELETE /b/one\n",
@@ -88,7 +89,10 @@ static const struct command_case {
 			{"POST /api/buckets/-/b/batch", 200, "{\"success\":true,\"failed\":[]}"}}},
 	{command_rm, COMMAND_RM, "-r b/f", "HEAD /b/f\n" LISTED_F "DELETE /b/f/\n", "removed b/f/",
 		{{"HEAD /b/f", 404, ""}, {LIST_F, 200, LIST(CONTENT("f/"))}, {"DELETE /b/f/", 204, ""}}},
-	{command_rm, COMMAND_RM, "-r --dry-run b/f/", LISTED_F, "would remove b/f/a", {{LIST_F, 200, LIST(CONTENT("f/a"))}}},
+	{command_rm, COMMAND_RM, "-r --dry-run b/f/", LISTED_F "POST /api/buckets/-/b/batch {\"type\":\"judgeDelete\",\"path\":\"f/a\"}\n\n",
+		"would remove b/f/a", {{LIST_F, 200, LIST(CONTENT("f/a"))}, {"POST /api/buckets/-/b/batch", 200, "{\"success\":true,\"failed\":[]}"}}},
+	{command_rm, COMMAND_RM, "-r --dry-run b/f/", LISTED_F "POST /api/buckets/-/b/batch {\"type\":\"judgeDelete\",\"path\":\"f/a\"}\n\n",
+		"would remove b/f/a", {{LIST_F, 200, LIST(CONTENT("f/a"))}, {"POST /api/buckets/-/b/batch", 404, ""}}},
 	{command_mb, COMMAND_MB, "one --json", "HEAD /one\nPUT /one\n", "{\"event\":\"bucket_made\",\"bucket\":\"one\"}",
 		{{"HEAD /one", 404, ""}, {"PUT /one", 200, ""}}},
 	{command_rb, COMMAND_RB, "one two/", "DELETE /one\nDELETE /two\n", "removed bucket one\nremoved bucket two",
@@ -278,14 +282,16 @@ START_TEST(a_refusal_is_a_failure)
 }
 END_TEST
 
-START_TEST(an_object_that_cannot_be_removed_ends_the_removing)
+START_TEST(an_object_that_cannot_be_removed_stops_no_other)
 {
-	static const struct scripted script[6] = {{"HEAD /b/one", 200, ""}, {"DELETE /b/one", 403, ""}, {"HEAD /b/two", 200, ""}};
+	static const struct scripted script[6] = {{"HEAD /b/one", 200, ""}, {"DELETE /b/one", 403, ""}, {"HEAD /b/two", 200, ""},
+		{"DELETE /b/two", 204, ""}};
 	struct web *const web = web_start(answer_script, (void *)script);
 	struct command_result result = command_fixture_run(command_rm, COMMAND_RM, web_endpoint(web), "b/one b/two");
 	ck_assert_int_eq(result.status, -1);
 	ck_assert_msg(strstr(result.err.text, "b/one") != NULL, "%s", result.err.text);
-	ck_assert_str_eq(web_trace(web), "HEAD /b/one\nDELETE /b/one\n");
+	ck_assert_int_eq(result.err.kind, ERROR_DENIED);
+	ck_assert_str_eq(web_trace(web), "HEAD /b/one\nDELETE /b/one\nHEAD /b/two\nDELETE /b/two\n");
 	command_result_release(&result);
 	web_stop(web);
 }
@@ -305,10 +311,14 @@ static const struct {
 	{command_rm, COMMAND_RM, "b/one b/two", ERROR_NO_KEY, "there is no object b/one", "HEAD /b/one\nHEAD /b/two\nDELETE /b/two\n",
 		{{"HEAD /b/two", 200, ""}, {"DELETE /b/two", 204, ""}}},
 	{command_rm, COMMAND_RM, "-r b/f/", ERROR_NO_KEY, "there is nothing at b/f/", LISTED_F, {{LIST_F, 200, LIST("")}}},
-	{command_rm, COMMAND_RM, "-r b/f/", ERROR_DENIED, "no",
-		LISTED_F "POST /api/buckets/-/b/batch {\"type\":\"deleteFile\",\"path\":\"f/a\"}\n\nDELETE /b/f/a\n",
-		{{LIST_F, 200, LIST(CONTENT("f/a"))},
-			{"POST /api/buckets/-/b/batch", 422, "{\"failed\":[{\"path\":\"f/a\",\"error\":\"x\"}]}"}, {"DELETE /b/f/a", 403, ""}}},
+	{command_rm, COMMAND_RM, "-r b/f/", ERROR_DENIED, "removing b/f/: 1 of 2 objects stay, the first because: no",
+		LISTED_F "POST /api/buckets/-/b/batch {\"type\":\"deleteFile\",\"path\":\"f/a\"}\n{\"type\":\"deleteFile\",\"path\":\"f/b\"}\n\n",
+		{{LIST_F, 200, LIST(CONTENT("f/a") CONTENT("f/b"))},
+			{"POST /api/buckets/-/b/batch", 422, "{\"failed\":[{\"path\":\"f/a\",\"code\":\"denied\",\"error\":\"no\"}]}"}}},
+	{command_rm, COMMAND_RM, "b/one b/two", ERROR_NO_KEY, "2 of 2 failed, the first with: there is no object b/one",
+		"HEAD /b/one\nHEAD /b/two\n" LIST_OF("two") "\n", {{"HEAD /b/two", 403, ""}, {LIST_OF("two"), 200, LIST(CONTENT("two2"))}}},
+	{command_mb, COMMAND_MB, "b c", ERROR_BUCKET_OWNED, "1 of 2 failed, the first with: there is a bucket b already", "HEAD /b\nHEAD /c\nPUT /c\n",
+		{{"HEAD /b", 200, ""}, {"HEAD /c", 404, ""}, {"PUT /c", 200, ""}}},
 	{command_mb, COMMAND_MB, "b", ERROR_BUCKET_OWNED, "there is a bucket b already", "HEAD /b\n", {{"HEAD /b", 200, ""}}},
 	{command_rb, COMMAND_RB, "b", ERROR_BUCKET_NOT_EMPTY, "`deltabucket rb --force b` removes it", "DELETE /b\nGET /v1/runs/b\n",
 		{{"DELETE /b", 409, NOT_EMPTY}, {"GET /v1/runs/b", 200, "{\"runs\":[]}"}}},
@@ -445,7 +455,7 @@ Suite *test_commands_suite(void)
 	tcase_add_loop_test(tests, a_command_asks_and_shows, 0, sizeof cases / sizeof cases[0]);
 	tcase_add_loop_test(tests, a_refusal_is_a_failure, 0,
 		REFUSALS * (int)(sizeof cases / sizeof cases[0]));
-	tcase_add_test(tests, an_object_that_cannot_be_removed_ends_the_removing);
+	tcase_add_test(tests, an_object_that_cannot_be_removed_stops_no_other);
 	tcase_add_loop_test(tests, what_is_refused_is_said_with_what_helps, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_loop_test(tests, a_failure_is_one_whatever_goes_well_behind_it, 0,
 		sizeof halves / sizeof halves[0]);

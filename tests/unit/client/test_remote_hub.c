@@ -51,7 +51,8 @@ static void name_changes(void)
 {
 	static const char *const names[] = {"a", "b \"c\"", "d"};
 	for (size_t i = 0; i < 3; i++) {
-		changes[i] = (struct hub_change){.key = span_text(names[i]), .is_delete = i == 1, .mtime_ms = 1234, .failed = true};
+		changes[i] = (struct hub_change){.key = span_text(names[i]), .kind = i == 1 ? HUB_CHANGE_DELETE : HUB_CHANGE_ADD, .mtime_ms = 1234,
+			.failure = {.kind = ERROR_IO}};
 		ck_assert(chunk_id_parse(span_text(H1), &changes[i].hash));
 	}
 }
@@ -59,13 +60,12 @@ static void name_changes(void)
 START_TEST(a_batch_has_a_line_for_each_change)
 {
 	struct error err = {0};
-	struct error failure = {.kind = ERROR_IO};
 	body = "{\"success\":true,\"failed\":[]}";
 	name_changes();
-	ck_assert_int_eq(remote_hub_change(remote, span_text("bucket"), changes, 3, &failure, &err), 0);
-	ck_assert_int_eq(failure.kind, ERROR_NONE);
+	ck_assert_int_eq(remote_hub_change(remote, span_text("bucket"), changes, 3, &err), 0);
+	ck_assert_int_eq(remote_hub_check(changes, 3, &err), 0);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert(!changes[i].failed);
+		ck_assert_int_eq(changes[i].failure.kind, ERROR_NONE);
 	ck_assert_str_eq(web_trace(web), "POST /api/buckets/-/bucket/batch "
 		"{\"type\":\"addFile\",\"path\":\"a\",\"xetHash\":\"" H1 "\",\"mtime\":1234}\n"
 		"{\"type\":\"deleteFile\",\"path\":\"b \\\"c\\\"\"}\n"
@@ -77,14 +77,17 @@ END_TEST
 START_TEST(lines_that_were_refused_are_marked_and_the_first_is_named)
 {
 	struct error err = {0};
-	struct error failure = {0};
 	status = _i == 0 ? 200 : 422;
-	body = "{\"success\":false,\"failed\":[{\"path\":\"d\",\"error\":\"no such bytes\"},{\"path\":\"a\",\"error\":\"other\"}]}";
+	body = "{\"success\":false,\"failed\":[{\"path\":\"d\",\"error\":\"no such bytes\"},{\"path\":\"a\",\"code\":\"denied\",\"error\":\"other\"}]}";
 	name_changes();
-	ck_assert_msg(remote_hub_change(remote, span_text("b"), changes, 3, &failure, &err) == 0, "%s", err.text);
-	ck_assert(changes[0].failed && !changes[1].failed && changes[2].failed);
-	ck_assert_int_eq(failure.kind, ERROR_INVALID);
-	ck_assert_str_eq(failure.text, "d: no such bytes");
+	ck_assert_msg(remote_hub_change(remote, span_text("b"), changes, 3, &err) == 0, "%s", err.text);
+	ck_assert_int_eq(changes[0].failure.kind, ERROR_DENIED);
+	ck_assert_int_eq(changes[1].failure.kind, ERROR_NONE);
+	ck_assert_int_eq(changes[2].failure.kind, ERROR_INVALID);
+	ck_assert_str_eq(changes[2].failure.text, "no such bytes");
+	ck_assert_int_eq(remote_hub_check(changes, 3, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_DENIED);
+	ck_assert_str_eq(err.text, "a: other");
 }
 END_TEST
 
@@ -100,11 +103,10 @@ START_TEST(an_answer_that_says_less_than_it_has_to_is_no_answer)
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		struct error err = {0};
-		struct error failure = {0};
 		status = cases[i].status;
 		body = cases[i].body;
 		name_changes();
-		ck_assert_msg(remote_hub_change(remote, span_text("b"), changes, 3, &failure, &err) == -1, "%zu", i);
+		ck_assert_msg(remote_hub_change(remote, span_text("b"), changes, 3, &err) == -1, "%zu", i);
 		ck_assert_int_ne(err.kind, ERROR_NONE);
 	}
 }

@@ -26,7 +26,7 @@ START_TEST(other_forms_are_refused)
 	struct run_name name;
 	struct error err = {0};
 	ck_assert_int_eq(run_name_init(&name, REFUSED[_i], &err), -1);
-	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_int_eq(err.kind, ERROR_BAD_NAME);
 	run_name_release(&name);
 }
 END_TEST

@@ -230,8 +230,8 @@ START_TEST(a_dry_run_says_what_it_would_do_and_does_nothing)
 	ck_assert_ptr_eq(strstr(web_trace(web), "PUT"), NULL);
 	ck_assert_ptr_eq(strstr(web_trace(web), "DELETE"), NULL);
 	expect_said(false, "--json --delete --dry-run",
-		"{\"event\":\"would_remove\",\"name\":\"new\",\"bytes\":5}\n"
-		"{\"event\":\"would_download\",\"name\":\"old\",\"bytes\":4}\n");
+		"{\"event\":\"would_download\",\"name\":\"old\",\"bytes\":4}\n"
+		"{\"event\":\"would_remove\",\"name\":\"new\",\"bytes\":5}\n");
 	ck_assert(is_there("here/new") && !is_there("here/old"));
 }
 END_TEST
@@ -263,9 +263,9 @@ END_TEST
 START_TEST(what_was_moved_and_removed_is_counted)
 {
 	expect_said(true, "--json --delete", "{\"event\":\"synced\",\"files\":2,"
-		"\"sent\":1,\"bytes\":5,\"sent_bytes\":5,\"removed\":1}");
+		"\"sent\":1,\"bytes\":5,\"sent_bytes\":5,\"removed\":1,\"refused\":0}");
 	expect_said(false, "--json --delete", "{\"event\":\"synced\",\"files\":2,"
-		"\"sent\":1,\"bytes\":4,\"received_bytes\":4,\"removed\":1}");
+		"\"sent\":1,\"bytes\":4,\"received_bytes\":4,\"removed\":1,\"refused\":0}");
 	ck_assert(is_there("here/old") && !is_there("here/new"));
 }
 END_TEST
@@ -358,14 +358,18 @@ START_TEST(many_are_removed_at_once)
 END_TEST
 
 /* One that is under a hold, say. */
-START_TEST(a_removal_that_is_refused_is_named)
+START_TEST(a_removal_that_is_refused_is_named_and_stops_no_other)
 {
 	list_three();
-	batch = "{\"success\":false,\"failed\":[{\"path\":\"older\",\"error\":\"held\"}]}";
+	batch = "{\"success\":false,\"failed\":[{\"path\":\"older\",\"code\":\"denied\",\"error\":\"held\"}]}";
 	struct command_result result = sync_with(true, "--json --delete");
 	ck_assert_int_eq(result.status, -1);
-	ck_assert_msg(strstr(result.err.text, "older: held") != NULL, "%s", result.err.text);
-	ck_assert_ptr_eq(strstr(buffer_text(&result.output), "\"synced\""), NULL);
+	ck_assert_int_eq(result.err.kind, ERROR_DENIED);
+	ck_assert_str_eq(result.err.text, "1 of the objects to remove stay, the first because: held");
+	const char *const output = buffer_text(&result.output);
+	ck_assert_msg(strstr(output, "{\"event\":\"removed\",\"name\":\"old\",\"bytes\":4}\n"
+		"{\"event\":\"refused\",\"name\":\"older\",\"code\":\"denied\",\"message\":\"held\"}\n") != NULL, "%s", output);
+	ck_assert_msg(strstr(output, "\"removed\":1,\"refused\":1}") != NULL, "%s", output);
 	ck_assert_uint_eq(removals(), 0);
 	command_result_release(&result);
 }
@@ -416,7 +420,7 @@ Suite *test_sync_command_suite(void)
 	tcase_add_test(tests, a_hash_of_another_size_is_not_used);
 	tcase_add_loop_test(tests, what_may_differ_is_sent, 0, 2);
 	tcase_add_test(tests, many_are_removed_at_once);
-	tcase_add_test(tests, a_removal_that_is_refused_is_named);
+	tcase_add_test(tests, a_removal_that_is_refused_is_named_and_stops_no_other);
 	tcase_add_test(tests, without_batches_each_is_removed_alone);
 	tcase_add_loop_test(tests, who_may_not_move_by_chunks_moves_whole_objects, 0,
 		sizeof no_chunks / sizeof no_chunks[0]);

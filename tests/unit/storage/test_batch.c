@@ -94,6 +94,11 @@ static struct batch_line delete(const char *const path)
 	return (struct batch_line){.kind = BATCH_DELETE, .path = span_text(path)};
 }
 
+static struct batch_line judge(const char *const path)
+{
+	return (struct batch_line){.kind = BATCH_JUDGE_DELETE, .path = span_text(path)};
+}
+
 static struct object find(const char *const key)
 {
 	struct error err = {0};
@@ -423,11 +428,11 @@ START_TEST(keys_of_the_server_are_refused_line_by_line)
 	struct error err = {0};
 	const struct object one = put("from", "1", span_text("one"));
 	ck_assert_int_eq(fixture_open_run(fixture.store, "box", "r", NULL, &err), 0);
-	struct batch_line lines[] = {copy("r/anchors/x", &one), delete("r/anchors/x"), copy("r/x", &one)};
-	run(lines, 3);
-	ck_assert_int_eq(lines[0].error.kind, ERROR_DENIED);
-	ck_assert_int_eq(lines[1].error.kind, ERROR_DENIED);
-	ck_assert_int_eq(lines[2].error.kind, ERROR_NONE);
+	struct batch_line lines[] = {copy("r/anchors/x", &one), delete("r/anchors/x"), copy("r/x", &one), judge("r/anchors/y"), judge("r/x")};
+	run(lines, 5);
+	for (size_t i = 0; i < 5; i++)
+		ck_assert_int_eq(lines[i].error.kind, i == 2 || i == 4 ? ERROR_NONE : ERROR_DENIED);
+	ck_assert(exists("r/x"));
 }
 END_TEST
 
