@@ -223,17 +223,24 @@ static int open_store(struct daemon *daemon, struct error *err)
 	return daemon->store == NULL ? -1 : open_keyring(daemon, err);
 }
 
+/* Not before the addresses are ours: the lines to paste would lead to whatever else listens there. */
 static int show_root_key(struct daemon *daemon, char *const *environment, struct error *err)
 {
 	const struct configuration *const configuration = daemon->configuration;
 	const struct certificate *const certificate = daemon->certificate;
-	struct start_place place = {.endpoint = start_notice_endpoint(configuration), .region = configuration->region,
+	unsigned *const ports = memory_new_array(configuration->listen.count, sizeof *ports);
+	for (size_t i = 0; i < configuration->listen.count; i++)
+		ports[i] = listener_port(daemon->listener, i);
+	struct start_place place = {.endpoint = start_notice_endpoint(configuration, ports), .region = configuration->region,
+		.others = start_notice_others(configuration, ports),
 		.ca_path = certificate != NULL ? certificate_ca_path(certificate) : NULL,
 		.ca_pem = certificate != NULL ? certificate_ca_pem(certificate) : NULL};
 	struct buffer notice;
 	buffer_init(&notice, NOTICE_MAX_BYTES);
 	const int outcome = root_key_prepare(daemon->keyring, configuration->default_namespace, environment, &place, &notice, err);
+	free(ports);
 	free(place.endpoint);
+	free(place.others);
 	if (outcome == 0 && notice.len > 0) {
 		fputs(buffer_text(&notice), stdout);
 		fflush(stdout);
@@ -244,7 +251,7 @@ static int show_root_key(struct daemon *daemon, char *const *environment, struct
 	return outcome;
 }
 
-static int open_listener(struct daemon *daemon, struct error *err)
+static int bind_listener(struct daemon *daemon, struct error *err)
 {
 	const struct configuration *const configuration = daemon->configuration;
 	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -269,7 +276,7 @@ static int open_listener(struct daemon *daemon, struct error *err)
 		.connection_memory_bytes = (size_t)configuration->connection_memory * 1024,
 		.idle_timeout_s = (unsigned)configuration->idle_timeout,
 	};
-	daemon->listener = listener_start(&options, err);
+	daemon->listener = listener_bind(&options, err);
 	return daemon->listener != NULL ? 0 : -1;
 }
 
@@ -286,9 +293,9 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 	folder_modes_narrow(daemon->folder.path, daemon->log);
 	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)
 		return -1;
-	if (show_root_key(daemon, environment, err) != 0)
+	if (bind_listener(daemon, err) != 0 || show_root_key(daemon, environment, err) != 0)
 		return -1;
-	return open_listener(daemon, err);
+	return listener_serve(daemon->listener, err);
 }
 
 static void say_ca(const struct daemon *daemon)

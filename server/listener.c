@@ -293,7 +293,22 @@ static int open_sockets(struct listener *listener, struct error *err)
 	return 0;
 }
 
-static int start(struct listener *listener, struct error *err)
+struct listener *listener_bind(const struct listener_options *options, struct error *err)
+{
+	struct listener *const listener = memory_new(sizeof *listener);
+	listener->context = options->context;
+	listener->options = *options;
+	listener->stop_fd = -1;
+	listener->hang_up_fd = -1;
+	listener->strict_library = MHD_get_version()[0] != '0';
+	lock_init(&listener->lock, LOCK_CONNECTIONS);
+	if (open_sockets(listener, err) == 0)
+		return listener;
+	listener_stop(listener);
+	return NULL;
+}
+
+int listener_serve(struct listener *listener, struct error *err)
 {
 	listener->hang_up_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (listener->hang_up_fd < 0)
@@ -301,8 +316,6 @@ static int start(struct listener *listener, struct error *err)
 	listener->lingering = lingering_close_start();
 	if (listener->lingering == NULL)
 		return error_set_errno(err, "cannot make an event descriptor");
-	if (open_sockets(listener, err) != 0)
-		return -1;
 	for (size_t i = 0; i < listener->socket_count; i++) {
 		const enum listener_group which = listener->sockets[i].group;
 		if (listener->groups[which].count == 0 && start_group(listener, which, err) != 0)
@@ -316,19 +329,9 @@ static int start(struct listener *listener, struct error *err)
 	return 0;
 }
 
-struct listener *listener_start(const struct listener_options *options, struct error *err)
+unsigned listener_port(const struct listener *listener, size_t number)
 {
-	struct listener *const listener = memory_new(sizeof *listener);
-	listener->context = options->context;
-	listener->options = *options;
-	listener->stop_fd = -1;
-	listener->hang_up_fd = -1;
-	listener->strict_library = MHD_get_version()[0] != '0';
-	lock_init(&listener->lock, LOCK_CONNECTIONS);
-	if (start(listener, err) == 0)
-		return listener;
-	listener_stop(listener);
-	return NULL;
+	return listener_socket_port(&listener->sockets[number]);
 }
 
 void listener_print_endpoints(const struct listener *listener, struct buffer *out)

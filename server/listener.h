@@ -25,8 +25,11 @@ struct listener_options {
 	unsigned idle_timeout_s;
 };
 
-/* Binds all, then serves. */
-struct listener *listener_start(const struct listener_options *options, struct error *err);
+/* Binds all; who connects waits until it serves. What `options` points to outlives the listener. */
+struct listener *listener_bind(const struct listener_options *options, struct error *err);
+int listener_serve(struct listener *listener, struct error *err);
+/* The port that addresses[number] was bound to; 0 for a unix socket. */
+unsigned listener_port(const struct listener *listener, size_t number);
 /* URLs of what it listens on, for people, separated by spaces; port 0 shows the port it got. */
 void listener_print_endpoints(const struct listener *listener, struct buffer *out);
 /* No further connections; replies close theirs. */

@@ -35,7 +35,7 @@ static bool split_address(const char *address, char host[ADDRESS_MAX_BYTES], con
 
 static int bad_address(const char *address, struct error *err)
 {
-	return error_set(err, ERROR_INVALID, "the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH", address);
+	return error_set(err, ERROR_INVALID, "the address '%s' is not HOST:PORT, [HOST]:PORT or unix:PATH, with a port of up to 65535", address);
 }
 
 static int check_unix_path(struct span path, struct error *err)
@@ -159,6 +159,16 @@ void listener_socket_close(struct listener_socket *opened)
 		unlink(opened->unix_path);
 	free(opened->unix_path);
 	*opened = (struct listener_socket){.fd = -1};
+}
+
+unsigned listener_socket_port(const struct listener_socket *opened)
+{
+	struct sockaddr_storage where;
+	socklen_t len = sizeof where;
+	if (opened->unix_path != NULL || getsockname(opened->fd, (struct sockaddr *)&where, &len) != 0)
+		return 0;
+	return where.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)&where)->sin6_port) :
+		ntohs(((const struct sockaddr_in *)&where)->sin_port);
 }
 
 void listener_socket_print(const struct listener_socket *opened, const char *scheme, struct buffer *out)

@@ -21,6 +21,8 @@ int listener_socket_open(struct listener_socket *socket, const char *address, st
 /* A unix socket with this mode. */
 int listener_socket_open_unix(struct listener_socket *socket, const char *path, mode_t mode, struct error *err);
 void listener_socket_close(struct listener_socket *socket);
+/* The port as bound; 0 for a unix socket. */
+unsigned listener_socket_port(const struct listener_socket *socket);
 void listener_socket_print(const struct listener_socket *socket, const char *scheme, struct buffer *out);
 
 #endif

@@ -14,36 +14,59 @@ static bool is_any(struct span host)
 	return host.len == 0 || span_equal_text(host, "0.0.0.0") || span_equal_text(host, "[::]");
 }
 
-static const char *own_name(const struct configuration *configuration)
+static bool is_loopback(struct span host)
 {
-	return configuration->tls_name.count > 0 ? configuration->tls_name.items[0] : "127.0.0.1";
+	return span_equal_text(host, "localhost") || span_equal_text(host, "[::1]") || span_starts(host, span_text("127."));
 }
 
-static char *make_endpoint(const struct configuration *configuration, const char *address)
+/* HOST of the first TCP address, or of the first that others reach. */
+static bool find_host(const struct configuration *configuration, bool for_others, struct span *out, size_t *out_number)
 {
-	const char *const colon = strrchr(address, ':');
-	const struct span host = span_of(address, colon != NULL ? (size_t)(colon - address) : strlen(address));
+	for (size_t i = 0; i < configuration->listen.count; i++) {
+		const char *const address = configuration->listen.items[i];
+		const char *const colon = strrchr(address, ':');
+		if (strncmp(address, "unix:", 5) == 0)
+			continue;
+		*out = span_of(address, colon != NULL ? (size_t)(colon - address) : strlen(address));
+		*out_number = i;
+		if (!for_others || !is_loopback(*out))
+			return true;
+	}
+	return false;
+}
+
+static char *make_endpoint(const struct configuration *configuration, struct span host, unsigned port)
+{
 	struct buffer text;
 	buffer_init(&text, TEXT_MAX_BYTES);
-	buffer_add_text(&text, configuration->http ? "http://" : "https://");
-	if (is_any(host))
-		buffer_add_text(&text, own_name(configuration));
-	else
-		buffer_add_span(&text, host);
-	buffer_add_text(&text, colon != NULL ? colon : "");
+	buffer_format(&text, "%s://%.*s:%u", configuration->http ? "http" : "https", (int)host.len, (const char *)host.data, port);
 	char *const endpoint = memory_copy_text(buffer_text(&text));
 	buffer_release(&text);
 	return endpoint;
 }
 
-char *start_notice_endpoint(const struct configuration *configuration)
+char *start_notice_endpoint(const struct configuration *configuration, const unsigned *ports)
 {
+	struct span host;
+	size_t number;
 	if (configuration->public_url != NULL)
 		return memory_copy_text(configuration->public_url);
-	for (size_t i = 0; i < configuration->listen.count; i++)
-		if (strncmp(configuration->listen.items[i], "unix:", 5) != 0)
-			return make_endpoint(configuration, configuration->listen.items[i]);
-	return NULL;
+	if (!find_host(configuration, false, &host, &number))
+		return NULL;
+	return make_endpoint(configuration, is_any(host) ? span_text("127.0.0.1") : host, ports[number]);
+}
+
+char *start_notice_others(const struct configuration *configuration, const unsigned *ports)
+{
+	struct span host;
+	size_t number;
+	if (configuration->public_url != NULL)
+		return memory_copy_text(configuration->public_url);
+	if (!find_host(configuration, true, &host, &number))
+		return NULL;
+	if (configuration->tls_name.count > 0)
+		host = span_text(configuration->tls_name.items[0]);
+	return make_endpoint(configuration, is_any(host) ? span_text("HOST") : host, ports[number]);
 }
 
 /* " NAME=value", as a shell reads it. */
@@ -109,17 +132,19 @@ static void print_block(const struct start_place *place, const struct part *part
 	add_line(out, "AWS_SECRET_ACCESS_KEY", value_of(&parts[1]));
 }
 
-/* The port is the one that this machine's clients use. */
 static void print_others(const struct start_place *place, struct buffer *out)
 {
 	struct fingerprint fingerprint;
 	char text[FINGERPRINT_TEXT_BYTES];
-	const char *const port = strrchr(place->endpoint, ':');
+	if (place->others == NULL) {
+		buffer_add_text(out, "\nOther machines cannot reach it: it listens on this one alone (README.md, \"Workers on other machines\").\n\n");
+		return;
+	}
 	if (place->ca_pem == NULL || !fingerprint_of_pem(span_text(place->ca_pem), &fingerprint))
 		return;
 	fingerprint_format(&fingerprint, text);
 	buffer_format(out, "\nOn other machines (README.md, \"Workers on other machines\"), with the token on stdin:\n\n"
-		"  deltabucket login https://HOST%s --fingerprint %s\n\n", strspn(port + 1, "0123456789") == strlen(port + 1) ? port : "", text);
+		"  deltabucket login %s --fingerprint %s\n\n", place->others, text);
 }
 
 void start_notice_print(const struct start_place *place, const struct keyring_new_key *wanted, const struct keyring_made_key *made,

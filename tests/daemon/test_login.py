@@ -5,6 +5,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import stat
 import subprocess
 import time
@@ -174,16 +175,35 @@ class Login(unittest.TestCase):
             self.assertIn('plain HTTP', done.stderr)
 
     def test_the_first_start_prints_what_to_paste(self):
-        daemon = Daemon()
-        environment = {name: value for name, value in daemon.environment.items() if not name.startswith('DELTABUCKET_ROOT')}
-        daemon.environment = environment
-        with daemon:
+        with self.start_without_root() as daemon:
             lines = [line.strip() for line in daemon.log().splitlines() if line.startswith('  export ')]
             shell = '; '.join(lines) + f'; {CLIENT} mb pasted && {CLIENT} ls'
             pasted = subprocess.run(['sh', '-c', shell], env=self.environment, capture_output=True, text=True, timeout=120)
             self.assertIn('pasted', pasted.stdout, pasted.stderr)
-            self.assertRegex(daemon.log(), r'deltabucket login https://HOST:\d+ --fingerprint sha256:')
+            self.assertIn('it listens on this one alone', daemon.log())
             self.assertIn('DELTABUCKET_ROOT_TOKEN', daemon.log())
+
+    def start_without_root(self, *arguments):
+        daemon = Daemon(arguments=arguments)
+        daemon.environment = {name: value for name, value in daemon.environment.items() if not name.startswith('DELTABUCKET_ROOT')}
+        return daemon
+
+    def test_the_first_start_says_how_others_reach_it(self):
+        with self.start_without_root('--listen', '0.0.0.0:0', '--tls-name', 'bucket.example') as daemon:
+            self.assertRegex(daemon.log(), r'deltabucket login https://bucket\.example:[1-9]\d* --fingerprint sha256:')
+            self.assertRegex(daemon.log(), r'export DELTABUCKET_ENDPOINT=https://127\.0\.0\.1:[1-9]')
+
+    def test_no_key_is_made_for_an_address_that_is_taken(self):
+        daemon = self.start_without_root()
+        with self.assertRaisesRegex(RuntimeError, 'cannot listen on'):
+            blocker = socket.create_server(('127.0.0.1', 0))
+            daemon.arguments = ['--listen', f'127.0.0.1:{blocker.getsockname()[1]}']
+            daemon.start()
+        self.assertNotIn('export', daemon.log())
+        blocker.close()
+        daemon.arguments = []
+        with daemon:
+            self.assertIn('  export DELTABUCKET_TOKEN=', daemon.log())
 
 
 if __name__ == '__main__':

@@ -58,8 +58,8 @@ void server_fixture_listen(struct server_fixture *fixture, bool secure)
 	const struct listener_options options = {.context = &fixture->context, .addresses = addresses, .address_count = 1,
 		.control_path = fixture->control_path, .secure = secure, .tls_priorities = "NORMAL", .reactors = 2, .connections = SERVER_FIXTURE_CONNECTIONS,
 		.connection_memory_bytes = 64 * 1024, .idle_timeout_s = 60};
-	fixture->listener = listener_start(&options, &err);
-	ck_assert_msg(fixture->listener != NULL, "%s", err.text);
+	fixture->listener = listener_bind(&options, &err);
+	ck_assert_msg(fixture->listener != NULL && listener_serve(fixture->listener, &err) == 0, "%s", err.text);
 	buffer_init(&endpoint, 1000);
 	listener_print_endpoints(fixture->listener, &endpoint);
 	fixture->endpoint = memory_copy_text(buffer_text(&endpoint));

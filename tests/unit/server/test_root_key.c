@@ -73,13 +73,13 @@ START_TEST(lines_to_paste_come_with_the_key)
 {
 	struct server_fixture fixture;
 	struct buffer notice;
-	char endpoint[] = "https://127.0.0.1:9000";
+	char endpoint[] = "https://127.0.0.1:9000", others[] = "https://bucket.example:9000";
 	static const char pem[] = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
 	static const char *const lines[] = {"  export DELTABUCKET_ENDPOINT=https://127.0.0.1:9000\n", "  export DELTABUCKET_CA='/a b/it'\\''s.pem'\n",
 		"  export DELTABUCKET_TOKEN=$DELTABUCKET_ROOT_TOKEN\n", "  export AWS_ACCESS_KEY_ID=", "  export AWS_DEFAULT_REGION=us-east-1\n",
 		"DELTABUCKET_ROOT_KEY_ID, DELTABUCKET_ROOT_SECRET.\n",
-		"  deltabucket login https://HOST:9000 --fingerprint sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"};
-	place = (struct start_place){.endpoint = endpoint, .ca_path = "/a b/it's.pem", .ca_pem = pem, .region = "us-east-1"};
+		"  deltabucket login https://bucket.example:9000 --fingerprint sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n"};
+	place = (struct start_place){.endpoint = endpoint, .others = others, .ca_path = "/a b/it's.pem", .ca_pem = pem, .region = "us-east-1"};
 	server_fixture_open(&fixture);
 	buffer_init(&notice, 10000);
 	prepare(&fixture, token_only, &notice);
@@ -97,14 +97,15 @@ static const struct {
 	const char *public_url;
 	const char *name;
 	bool http;
-	const char *endpoint;
+	const char *endpoint, *others;
 } places[] = {
-	{{"127.0.0.1:9000"}, NULL, NULL, false, "https://127.0.0.1:9000"},
-	{{"unix:/x", "[::1]:80"}, NULL, NULL, true, "http://[::1]:80"},
-	{{"0.0.0.0:9000"}, NULL, "bucket.example", false, "https://bucket.example:9000"},
-	{{"[::]:9000"}, NULL, NULL, false, "https://127.0.0.1:9000"},
-	{{"0.0.0.0:9000"}, "https://front.example", NULL, false, "https://front.example"},
-	{{"unix:/x"}, NULL, NULL, false, NULL},
+	{{"127.0.0.1:9000"}, NULL, NULL, false, "https://127.0.0.1:7", NULL},
+	{{"unix:/x", "[::1]:80"}, NULL, NULL, true, "http://[::1]:7", NULL},
+	{{"0.0.0.0:9000"}, NULL, "bucket.example", false, "https://127.0.0.1:7", "https://bucket.example:7"},
+	{{"[::]:9000"}, NULL, NULL, false, "https://127.0.0.1:7", "https://HOST:7"},
+	{{"10.0.0.7:0"}, NULL, NULL, false, "https://10.0.0.7:7", "https://10.0.0.7:7"},
+	{{"0.0.0.0:9000"}, "https://front.example", NULL, false, "https://front.example", "https://front.example"},
+	{{"unix:/x"}, NULL, NULL, false, NULL, NULL},
 };
 
 START_TEST(the_endpoint_is_one_to_connect_to)
@@ -113,9 +114,13 @@ START_TEST(the_endpoint_is_one_to_connect_to)
 	char *name[1] = {(char *)(uintptr_t)places[_i].name};
 	struct configuration configuration = {.http = places[_i].http, .public_url = (char *)(uintptr_t)places[_i].public_url,
 		.listen = {.items = listen, .count = listen[1] != NULL ? 2 : 1}, .tls_name = {.items = name, .count = name[0] != NULL ? 1 : 0}};
-	char *const endpoint = start_notice_endpoint(&configuration);
+	static const unsigned ports[] = {7, 7};
+	char *const endpoint = start_notice_endpoint(&configuration, ports);
+	char *const others = start_notice_others(&configuration, ports);
 	ck_assert_pstr_eq(endpoint, places[_i].endpoint);
+	ck_assert_pstr_eq(others, places[_i].others);
 	free(endpoint);
+	free(others);
 }
 END_TEST
 
