@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/client_address.h"
 #include "base/columns.h"
 #include "base/memory.h"
 #include "base/near_word.h"
 #include "base/quantity.h"
-#include "server/listener_socket.h"
+#include "server/setting_rule.h"
 
 enum setting_type { SETTING_TEXT, SETTING_LIST, SETTING_FLAG, SETTING_NUMBER };
 
@@ -41,6 +40,7 @@ struct loading {
 	int source;                /* which is being read: rises */
 	const char *from;          /* for messages */
 	struct error *err;
+	bool in_file;
 	bool failed;
 };
 
@@ -123,16 +123,28 @@ static int set_flag(const struct setting *setting, bool *field, const char *valu
 	return error_set(err, ERROR_INVALID, "%s: %s must be yes or no, not '%s'", from, setting->name, value);
 }
 
-static int set_list(const struct setting *setting, struct configuration_list *list, const char *value, struct error *err)
+static int check_word(const struct setting *setting, const char *value, const char *from, struct error *err)
+{
+	return setting_rule_check(setting->name, value, err) == 0 ? 0 : error_wrap(err, "%s: %s", from, setting->name);
+}
+
+static int set_list(const struct setting *setting, struct configuration_list *list, const char *value, const char *from, struct error *err)
 {
 	struct span rest = span_text(value);
 	struct span item;
 	while (span_split(&rest, ',', &item)) {
 		item = span_trim(item);
-		if (item.len > 0 && list_add(list, item, setting->name, err) != 0)
+		if (item.len > 0 && (list_add(list, item, setting->name, err) != 0 || check_word(setting, list->items[list->count - 1], from, err) != 0))
 			return -1;
 	}
 	return 0;
+}
+
+static int set_text(const struct setting *setting, char **text, const char *value, const char *from, struct error *err)
+{
+	free(*text);
+	*text = value[0] == '\0' ? NULL : memory_copy_text(value);
+	return check_word(setting, value, from, err);
 }
 
 static int set_value(struct loading *loading, size_t at, const char *value)
@@ -141,6 +153,8 @@ static int set_value(struct loading *loading, size_t at, const char *value)
 	void *const field = (char *)loading->configuration + setting->offset;
 	if (strlen(value) > VALUE_MAX_BYTES)
 		return error_set(loading->err, ERROR_INVALID, "%s: %s is over %d bytes", loading->from, setting->name, VALUE_MAX_BYTES);
+	if (loading->in_file && setting->type != SETTING_LIST && loading->origin[at] == loading->source)
+		return error_set(loading->err, ERROR_INVALID, "%s: %s is set twice", loading->from, setting->name);
 	if (setting->type == SETTING_LIST && loading->origin[at] != loading->source)
 		list_clear(field);
 	loading->origin[at] = loading->source;
@@ -149,11 +163,8 @@ static int set_value(struct loading *loading, size_t at, const char *value)
 	if (setting->type == SETTING_FLAG)
 		return set_flag(setting, field, value, loading->from, loading->err);
 	if (setting->type == SETTING_LIST)
-		return set_list(setting, field, value, loading->err);
-	char **const text = field;
-	free(*text);
-	*text = value[0] == '\0' ? NULL : memory_copy_text(value);
-	return 0;
+		return set_list(setting, field, value, loading->from, loading->err);
+	return set_text(setting, field, value, loading->from, loading->err);
 }
 
 /* Flags write '-' for '_', the environment capitals. */
@@ -260,8 +271,10 @@ static int read_file(struct loading *loading, const char *path)
 		return error_set_errno(loading->err, "cannot read the configuration file %s", path);
 	loading->source++;
 	loading->from = lines.from;
+	loading->in_file = true;
 	const int line = ini_parse_stream(read_line, &lines, take_file_entry, loading);
 	loading->from = path;
+	loading->in_file = false;
 	fclose(lines.file);
 	if (loading->failed && (unsigned)line == lines.failed)
 		return -1;
@@ -403,23 +416,6 @@ static int read_defaults(struct loading *loading)
 	return 0;
 }
 
-/* Behind it comes "/xet", "/api/...": no slash, no path. */
-static bool is_base_url(const char *url)
-{
-	const size_t scheme = strncmp(url, "https://", 8) == 0 ? 8 : strncmp(url, "http://", 7) == 0 ? 7 : 0;
-	return scheme > 0 && url[scheme] != '\0' && strpbrk(url + scheme, "/?# ") == NULL;
-}
-
-static int check_hub(const struct configuration *configuration, struct error *err)
-{
-	const char *const visibility = configuration->hub_default_visibility;
-	if (configuration->public_url != NULL && !is_base_url(configuration->public_url))
-		return error_set(err, ERROR_INVALID, "public_url must be https://HOST[:PORT] or http://HOST[:PORT] without a path");
-	if (visibility == NULL || (strcmp(visibility, "private") != 0 && strcmp(visibility, "public") != 0))
-		return error_set(err, ERROR_INVALID, "hub_default_visibility must be private or public");
-	return 0;
-}
-
 static int check(const struct configuration *configuration, struct error *err)
 {
 	if (configuration->data == NULL)
@@ -430,15 +426,7 @@ static int check(const struct configuration *configuration, struct error *err)
 		return error_set(err, ERROR_INVALID, "http and tls_cert exclude each other");
 	if (configuration->listen.count == 0)
 		return error_set(err, ERROR_INVALID, "listen needs at least one address");
-	for (size_t i = 0; i < configuration->listen.count; i++)
-		if (listener_socket_check(configuration->listen.items[i], err) != 0)
-			return -1;
-	for (size_t i = 0; i < configuration->trusted_proxies.count; i++)
-		if (client_network_parse(configuration->trusted_proxies.items[i], &(struct client_network){0}, err) != 0)
-			return error_wrap(err, "trusted_proxies");
-	if (configuration->default_namespace == NULL || configuration->region == NULL || configuration->tls_priorities == NULL)
-		return error_set(err, ERROR_INVALID, "default_namespace, region and tls_priorities cannot be empty");
-	return check_hub(configuration, err);
+	return 0;
 }
 
 int configuration_load(struct configuration *configuration, int argument_count, char *const *arguments, char *const *environment,

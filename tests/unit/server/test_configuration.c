@@ -112,6 +112,15 @@ static const struct { const char *arguments[6]; const char *environment[3]; cons
 	{{"--data", "/x", "--listen=127.0.0.1:0", "--listen=127.0.0.1:65536", NULL}, {NULL}, "'127.0.0.1:65536'"},
 	{{"--data", "/x", NULL}, {"DELTABUCKET_LISTEN=unix:", NULL}, "socket path"},
 	{{"--data", "/x", "--config", "/nonexistent/file", NULL}, {NULL}, "/nonexistent/file"},
+	{{"--data", "/x", "--after-damage=foo", NULL}, {NULL}, "command line: after_damage: it must be refuse, read-only or serve, not 'foo'"},
+	{{"--data", "/x", "--after-damage=or", NULL}, {NULL}, "not 'or'"},
+	{{"--data", "/x", NULL}, {"DELTABUCKET_LOG_LEVEL=loud", NULL}, "environment: log_level: it must be error, warning, info or debug"},
+	{{"--data", "/x", "--etag", "sha", NULL}, {NULL}, "etag: it must be md5 or fast"},
+	{{"--data", "/x", "--region", "", NULL}, {NULL}, "region: it must be a word without blanks, not ''"},
+	{{"--data", "/x", "--tls-name", "a b", NULL}, {NULL}, "tls_name: it must be a host name or an address, not 'a b'"},
+	{{"--data", "/x", "--webhook-hosts", "a b", NULL}, {NULL}, "webhook_hosts: it must be"},
+	{{"--data", "/x", "--default-namespace", "A B", NULL}, {NULL}, "default_namespace: it must be 1 to 63 of"},
+	{{"--data", "/x", "--hub-default-visibility", "", NULL}, {NULL}, "it must be private or public"},
 };
 
 START_TEST(mistakes_are_named)
@@ -132,6 +141,10 @@ static const struct {
 	{"data = /x\n; a comment\nregoin = eu\n", "line 3: there is no setting 'regoin'; did you mean region?"},
 	{"data = /x\n\nreactors = lots\n", "line 3: reactors must be a number"}, {"data = /x\nnonsense\n", "line 2: this is no setting"},
 	{"[gc]\nintervall = 3\n", "line 2: there is no setting 'intervall' below [gc]"}, {"data = /x\n[gc\nrate = 3\n", "line 2: "},
+	{"data = /x\nlisten = 9000\n", "line 2: listen: the address '9000' is not HOST:PORT"},
+	{"data = /x\ntrusted_proxies = 300.1.1.1\n", "line 2: trusted_proxies: "},
+	{"data = /x\npublic_url = https://host/path\n", "line 2: public_url: it must be https://HOST[:PORT]"},
+	{"data = /x\n\ndata = /y\n", "line 3: data is set twice"},
 	{"data = /x\nput_max = 5 apples\n", "line 2: put_max must be a number of bytes from 1 to 5497558138880, or with a unit like 5GiB"},
 };
 
