@@ -109,6 +109,15 @@ static int is_known(struct login *const login, struct error *const err)
 	return err->kind == ERROR_UNTRUSTED ? 0 : -1;
 }
 
+static int read_ca(struct login *const login, const char *const path, struct error *const err)
+{
+	struct fingerprint ignored;
+	if (file_read_all(path, &login->ca, err) != 0)
+		return -1;
+	return fingerprint_of_pem(buffer_span(&login->ca), &ignored) ? 0 :
+		session_usage(login->session, err, "--ca %s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)", path);
+}
+
 static int find_ca(struct login *const login, struct error *const err)
 {
 	const struct options *const options = login->session->options;
@@ -117,7 +126,7 @@ static int find_ca(struct login *const login, struct error *const err)
 		return 0;
 	}
 	if (options->ca != NULL)
-		return file_read_all(options->ca, &login->ca, err);
+		return read_ca(login, options->ca, err);
 	if (options->fingerprint == NULL) {
 		const int known = is_known(login, err);
 		if (known != 0)
@@ -148,6 +157,8 @@ static int ask_who(struct login *const login, const char *const ca_path, struct 
 	const struct remote_json_request request = {.method = "GET", .target = "/api/whoami-v2"};
 	struct remote *const remote = remote_new(&options, err);
 	int result = remote == NULL ? -1 : remote_json_send(remote, &request, &answer, err);
+	if (result != 0 && remote != NULL && err->kind != ERROR_UPSTREAM)
+		error_wrap(err, "%s does not take the token", login->endpoint);
 	if (result == 0 && !json_node_text(json_node_member(answer, "name"), &name))
 		result = error_set(err, ERROR_UPSTREAM, "%s is no deltabucket server", login->endpoint);
 	if (result == 0) {
@@ -226,12 +237,23 @@ static int find_profile(struct session *const session, const char **const out_na
 	return -1;
 }
 
+static int read_token(struct login *const login, struct error *const err)
+{
+	struct error failure = {0};
+	if (terminal_read_line("Token: ", true, &login->token, &failure) == 0)
+		return 0;
+	*err = failure;
+	if (failure.kind == ERROR_INVALID)
+		return session_usage(login->session, err, "the token: %s; `deltabucket login ENDPOINT < FILE` reads it from a file", failure.text);
+	return error_wrap(err, "the token");
+}
+
 static int log_in(struct login *const login, struct error *const err)
 {
 	if (find_profile(login->session, &login->name, &login->config, err) != 0 || read_endpoint(login, err) != 0 || find_ca(login, err) != 0)
 		return -1;
-	if (terminal_read_line("Token: ", true, &login->token, err) != 0)
-		return error_wrap(err, "the token");
+	if (read_token(login, err) != 0)
+		return -1;
 	return prove(login, err) == 0 ? store(login, err) : -1;
 }
 

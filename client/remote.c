@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "client/output.h"
@@ -50,6 +51,18 @@ struct interrupt *remote_interrupt(const struct remote *const remote)
 	return remote->options->interrupt;
 }
 
+/* A newcomer has no token yet. */
+static void add_advice(const struct remote *const remote, struct error *const err)
+{
+	const struct error refusal = *err;
+	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
+	const size_t len = strlen(refusal.text);
+	const int kept = (int)(len > 0 && refusal.text[len - 1] == '.' ? len - 1 : len);
+	if (!has_token && (refusal.kind == ERROR_NO_CREDENTIALS || refusal.kind == ERROR_DENIED))
+		error_set(err, refusal.kind, "%.*s; no token was sent: DELTABUCKET_TOKEN sets one, and `deltabucket login ENDPOINT` stores one", kept,
+			refusal.text);
+}
+
 int remote_try(struct remote *const remote, const struct http_request *const request, struct http_response *const response,
 	struct error *const err)
 {
@@ -67,7 +80,9 @@ int remote_try(struct remote *const remote, const struct http_request *const req
 	remote->retry_after_s = response->retry_after_s;
 	char what[ERROR_TEXT_BYTES];
 	snprintf(what, sizeof what, "%s %s", request->method, request->target);
-	return remote_error_set(err, response->status, buffer_span(&response->body), what);
+	remote_error_set(err, response->status, buffer_span(&response->body), what);
+	add_advice(remote, err);
+	return -1;
 }
 
 bool remote_again(struct remote *const remote, struct retry *const retry, struct error *const err)

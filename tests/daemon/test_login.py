@@ -102,7 +102,9 @@ class Login(unittest.TestCase):
         done = self.login('--fingerprint', self.fingerprint, token='db_wrong\n')
         self.assertEqual(done.returncode, DENIED, done.stderr)
         self.assertFalse(os.path.exists(self.config))
-        self.assertEqual(self.login('--fingerprint', self.fingerprint, token='').returncode, 13)
+        self.assertIn(f'{self.daemon.endpoint} does not take the token', done.stderr)
+        self.assertEqual(self.login('--fingerprint', self.fingerprint, token='').returncode, USAGE)
+        self.assertIn('login', self.run_client('ls', token='').stderr)
         self.assertEqual(self.login('--token', ROOT_TOKEN).returncode, USAGE)
 
     def test_a_person_confirms_and_types_the_token_unseen(self):
