@@ -17,6 +17,7 @@ struct gc_options_given {
 	const char *master_key;
 	const char *live_percent;
 	bool dry_run;
+	bool ends_promises;
 	bool json;
 };
 
@@ -26,12 +27,15 @@ static const char usage[] =
 	"tells what that freed. Works beside a running server, at its gc_rate, and without one.\n\n"
 	"examples:\n"
 	"  deltabucketd gc --data ./data --dry-run\n"
-	"  deltabucketd gc --data ./data --live-percent 50\n\n"
+	"  deltabucketd gc --data ./data --live-percent 50\n"
+	"  deltabucketd gc --data ./data --end-promises      # a full disk, and files that were sent for nothing\n\n"
 	"flags:\n"
 	"  --data DIR         the server's data folder (DELTABUCKET_DATA)\n"
 	"  --master-key FILE  as for the server (DELTABUCKET_MASTER_KEY)\n"
 	"  --dry-run          tell what it would free, and do nothing\n"
 	"  --live-percent N   which packs are written anew (90)\n"
+	"  --end-promises     free what no file needs and only a promise to its sender keeps (xet_promise);\n"
+	"                     uploads of Hub clients that count on it fail until they have sent it again\n"
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n";
 
@@ -42,6 +46,7 @@ static void print_request(const struct gc_options_given *options, struct buffer 
 	json_writer_init(&json, out);
 	json_writer_object(&json, NULL);
 	json_writer_bool(&json, "dry_run", options->dry_run);
+	json_writer_bool(&json, "ends_promises", options->ends_promises);
 	if (options->live_percent != NULL && span_parse_u64(span_text(options->live_percent), &percent))
 		json_writer_u64(&json, "live_percent", percent);
 	json_writer_end(&json, '}');
@@ -95,7 +100,7 @@ static void print_answer(const struct gc_options_given *options, const struct bu
 	if (number_of(root, "bytes_registered") > 0)
 		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long\n", number_of(root, "bytes_registered"));
 	if (number_of(root, "bytes_promised") > 0)
-		printf("about %llu bytes that no file needs are kept for the clients that sent them: see the setting xet_promise\n",
+		printf("about %llu bytes that no file needs are kept for the clients that sent them (xet_promise); --end-promises frees them\n",
 			number_of(root, "bytes_promised"));
 	if (number_of(root, "rows_damaged") > 0)
 		printf("%llu damaged rows of the catalog were set aside: see the log\n", number_of(root, "rows_damaged"));
@@ -114,6 +119,7 @@ static int parse(int count, char **words, struct gc_options_given *options, bool
 {
 	const struct command_flag flags[] = {{.name = "--data", .text = &options->data}, {.name = "--master-key", .text = &options->master_key},
 		{.name = "--live-percent", .text = &options->live_percent}, {.name = "--dry-run", .switched = &options->dry_run},
+		{.name = "--end-promises", .switched = &options->ends_promises},
 		{.name = "--json", .switched = &options->json}};
 	struct command_list arguments;
 	options->data = getenv("DELTABUCKET_DATA");

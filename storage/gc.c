@@ -393,6 +393,7 @@ static void answer(struct gc *const gc, struct gc_request *const request)
 	request->report = (struct gc_report){0};
 	work.live_percent = request->live_percent != 0 ? request->live_percent : GC_ASKED_PERCENT;
 	work.dry_run = request->dry_run;
+	work.ends_promises = request->ends_promises;
 	work.is_asked = true;
 	int result = await_proof(gc, &request->error);
 	if (result == 0 && !work.dry_run)

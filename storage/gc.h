@@ -37,6 +37,7 @@ struct gc_report {
 
 struct gc_request {
 	bool dry_run;             /* looks and counts, no more */
+	bool ends_promises;       /* what only a promise keeps goes too: clients that count on it must send it again */
 	unsigned live_percent;    /* 0: 90, since who asks wants the space */
 	/* From gc's thread, once, after report, failed and error are set. */
 	void (*done)(struct gc_request *request);

@@ -22,12 +22,18 @@ struct gc_change {
 	bool is_named;                     /* out */
 };
 
+/* Promises up to then hold nothing. */
+static int64_t promises_ended_ms(const struct gc_work *const work)
+{
+	return work->ends_promises ? INT64_MAX : gc_now_ms(work);
+}
+
 /* A promise may have been made since the pack was looked at. */
 static int find_names(struct gc_change *const change, struct db *const db, struct error *const err)
 {
 	bool is_promised = false;
 	if (pack_row_is_named(db, change->pack->number, &change->is_named, err) != 0 ||
-	    xorb_row_is_promised(db, change->pack->number, gc_now_ms(change->work), &is_promised, err) != 0)
+	    xorb_row_is_promised(db, change->pack->number, promises_ended_ms(change->work), &is_promised, err) != 0)
 		return -1;
 	change->is_named = change->is_named || is_promised;
 	return 0;
@@ -72,7 +78,7 @@ int gc_change_mark(const struct gc_work *const work, const struct gc_pack *const
 		return -1;
 	if (out_needed != NULL)
 		*out_needed = pack_table_count(live, pack->record.chunks);
-	return xorb_row_mark_promised(db, pack->number, pack->record.chunks, gc_now_ms(work), live, out_rows, err);
+	return xorb_row_mark_promised(db, pack->number, pack->record.chunks, promises_ended_ms(work), live, out_rows, err);
 }
 
 /* What lives now must be in the new file: since nobody can find chunks in a retiring pack, it is, but for promises made since. */

@@ -27,6 +27,7 @@ struct gc_work {
 	unsigned live_percent;
 	int64_t promise_ms;
 	bool dry_run;
+	bool ends_promises;      /* none holds */
 	bool is_asked;           /* somebody waits for the space: the open shared pack is sealed when it has dead chunks */
 	struct pack_pace pace;
 };

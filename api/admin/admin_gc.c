@@ -47,12 +47,15 @@ enum next admin_gc_resume(struct exchange *exchange)
 static int parse_members(const struct json_node *root, struct gc_request *out, struct error *err)
 {
 	const struct json_node *const dry_run = json_node_member(root, "dry_run");
+	const struct json_node *const ends = json_node_member(root, "ends_promises");
 	const struct json_node *const percent = json_node_member(root, "live_percent");
 	uint64_t number = 0;
 	if (!json_node_is_object(root))
 		return error_set(err, ERROR_INVALID, "the request body must be a JSON object");
 	if (dry_run != NULL && !json_node_bool(dry_run, &out->dry_run))
 		return error_set(err, ERROR_INVALID, "\"dry_run\" must be true or false");
+	if (ends != NULL && !json_node_bool(ends, &out->ends_promises))
+		return error_set(err, ERROR_INVALID, "\"ends_promises\" must be true or false");
 	if (percent != NULL && (!json_node_u64(percent, &number) || number < 1 || number > PERCENT_MAX))
 		return error_set(err, ERROR_INVALID, "\"live_percent\" must be a number from 1 to %d", PERCENT_MAX);
 	out->live_percent = (unsigned)number;

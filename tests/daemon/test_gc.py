@@ -10,6 +10,7 @@ import threading
 import time
 import unittest
 
+from tests.support import xet
 from tests.support.daemon import SERVER, Daemon
 
 OPERATIONS = 100_000 if os.environ.get('DELTABUCKET_TORTURE') else 5_000
@@ -55,6 +56,28 @@ class Gc(unittest.TestCase):
         for key, body in held.items():
             got = daemon.request('GET', f'/space/{key}')
             self.assertEqual((got.status, got.body == body), (200, True), key)
+
+    def test_promises_are_ended_when_that_is_asked_for(self):
+        """What a Hub client sent for a file that never came of it stays for weeks, unless somebody needs the room now."""
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/space')
+            kept = os.urandom(3_000_000)
+            daemon.request('PUT', '/space/kept', kept)
+            cas = xet.Cas(daemon, 'main/space')
+            for number in range(3):
+                cas.put_xorb(xet.Xorb([os.urandom(65_536) for _ in range(20)]))
+            did = gc(daemon)
+            self.assertEqual(did['bytes_freed'], 0)
+            self.assertGreater(did['bytes_promised'], 3_500_000)
+            self.assertIn('--end-promises frees them', daemon.admin('gc').stdout)
+            would = gc(daemon, '--dry-run', '--end-promises')
+            self.assertGreater(would['bytes_freed'], 3_500_000)
+            did = gc(daemon, '--end-promises')
+            self.assertGreater(did['bytes_freed'], 3_500_000)
+            self.assertEqual(did['bytes_promised'], 0)
+            self.check(daemon, {'kept': kept})
+            refused = daemon.request('POST', '/-/gc', b'{"ends_promises":1}')
+            self.assertEqual(refused.status, 400)
 
     def test_command_beside_a_running_server(self):
         with Daemon(tls=False) as daemon:
