@@ -15,5 +15,13 @@ int readiness_check(struct exchange *const exchange, const bool writes, struct e
 	if (!writes)
 		return 0;
 	store_health_ask_try(store_health(store));
-	return store_health_may_write(store_health(store), err);
+	if (store_health_may_write(store_health(store), err) != 0)
+		return -1;
+	return readiness_is_full(exchange) ? error_set(err, ERROR_NO_SPACE, "the disk has no room for uploads") : 0;
+}
+
+bool readiness_is_full(const struct exchange *const exchange)
+{
+	struct error why = {0};
+	return store_check_room(exchange->context->store, 1, &why) != 0 && why.kind == ERROR_NO_SPACE;
 }

@@ -25,6 +25,8 @@ static enum next ready_begin(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	buffer_init(&body, READY_MAX_BYTES);
 	store_health_print(store_health(exchange->context->store), &body);
+	if (readiness_is_full(exchange))
+		buffer_add_text(&body, "full: the disk has no room for uploads, which get 507.\n");
 	return exchange_reply_buffer(exchange, 200, "text/plain; charset=utf-8", &body);
 }
 

@@ -240,6 +240,12 @@ class Damage(unittest.TestCase):
         try:
             with Daemon(tls=False, folder=os.path.join(disk, 'data')) as daemon:
                 daemon.request('PUT', '/full')
+                with open(os.path.join(disk, 'stranger'), 'wb') as file:
+                    file.write(bytes(22_500_000))
+                self.assertEqual(daemon.request('GET', '/-/ready?write').status, 507)
+                self.assertIn(b'full: ', daemon.request('GET', '/-/ready').body)
+                os.remove(os.path.join(disk, 'stranger'))
+                self.assertEqual(daemon.request('GET', '/-/ready?write').status, 200)
                 self.assertEqual(daemon.request('PUT', '/full/first', b'1' * 5000).status, 200)
                 status = 200
                 for i in range(60):
