@@ -57,7 +57,7 @@ static int add_run(struct session *const session, struct remote *const remote, c
 	if (remote_json_send(remote, &request, NULL, err) != 0)
 		return err->kind == ERROR_PRECONDITION ? error_set(err, ERROR_EXISTS, "there is a run %s already", run->text) : -1;
 	say_event(session, "run_added", run);
-	output_say(&session->output, "added run %s; `deltabucket runs settings %s` shows its settings", run->text, run->text);
+	output_say(&session->output, "added run %s, at epoch 1; `deltabucket runs settings %s` shows its settings", run->text, run->text);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "client/remote_object.h"
 #include "client/run_claim.h"
 
-enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
+enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200, REJOIN_MS = 10 * 1000 };
 
 static int64_t now_ms(void)
 {
@@ -49,7 +49,9 @@ static int lead(const struct rank_epoch_params *const params, struct publish_sta
 {
 	const struct publish_order *const order = params->order;
 	uint64_t known;
-	const bool has_known = read_epoch(params, &known); /* of the same ranks, numbered otherwise */
+	const bool has_known = read_epoch(params, &known);
+	if (has_known && state->has_epoch && known != state->epoch)
+		state->has_epoch = false; /* the same ranks have published since, numbered otherwise */
 	if (!state->has_epoch && !order->take_over &&
 		run_claim_check(params->remote, params->run, params->shared, has_known ? &known : NULL, err) != 0)
 		return -1;
@@ -94,4 +96,20 @@ int rank_epoch_settle(const struct rank_epoch_params *const params, struct publi
 		return params->rank->rank == 0 ? write_epoch(params, state->epoch, err) : 0;
 	}
 	return params->rank->rank == 0 ? lead(params, state, err) : follow_leader(params, state, err);
+}
+
+int rank_epoch_rejoin(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+{
+	const int64_t deadline = now_ms() + REJOIN_MS;
+	uint64_t epoch = state->epoch;
+	if (params->rank->has_epoch || params->rank->rank == 0)
+		return 0;
+	while (!read_epoch(params, &epoch) || epoch == state->epoch) {
+		if (now_ms() >= deadline)
+			return 0;
+		if (!interrupt_sleep(params->session->interrupt, EPOCH_POLL_MS))
+			return interrupt_check(params->session->interrupt, err);
+	}
+	state->epoch = epoch;
+	return publish_state_save(state, err) == 0 ? 1 : -1;
 }

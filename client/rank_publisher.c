@@ -20,7 +20,7 @@
 #include "client/remote_object.h"
 #include "wire/part_message.h"
 
-enum { POLL_S = 30 };
+enum { POLL_S = 4 }; /* a rank whose part was dropped finds out after it */
 
 struct rank_publisher {
 	struct session *session;
@@ -71,12 +71,25 @@ static int open_state(struct rank_publisher *const self, struct error *const err
 	return result;
 }
 
-static int settle_epoch(struct rank_publisher *const self, struct error *const err)
+static struct rank_epoch_params epoch_params(const struct rank_publisher *const self)
 {
-	const struct rank_epoch_params params = {
+	return (struct rank_epoch_params){
 		.session = self->session, .order = self->order, .rank = self->rank, .run = &self->run, .remote = self->remote, .shared = self->shared,
 	};
+}
+
+static int settle_epoch(struct rank_publisher *const self, struct error *const err)
+{
+	const struct rank_epoch_params params = epoch_params(self);
 	return rank_epoch_settle(&params, &self->state, err);
+}
+
+/* Whether what failed may be tried again, since rank 0 has opened the run anew; else *err is the failure, or a worse one. */
+static bool rejoins(struct rank_publisher *const self, const struct error *const failure, struct error *const err)
+{
+	const struct rank_epoch_params params = epoch_params(self);
+	*err = *failure;
+	return failure->kind == ERROR_STALE_EPOCH && rank_epoch_rejoin(&params, &self->state, err) == 1;
 }
 
 static int read_head(struct rank_publisher *const self, struct error *const err)
@@ -91,6 +104,16 @@ static int read_head(struct rank_publisher *const self, struct error *const err)
 			": another trainer has taken it over, or rank 0 has opened it anew", self->run.text, run.epoch, self->state.epoch);
 	self->has_head = run.has_head;
 	return run.has_head ? remote_run_step(self->remote, &self->run, run.head, self->arena, &self->head, err) : 0;
+}
+
+static int find_head(struct rank_publisher *const self, struct error *const err)
+{
+	struct error failure = {0};
+	do {
+		if (read_head(self, &failure) == 0)
+			return 0;
+	} while (rejoins(self, &failure, err));
+	return -1;
 }
 
 /* Whether a published step has exactly these files among its own. */
@@ -475,9 +498,27 @@ static int check_published(struct rank_publisher *const self, struct error *cons
 	return result;
 }
 
+static int send_part(struct rank_publisher *const self, struct error *const err)
+{
+	bool published = false;
+	if (put_part(self, &published, err) != 0)
+		return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
+	return published ? 0 : wait_for_step(self, err);
+}
+
+/* A new epoch drops the parts that wait. */
+static int send_part_until_it_counts(struct rank_publisher *const self, struct error *const err)
+{
+	struct error failure = {0};
+	do {
+		if (send_part(self, &failure) == 0)
+			return 0;
+	} while (rejoins(self, &failure, err));
+	return -1;
+}
+
 static int publish(struct rank_publisher *const self, struct error *const err)
 {
-	bool published;
 	const int settled = settle_step(self, err);
 	if (settled < 0)
 		return -1;
@@ -485,9 +526,9 @@ static int publish(struct rank_publisher *const self, struct error *const err)
 	self->outcome.checkpoint_bytes = self->share.snapshot.bytes;
 	self->outcome.already = settled > 0;
 	if (settled == 0) {
-		if (choose_form(self, err) != 0 || describe_objects(self, err) != 0 || upload(self, err) != 0 || put_part(self, &published, err) != 0)
+		if (choose_form(self, err) != 0 || describe_objects(self, err) != 0 || upload(self, err) != 0)
 			return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
-		if (!published && wait_for_step(self, err) != 0)
+		if (send_part_until_it_counts(self, err) != 0)
 			return -1;
 	}
 	if (check_published(self, err) != 0)
@@ -507,7 +548,7 @@ int rank_publisher_run(struct session *const session, const char *const run, con
 		result = self.remote != NULL ? settle_epoch(&self, err) : -1;
 	}
 	if (result == 0)
-		result = read_head(&self, err);
+		result = find_head(&self, err);
 	if (result == 0)
 		result = publish(&self, err);
 	*out_outcome = self.outcome;

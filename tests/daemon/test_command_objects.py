@@ -67,7 +67,7 @@ class ObjectCommands(unittest.TestCase):
     def test_a_run_is_added_for_a_trainer_that_is_adopted(self):
         self.expect(NOT_FOUND, "The bucket 'models' does not exist.", 'runs', 'add', 'models/adopted')
         self.daemon.client('mb', 'models')
-        self.expect(0, 'added run models/adopted', 'runs', 'add', 'models/adopted')
+        self.expect(0, 'added run models/adopted, at epoch 1', 'runs', 'add', 'models/adopted')
         self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted', 'adopt=slime')
         self.expect(CONFLICT, 'there is a run models/adopted already', 'runs', 'add', 'models/adopted')
         self.expect(0, 'adopt = "slime"', 'runs', 'settings', 'models/adopted')

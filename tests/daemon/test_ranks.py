@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import subprocess
+import time
 import unittest
 
 from tests.support.checkpoints import sha256, write_safetensors
@@ -149,6 +150,24 @@ class Ranks(unittest.TestCase):
             self.finish(self.start(rank, 2, self.make(rank + 1)), code=CONFLICT)
         self.publish(os.path.join(self.daemon.scratch, 'step1'), '--epoch', str(self.head()['epoch']))
         self.check(os.path.join(self.daemon.scratch, 'step1'))
+
+    def test_the_number_of_ranks_changes(self):
+        """Whoever of them comes first, and with what was left of a step that was never completed."""
+        for step, (ranks, first) in enumerate(((3, 0), (2, 1), (4, 3), (2, 0), (1, 0), (3, 2))):
+            folder = self.make(step)
+            early = self.start(first, ranks, folder)
+            if step == 4:
+                self.assertEqual(early.wait(60), 0)
+            else:
+                time.sleep(0.5)
+            self.finish(early, *[self.start(rank, ranks, folder) for rank in range(ranks) if rank != first])
+            self.check(folder)
+        stray = self.start(0, 2, self.make(6))
+        time.sleep(0.7)
+        stray.kill()
+        stray.communicate()
+        self.publish(os.path.join(self.daemon.scratch, 'step6'), ranks=3)
+        self.check(os.path.join(self.daemon.scratch, 'step6'))
 
     def test_a_fenced_trainer_takes_the_run_over(self):
         self.publish(self.make(0), ranks=1)
