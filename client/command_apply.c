@@ -20,6 +20,21 @@ static void say_applied(struct session *const session, const struct delta_stats 
 		stats->changed_elements);
 }
 
+/* A delta that names no base applies to any with the same tensors. */
+static void warn_unproven(struct session *const session, const struct delta_stats *const stats)
+{
+	static const struct digest128 unknown;
+	const char *const *const words = session->options->arguments;
+	struct delta_summary summary;
+	struct error ignored = {0};
+	if (!digest128_equal(&stats->base_digest, &unknown) || delta_inspect(words[1], &summary, &ignored) != 0)
+		return;
+	if (!summary.is_delta)
+		output_note(&session->output, "%s is a full checkpoint: nothing of %s but its tensors' names counted", words[1], words[0]);
+	else
+		output_note(&session->output, "%s does not name the checkpoint that it was made from: nothing proves that %s is the one", words[1], words[0]);
+}
+
 int command_apply(struct session *const session, struct error *const err)
 {
 	const struct options *const options = session->options;
@@ -38,8 +53,10 @@ int command_apply(struct session *const session, struct error *const err)
 	struct delta_stats stats;
 	const int result = delta_apply(&params, &stats, err);
 	progress_free(progress);
-	if (result == 0)
+	if (result == 0) {
 		say_applied(session, &stats);
+		warn_unproven(session, &stats);
+	}
 	checkpoint_close(base);
 	return result;
 }

@@ -14,18 +14,18 @@ static const struct command COMMANDS[] = {
 		"deltabucket follow --run models/policy --into /srv/weights --exec './reload $DELTABUCKET_PATH'\n"
 		"deltabucket follow --run models/policy --into /srv/weights --once --wait 60\n"},
 	{"diff", COMMAND_DIFF, command_diff, 3, 3, 0, "BASE NEW OUT", "write the delta from one checkpoint to another",
-		"deltabucket diff step_1.safetensors step_2.safetensors step_2.delta.safetensors\n"},
+		"deltabucket diff step_1.safetensors step_2.safetensors step_2.delta\n"},
 	{"apply", COMMAND_APPLY, command_apply, 3, 3, 0, "BASE DELTA OUT", "write the checkpoint that a delta makes of its base",
-		"deltabucket apply step_1.safetensors step_2.delta.safetensors step_2.safetensors\n"},
+		"deltabucket apply step_1.safetensors step_2.delta step_2.safetensors\n"},
 	{"fold", COMMAND_FOLD, command_fold, 2, OPTIONS_ARGUMENTS_MAX, 0, "[--base CHECKPOINT] DELTA... OUT",
 		"make one delta of several that follow on one another",
-		"deltabucket fold --base step_1.safetensors 2.delta.safetensors 3.delta.safetensors 1-3.delta.safetensors\n"},
+		"deltabucket fold --base step_1.safetensors 2.delta 3.delta 1-3.delta\n"},
 	{"transcode", COMMAND_TRANSCODE, command_transcode, 2, 2, 0, "--base CHECKPOINT --to FORMAT DELTA OUT",
 		"write a delta in another format",
-		"deltabucket transcode --base step_1.safetensors --to trl-gap 2.delta.safetensors 2.trl.safetensors\n"},
+		"deltabucket transcode --base step_1.safetensors --to trl-gap 2.delta 2.trl.safetensors\n"},
 	{"inspect", COMMAND_INSPECT, command_inspect, 1, 1, 0, "PATH", "say what a checkpoint or delta is",
 		"deltabucket inspect --tensors checkpoint/\n"
-		"deltabucket inspect --stats --base step_1.safetensors step_2.delta.safetensors\n"},
+		"deltabucket inspect --stats --base step_1.safetensors step_2.delta\n"},
 	{"put", COMMAND_PUT, command_put, 2, 2, 8, "FILE BUCKET/KEY", "upload a file, or stdin (-)",
 		"deltabucket put model.safetensors weights/\n"
 		"tar c logs | deltabucket put - weights/logs.tar\n"},

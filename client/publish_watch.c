@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "client/exit_code.h"
 #include "client/folder_files.h"
 #include "client/retry.h"
@@ -22,6 +23,9 @@ struct watch {
 	uint64_t last;         /* the highest number that is published or passed over */
 	char *next;            /* a sub-folder's name */
 	uint64_t next_number;
+	char **seen;           /* finished sub-folders up to that number, sorted: published, or told of */
+	size_t seen_count;
+	bool has_looked;
 };
 
 /* The number that a name ends in. */
@@ -118,6 +122,66 @@ static bool is_next(const struct watch *const watch, const char *const name,
 	return is_finished(watch, name);
 }
 
+/* `folder` NULL: it is not about one. */
+static void say_failure(struct watch *const watch, const char *const event, const char *const folder, const struct error *const failure)
+{
+	struct output_line line;
+	output_line_begin(&line, &watch->session->output, event);
+	if (folder != NULL)
+		json_writer_text(&line.writer, "folder", span_text(folder));
+	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
+	json_writer_text(&line.writer, "message", span_text(failure->text));
+	output_line_end(&line);
+	output_note(&watch->session->output, "%s%s%s: %s", event, folder != NULL ? " " : "", folder != NULL ? folder : "", failure->text);
+}
+
+static int by_name(const void *const a, const void *const b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_seen(const struct watch *const watch, const char *const name)
+{
+	return watch->seen_count > 0 && bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) != NULL;
+}
+
+static void forget_seen(struct watch *const watch)
+{
+	for (size_t i = 0; i < watch->seen_count; i++)
+		free(watch->seen[i]);
+	free(watch->seen);
+}
+
+static void say_late(struct watch *const watch, const char *const name)
+{
+	struct error failure;
+	error_set(&failure, ERROR_PRECONDITION, "it was finished after a folder with a higher number, %" PRIu64 ", had been published", watch->last);
+	say_failure(watch, "skipped", name, &failure);
+}
+
+/* Steps follow one another in the order of the numbers, so what is finished behind a higher one is passed over. */
+static void look_behind(struct watch *const watch, char *const *const names, const size_t count)
+{
+	char **const seen = memory_new_array(count + 1, sizeof *seen);
+	size_t kept = 0;
+	for (size_t i = 0; i < count && watch->has_last; i++) {
+		uint64_t number;
+		if (names[i][0] == '.' || !read_number(span_text(names[i]), &number) || number > watch->last)
+			continue;
+		const bool is_new = !is_seen(watch, names[i]);
+		if (is_new && !is_finished(watch, names[i]))
+			continue;
+		if (is_new && number < watch->last && watch->has_looked)
+			say_late(watch, names[i]);
+		seen[kept++] = memory_copy_text(names[i]);
+	}
+	forget_seen(watch);
+	qsort(seen, kept, sizeof *seen, by_name);
+	watch->seen = seen;
+	watch->seen_count = kept;
+	watch->has_looked = true;
+}
+
 /* Fills watch->next, NULL when there is nothing to do. A folder that cannot be read has nothing. */
 static void look(struct watch *const watch)
 {
@@ -128,6 +192,7 @@ static void look(struct watch *const watch)
 	watch->next = NULL;
 	if (file_list(watch->params->folder, &names, &count, &ignored) != 0)
 		return;
+	look_behind(watch, names, count);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t number;
 		if (is_next(watch, names[i], &number)) {
@@ -147,20 +212,6 @@ static void settle(struct watch *const watch)
 	watch->last = watch->next_number;
 	watch->order.take_over = false; /* once */
 	retry_reset(&watch->pause);
-}
-
-static void say_failure(struct watch *const watch, const char *const event,
-	const struct error *const failure)
-{
-	struct output_line line;
-	output_line_begin(&line, &watch->session->output, event);
-	if (watch->next != NULL)
-		json_writer_text(&line.writer, "folder", span_text(watch->next));
-	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
-	json_writer_text(&line.writer, "message", span_text(failure->text));
-	output_line_end(&line);
-	output_note(&watch->session->output, "%s%s%s: %s", event, watch->next != NULL ? " " : "",
-		watch->next != NULL ? watch->next : "", failure->text);
 }
 
 static bool may_pass(const struct error *const failure)
@@ -186,13 +237,13 @@ static int recover(struct watch *const watch, const struct error *const failure,
 	if (interrupt_signal(watch->session->interrupt) != 0)
 		return -1;
 	if (is_bad_folder(watch, failure)) {
-		say_failure(watch, "skipped", failure);
+		say_failure(watch, "skipped", watch->next, failure);
 		settle(watch);
 		return 0;
 	}
 	if (!may_pass(failure))
-		return -1;
-	say_failure(watch, "retrying", failure);
+		return watch->next != NULL ? error_wrap(err, "%s", watch->next) : -1;
+	say_failure(watch, "retrying", watch->next, failure);
 	return retry_again(&watch->pause, -1) ? 0 : -1;
 }
 
@@ -240,6 +291,7 @@ int publish_watch(struct session *const session, const struct publish_watch_para
 	if (interrupt_signal(session->interrupt) == SIGTERM)
 		result = 0; /* how a watcher is meant to end */
 	free(watch.next);
+	forget_seen(&watch);
 	run_name_release(&watch.run);
 	return result;
 }

@@ -3,13 +3,15 @@
  * one and two schemas must never share a text. */
 #include "weights/schema.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/memory.h"
 
-enum { SHOWN_NAME_BYTES = 160 };
+enum { SHOWN_NAME_BYTES = 160, FORM_TEXT_BYTES = 48 };
 #define SCHEMA_CAP_BYTES (UINT64_C(4) << 30)
 
 struct schema {
@@ -229,6 +231,25 @@ static bool same_tensor(const struct schema_tensor *const a, const struct schema
 	return a->dtype == b->dtype && a->rank == b->rank && (a->rank == 0 || memcmp(a->shape, b->shape, a->rank * sizeof(a->shape[0])) == 0);
 }
 
+/* "BF16 300x100"; of a shape with many dimensions the first ones. */
+static void print_form(const struct schema_tensor *const tensor, char out[FORM_TEXT_BYTES])
+{
+	size_t len = (size_t)snprintf(out, FORM_TEXT_BYTES, "%s%s", dtype_name(tensor->dtype), tensor->rank == 0 ? " scalar" : "");
+	for (unsigned i = 0; i < tensor->rank && len < FORM_TEXT_BYTES; i++)
+		len += (size_t)snprintf(out + len, FORM_TEXT_BYTES - len, "%c%" PRIu64, i == 0 ? ' ' : 'x', tensor->shape[i]);
+}
+
+static int refuse_form(const struct schema_tensor *const ours, const struct schema_tensor *const theirs, struct error *const err)
+{
+	char wanted[FORM_TEXT_BYTES];
+	char found[FORM_TEXT_BYTES];
+	char text[2 * FORM_TEXT_BYTES + 32];
+	print_form(ours, wanted);
+	print_form(theirs, found);
+	snprintf(text, sizeof text, "is %s, not %s", found, wanted);
+	return refuse(ours->name, ERROR_SCHEMA_MISMATCH, text, err);
+}
+
 int schema_check(const struct schema *const schema, const struct schema *const other, struct error *const err)
 {
 	const struct schema_tensor *missing = NULL;
@@ -241,7 +262,7 @@ int schema_check(const struct schema *const schema, const struct schema *const o
 		if (at == count || !span_equal(table(schema)[at].name, theirs->name))
 			return refuse(theirs->name, ERROR_SCHEMA_MISMATCH, "is not in the schema", err);
 		if (!same_tensor(&table(schema)[at], theirs))
-			return refuse(theirs->name, ERROR_SCHEMA_MISMATCH, "has another dtype or shape than in the schema", err);
+			return refuse_form(&table(schema)[at], theirs, err);
 		at++;
 	}
 	if (missing == NULL && at < count)

@@ -146,9 +146,19 @@ class Watch(unittest.TestCase):
             [event['label'] for event in self.events('published')],
             ['step_9', 'step_10', 'step_100'],
         )
+        self.assertEqual(self.events('skipped'), [])
         self.save('step_50', 3)  # behind what was published
-        time.sleep(2.5)
+        self.save('step_60', 3, marker=None)
+        self.wait_for(['step_50'], lambda: [event['folder'] for event in self.events('skipped')])
+        self.mark('step_60')
+        self.wait_for(
+            ['step_50', 'step_60'], lambda: [event['folder'] for event in self.events('skipped')]
+        )
         self.assertEqual(len(self.labels()), 3)
+        self.stop()
+        self.start()
+        time.sleep(2.5)
+        self.assertEqual(len(self.events('skipped')), 2)
 
     def test_a_restart_publishes_nothing_twice(self):
         self.save('step_1', 0)
@@ -232,6 +242,8 @@ class Watch(unittest.TestCase):
         self.save('step_2', 1)
         self.assertEqual(self.watcher.wait(60), 6)
         self.watcher = None
+        with open(self.log) as log:
+            self.assertIn('deltabucket: step_2: ', log.read())
 
     def test_words_that_do_not_go_together(self):
         for words in (

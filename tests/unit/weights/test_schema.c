@@ -130,10 +130,10 @@ START_TEST(schemas_are_compared_by_name)
 		{ROW("a\0U8\0" "1\0"), ERROR_INCOMPLETE_ANCHOR, "tensor 'b' is missing"},
 		{ROW(""), ERROR_INCOMPLETE_ANCHOR, "tensor 'a' is missing"},
 		{ROW("a\0U8\0" "1\0d\0U8\0" "1\0"), ERROR_SCHEMA_MISMATCH, "tensor 'd' is not in the schema"},
-		{ROW("a\0U8\0" "2\0"), ERROR_SCHEMA_MISMATCH, "tensor 'a' has another"},
-		{ROW("a\0I8\0" "1\0"), ERROR_SCHEMA_MISMATCH, "tensor 'a' has another"},
-		{ROW("b\0BF16\0" "3x2\0"), ERROR_SCHEMA_MISMATCH, "tensor 'b' has another"},
-		{ROW("b\0BF16\0" "6\0"), ERROR_SCHEMA_MISMATCH, "tensor 'b' has another"},
+		{ROW("a\0U8\0" "2\0"), ERROR_SCHEMA_MISMATCH, "tensor 'a' is U8 2, not U8 1"},
+		{ROW("a\0I8\0" "1\0"), ERROR_SCHEMA_MISMATCH, "tensor 'a' is I8 1, not U8 1"},
+		{ROW("b\0BF16\0" "3x2\0"), ERROR_SCHEMA_MISMATCH, "tensor 'b' is BF16 3x2, not BF16 2x3"},
+		{ROW("b\0BF16\0" "6\0"), ERROR_SCHEMA_MISMATCH, "tensor 'b' is BF16 6, not BF16 2x3"},
 		{ROW("a\0U8\0" "1\0aa\0U8\0" "1\0b\0BF16\0" "2x3\0c\0U8\0" "1\0"), ERROR_SCHEMA_MISMATCH, "tensor 'aa' is not"},
 	};
 	struct schema *const schema = parsed(TEXT("a\0U8\0" "1\0b\0BF16\0" "2x3\0c\0U8\0" "1\0"));
