@@ -7,6 +7,7 @@
 #include "storage/adopt_step.h"
 #include "storage/bucket_row.h"
 #include "storage/committer.h"
+#include "storage/run_label.h"
 #include "storage/run_settings.h"
 #include "storage/scratch.h"
 #include "storage/store_internal.h"
@@ -49,7 +50,9 @@ static int fail(struct store *const store, const struct adoption *const adoption
 	if (committer_run(store_committer(store), &settle.change, err) != 0)
 		return -1;
 	if (log != NULL) {
-		const struct log_field fields[] = {log_number("run", adoption->run), log_span("identity", adoption->identity),
+		char run[RUN_LABEL_BYTES];
+		run_label_format(store, adoption->run, run);
+		const struct log_field fields[] = {log_text("run", run), log_span("identity", adoption->identity),
 			log_span("reason", span_text(failure->text))};
 		log_event(log, LOG_WARNING, NULL, "adoption_failed", fields, sizeof(fields) / sizeof(fields[0]));
 	}

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "storage/committer.h"
+#include "storage/run_label.h"
 #include "storage/scratch.h"
 #include "storage/step_anchor_base.h"
 #include "storage/store_internal.h"
@@ -115,7 +116,9 @@ static void tell(struct store *const store, const struct verdict *const verdict)
 	metrics_add(store_metrics(store), failed ? METRIC_STEPS_FAILED : METRIC_STEPS_PROVEN, 1);
 	if (!failed || log == NULL)
 		return;
-	const struct log_field fields[] = {log_number("run", verdict->job->run), log_number("step", (int64_t)verdict->job->step),
+	char run[RUN_LABEL_BYTES];
+	run_label_format(store, verdict->job->run, run);
+	const struct log_field fields[] = {log_text("run", run), log_number("step", (int64_t)verdict->job->step),
 		log_span("reason", verdict->reason)};
 	log_event(log, LOG_WARNING, NULL, "step_failed", fields, sizeof(fields) / sizeof(fields[0]));
 }

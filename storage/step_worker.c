@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/worker_thread.h"
+#include "storage/run_label.h"
 #include "storage/run_row.h"
 #include "storage/step_turns.h"
 #include "storage/step_watch.h"
@@ -208,9 +209,11 @@ static void end_asked(struct step_worker *const worker)
 static void tell_failure(struct step_worker *const worker, const struct step_job *const job, struct error *const err)
 {
 	struct log *const log = store_log(worker->work.store);
-	if (job != NULL)
-		error_wrap(err, "background work '%s' on step %llu of run %lld", job->kind->name, (unsigned long long)job->step,
-			(long long)job->run);
+	if (job != NULL) {
+		char run[RUN_LABEL_BYTES];
+		run_label_format(worker->work.store, job->run, run);
+		error_wrap(err, "background work '%s' on step %llu of run %s", job->kind->name, (unsigned long long)job->step, run);
+	}
 	if (log != NULL)
 		log_failure(log, LOG_WARNING, NULL, "step_work_failed", err);
 }

@@ -3,6 +3,7 @@
 
 #include "storage/committer.h"
 #include "storage/run_internal.h"
+#include "storage/run_label.h"
 #include "storage/scratch_row.h"
 #include "storage/step_pin.h"
 #include "storage/step_proof.h"
@@ -118,7 +119,9 @@ static int fail(struct store *const store, const struct view_wanted *const wante
 	if (committer_run(store_committer(store), &settling.change, err) != 0)
 		return err->kind == ERROR_PRECONDITION ? 0 : -1;
 	if (log != NULL) {
-		const struct log_field fields[] = {log_number("run", wanted->run), log_number("step", (int64_t)wanted->number),
+		char run[RUN_LABEL_BYTES];
+		run_label_format(store, wanted->run, run);
+		const struct log_field fields[] = {log_text("run", run), log_number("step", (int64_t)wanted->number),
 			log_span("reason", span_text(failure->text))};
 		log_event(log, LOG_WARNING, NULL, "view_failed", fields, sizeof(fields) / sizeof(fields[0]));
 	}

@@ -11,6 +11,7 @@
 #include "base/worker_thread.h"
 #include "storage/committer.h"
 #include "storage/run_internal.h"
+#include "storage/run_label.h"
 #include "storage/store_internal.h"
 #include "storage/webhook.h"
 #include "storage/webhook_url.h"
@@ -156,7 +157,9 @@ static void tell(struct webhook_sender *const sender, const struct webhook_event
 		metrics_add(store_metrics(sender->plan.store), METRIC_WEBHOOKS_DROPPED, 1);
 	if (log == NULL || (event->attempts > 0 && !dropped)) /* told at first, and when it is given up */
 		return;
-	error_wrap(failure, dropped ? "the webhook of run %lld is given up" : "the webhook of run %lld", (long long)event->run);
+	char run[RUN_LABEL_BYTES];
+	run_label_format(sender->plan.store, event->run, run);
+	error_wrap(failure, dropped ? "the webhook of run %s is given up" : "the webhook of run %s", run);
 	log_failure(log, LOG_WARNING, NULL, "webhook_failed", failure);
 }
 

@@ -106,6 +106,7 @@ class StepProof(unittest.TestCase):
         known = self.settled(3)
         self.assertEqual([step['verified'] for step in known], ['ok', 'ok', 'failed'])
         self.assertIn('checkpoint', known[2]['verify_error'])
+        self.daemon.await_log('step_failed run=models/run step=2 ')
         self.assertEqual(self.call('GET', '/steps/latest').json()['step'], 1)
         self.assertEqual(self.call('GET', '/path').json()['to'], 1)
         refused = self.call('GET', '/path?want=2')
