@@ -34,8 +34,9 @@ static const char usage[] =
 	"  --master-key FILE  as for the server (DELTABUCKET_MASTER_KEY)\n"
 	"  --dry-run          tell what it would free, and do nothing\n"
 	"  --live-percent N   which packs are written anew (90)\n"
-	"  --end-promises     free what no file needs and only a promise to its sender keeps (xet_promise);\n"
-	"                     uploads of Hub clients that count on it fail until they have sent it again\n"
+	"  --end-promises     free what Hub clients have sent and no file in a bucket needs: deleted files, which\n"
+	"                     stay for a day, and what their senders were promised (xet_promise). Uploads that\n"
+	"                     count on it fail until it has been sent again\n"
 	"  --json             one JSON object on stdout\n"
 	"  --help, -h         this text\n";
 
@@ -84,6 +85,16 @@ static unsigned long long number_of(const struct json_node *root, const char *na
 	return number;
 }
 
+static void print_registered(const struct gc_options_given *options, unsigned long long bytes)
+{
+	if (bytes == 0)
+		return;
+	if (options->dry_run && options->ends_promises)
+		printf("files of %llu bytes that no bucket holds would be freed too\n", bytes);
+	else
+		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long; --end-promises frees them\n", bytes);
+}
+
 static void print_answer(const struct gc_options_given *options, const struct buffer *answer)
 {
 	struct error err = {0};
@@ -97,8 +108,7 @@ static void print_answer(const struct gc_options_given *options, const struct bu
 		number_of(root, "packs_deleted"), would, number_of(root, "packs_compacted"), would, number_of(root, "bytes_freed"), would);
 	if (number_of(root, "packs_waiting") > 0)
 		printf("%llu packs are in use and are left for later\n", number_of(root, "packs_waiting"));
-	if (number_of(root, "bytes_registered") > 0)
-		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long\n", number_of(root, "bytes_registered"));
+	print_registered(options, number_of(root, "bytes_registered"));
 	if (number_of(root, "bytes_promised") > 0)
 		printf("about %llu bytes that no file needs are kept for the clients that sent them (xet_promise); --end-promises frees them\n",
 			number_of(root, "bytes_promised"));

@@ -8,13 +8,13 @@
 #include "base/worker_thread.h"
 #include "storage/committer.h"
 #include "storage/gc_pack.h"
+#include "storage/gc_registered.h"
 #include "storage/pack_row.h"
 #include "storage/pack_store_internal.h"
 #include "storage/removal_row.h"
 #include "storage/store_health.h"
 #include "storage/store_internal.h"
 #include "storage/sweeper.h"
-#include "storage/xet_file.h"
 
 enum {
 	GC_GROUP = 64,
@@ -364,18 +364,33 @@ static int sweep(struct gc *const gc, struct gc_report *const report, struct err
 		if (result != 0)
 			log_failure(store_log(gc->store), LOG_WARNING, NULL, "sweep", err);
 	}
-	report->rows_damaged = sweep.rows_damaged;
+	report->rows_damaged += sweep.rows_damaged;
 	return 0;
 }
 
-static int find_registered(struct gc *const gc, struct gc_report *const report, struct error *const err)
+/* What goes here the sweeper may have to finish. */
+static int end_registered(struct gc *const gc, struct gc_report *const report, struct error *const err)
 {
-	struct db *const db = store_reader_take(gc->store, err);
-	if (db == NULL)
+	struct chunk_id after = {{0}};
+	bool more = true;
+	while (more) {
+		struct xet_file_damage damage = {0};
+		if (check_goes_on(gc, err) != 0 || gc_registered_end(gc->store, &after, &more, &damage, err) != 0)
+			return -1;
+		report->rows_damaged += damage.rows;
+		sweeper_tell(gc->store, &damage);
+	}
+	return 0;
+}
+
+/* Rows that only keep space go before the packs are looked at. */
+static int drop_leftovers(struct gc *const gc, struct gc_request *const request)
+{
+	if (request->dry_run)
+		return 0;
+	if (request->ends_promises && end_registered(gc, &request->report, &request->error) != 0)
 		return -1;
-	const int result = xet_file_unused_bytes(db, &report->bytes_registered, err);
-	store_reader_give(gc->store, db);
-	return result;
+	return sweep(gc, &request->report, &request->error);
 }
 
 /* The look at the catalog that a start begins with has ended, and found it sound. */
@@ -396,12 +411,12 @@ static void answer(struct gc *const gc, struct gc_request *const request)
 	work.ends_promises = request->ends_promises;
 	work.is_asked = true;
 	int result = await_proof(gc, &request->error);
-	if (result == 0 && !work.dry_run)
-		result = sweep(gc, &request->report, &request->error);
+	if (result == 0)
+		result = drop_leftovers(gc, request);
 	if (result == 0)
 		result = round_of(gc, &work, next_of_all, &request->error);
 	if (result == 0)
-		result = find_registered(gc, &request->report, &request->error);
+		result = gc_registered_bytes(gc->store, &request->report.bytes_registered, &request->error);
 	request->failed = result != 0;
 	if (!request->dry_run)
 		log_round(gc, &request->report);

@@ -30,14 +30,16 @@ struct gc_report {
 	uint64_t bytes;           /* of the packs looked at, before */
 	uint64_t bytes_freed;
 	uint64_t rows_damaged;    /* of the catalog, found on the way and set aside; asked rounds alone */
-	uint64_t bytes_registered; /* of files that Hub clients have sent and no bucket holds (any more): kept for a day (xet_file.h). Asked rounds alone */
+	uint64_t bytes_registered; /* of files that Hub clients have sent and no bucket holds (any more): kept for a day (xet_file.h), unless ends_promises. Asked rounds alone */
 	uint64_t bytes_promised;  /* about: nothing needs them, but they are promised to Hub clients (xorb.h). Asked rounds alone */
 	uint64_t sweeps_failed;   /* kinds of leftovers that could not be swept, as the log says, so that their packs may live on; likewise */
 };
 
 struct gc_request {
 	bool dry_run;             /* looks and counts, no more */
-	bool ends_promises;       /* what only a promise keeps goes too: clients that count on it must send it again */
+	/* What Hub clients sent and no version needs goes too, registered files (xet_file.h) and promised xorbs: who counts on it must send it again. A dry run
+	 * counts the files in bytes_registered alone. */
+	bool ends_promises;
 	unsigned live_percent;    /* 0: 90, since who asks wants the space */
 	/* From gc's thread, once, after report, failed and error are set. */
 	void (*done)(struct gc_request *request);

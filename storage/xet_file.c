@@ -19,8 +19,13 @@ static const char SQL_FILE_TOUCH[] =
 	" expires_ms = CASE WHEN expires_ms < ?3 THEN ?3 ELSE expires_ms END WHERE hash = ?1";
 static const char SQL_FILE_REMOVE[] = "DELETE FROM xet_files WHERE hash = ?1";
 static const char SQL_FILE_EXPIRED[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT 1";
-static const char SQL_FILE_UNUSED_BYTES[] =
-	"SELECT COALESCE(SUM(x.size), 0) FROM xet_files x JOIN part_sets p ON p.id = x.part_set WHERE x.is_made = 0 AND p.holders = 1";
+#define FILE_UNUSED "xet_files x JOIN part_sets p ON p.id = x.part_set WHERE +x.is_made = 0 AND p.holders = 1"
+static const char SQL_FILE_UNUSED_BYTES[] = "SELECT COALESCE(SUM(x.size), 0) FROM " FILE_UNUSED;
+/* What is still being written has no sum yet. A hash of another length is damaged: its row goes when its time is over. */
+static const char SQL_FILE_UNUSED_LIST[] =
+	"SELECT x.hash FROM " FILE_UNUSED " AND x.contents <> 0 AND x.hash > ?1 AND length(x.hash) = 32 ORDER BY x.hash LIMIT ?2";
+static const char SQL_FILE_UNUSED_FIND[] =
+	"SELECT x.hash, x.size, x.part_set, x.contents, x.is_made, x.expires_ms, x.sum FROM " FILE_UNUSED " AND x.contents <> 0 AND x.hash = ?1";
 static const char SQL_FILE_MADE_BYTES[] = "SELECT sum(size) FROM xet_files WHERE is_made = 1";
 static const char SQL_FILE_MADE_OLDEST[] = "SELECT " FILE_COLUMNS " FROM xet_files WHERE is_made = 1 ORDER BY expires_ms LIMIT 1";
 static const char SQL_GRANT_PUT[] =
@@ -207,6 +212,33 @@ int xet_file_made_oldest(struct db *const db, struct xet_file *const out, struct
 		got = statement == NULL ? -1 : take_one(db, statement, out, damage, err);
 	}
 	return got;
+}
+
+int xet_file_list_unused(struct db *const db, const struct chunk_id *const after, struct chunk_id *const hashes, const size_t capacity,
+	size_t *const out_count, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_FILE_UNUSED_LIST, err);
+	int got;
+	*out_count = 0;
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, hash_span(after));
+	db_bind_i64(statement, 2, (int64_t)capacity);
+	while ((got = db_step(statement, err)) == 1)
+		memcpy(hashes[(*out_count)++].bytes, db_column_blob(statement, 0).data, CHUNK_ID_BYTES);
+	db_reset(statement);
+	return got;
+}
+
+int xet_file_end_unused(struct db *const db, const struct chunk_id *const hash, struct xet_file_damage *const damage, struct error *const err)
+{
+	struct xet_file file;
+	struct db_statement *const statement = db_prepare(db, SQL_FILE_UNUSED_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, hash_span(hash));
+	const int got = take_one(db, statement, &file, damage, err);
+	return got == 1 ? xet_file_row_remove(db, &file, err) : got < 0 ? -1 : 0;
 }
 
 int xet_grant_row_put(struct db *const db, const struct chunk_id *const file, const int64_t bucket, const struct span account,

@@ -31,6 +31,10 @@ int xet_file_made_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
 /* Bytes of all files that a shard has registered and that no version is made of, or not any more: their sets stay until their time is over. */
 int xet_file_unused_bytes(struct db *db, uint64_t *out_bytes, struct error *err);
 
+/* Hashes of such files behind `after`, in their order, up to `capacity`. Without those that a shard is still writing (part_growth.h). */
+int xet_file_list_unused(struct db *db, const struct chunk_id *after, struct chunk_id *hashes, size_t capacity, size_t *out_count,
+	struct error *err);
+
 /* Rows that were found damaged where they stood first: each was removed, so that it is in nobody's way. What it held is let go when its set proves to
  * be the one that the row means; else that stays, and costs its space. Begin with zeros. */
 struct xet_file_damage {
@@ -39,6 +43,9 @@ struct xet_file_damage {
 };
 /* The made file that was used longest ago: 1 found, 0 there is none, -1. */
 int xet_file_made_oldest(struct db *db, struct xet_file *out, struct xet_file_damage *damage, struct error *err);
+/* Removes the row of such a file, and its hold of the set; one that is in use by now, or gone, is left alone. Its grants stay until their time is
+ * over: they open nothing, or a file that somebody sends again. */
+int xet_file_end_unused(struct db *db, const struct chunk_id *hash, struct xet_file_damage *damage, struct error *err);
 /* The row goes; its hold of the set is the caller's. */
 int xet_file_row_forget(struct db *db, const struct chunk_id *hash, struct error *err);
 /* The row goes, and its hold of the set. */

@@ -1,6 +1,7 @@
 """hf_xet's transfers: what is sent and what is not, its settings for codecs and API versions, a server that dies or is busy, several clients at once."""
 import contextlib
 import http.client
+import json
 import os
 import random
 import sqlite3
@@ -218,6 +219,18 @@ class HubDedup(XetCase):
         self.daemon.admin('gc')
         self.hub.batch_bucket_files(bucket, add=[(data[:3_000_000], 'half')])
         self.assertFiles(bucket, {'half': data[:3_000_000]})
+
+    def test_what_was_ended_is_sent_again(self):
+        """After gc --end-promises a client that deleted its file sends it again, once its cache does not name it any more."""
+        bucket, data = self.new_bucket('dedup-ended'), content(6_000_000, 10)
+        self.upload(bucket, {'file': data}, self.fresh_driver('dedup-ended'))
+        self.hub.batch_bucket_files(bucket, delete=['file'])
+        freed = json.loads(self.daemon.admin('gc', '--end-promises', '--json').stdout)
+        self.assertGreater(freed['bytes_freed'], 5_900_000)
+        before = self.sent()
+        self.upload(bucket, {'file': data}, self.fresh_driver('dedup-ended-again'))
+        self.assertGreater(self.sent() - before, 5_900_000)
+        self.assertFiles(bucket, {'file': data})
 
 
 @unittest.skipUnless(ready(NEWEST), MISSING)

@@ -79,6 +79,47 @@ class Gc(unittest.TestCase):
             refused = daemon.request('POST', '/-/gc', b'{"ends_promises":1}')
             self.assertEqual(refused.status, 400)
 
+    def send(self, cas, xorb):
+        """A file of one xorb, as far as its shard; the line of a batch that adds it."""
+        self.assertEqual(cas.put_xorb(xorb).status, 200)
+        self.assertEqual(cas.put_shard(xet.shard_of(xorb)).status, 200)
+        return {'type': 'addFile', 'path': 'sent', 'xetHash': xet.text(xet.file_of(xorb)[0]), 'mtime': 1}
+
+    def test_registered_files_are_ended_when_that_is_asked_for(self):
+        """Files that Hub clients sent and then deleted stay for a day, unless somebody needs the room now; those that a bucket holds stay."""
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/space')
+            cas = xet.Cas(daemon, 'main/space')
+            kept, gone = xet.Xorb([os.urandom(65_536)]), [xet.Xorb([os.urandom(65_536) for _ in range(3)]) for _ in range(20)]
+            for number, xorb in enumerate([kept, *gone]):
+                line = {**self.send(cas, xorb), 'path': f'file{number}'}
+                self.assertEqual(xet.batch(daemon, 'main/space', [line]).status, 200)
+            paths = [{'type': 'deleteFile', 'path': f'file{number + 1}'} for number in range(len(gone))]
+            self.assertEqual(xet.batch(daemon, 'main/space', paths).status, 200)
+            size = sum(xorb.size for xorb in gone)
+            did = gc(daemon)
+            self.assertEqual((did['bytes_registered'], did['bytes_freed']), (size, 0))
+            self.assertIn('--end-promises frees them', daemon.admin('gc').stdout)
+            self.assertIn(f'files of {size} bytes that no bucket holds would be freed', daemon.admin('gc', '--dry-run', '--end-promises').stdout)
+            self.assertEqual(gc(daemon)['bytes_registered'], size)
+            did = gc(daemon, '--end-promises')
+            self.assertGreater(did['bytes_freed'], size * 0.99)
+            self.assertEqual((did['bytes_registered'], did['bytes_promised']), (0, 0))
+            self.check(daemon, {'file0': b''.join(kept.pieces)})
+
+    def test_a_batch_that_comes_after_the_end_is_refused_and_sent_again(self):
+        with Daemon(tls=False) as daemon:
+            daemon.request('PUT', '/space')
+            cas = xet.Cas(daemon, 'main/space')
+            xorb = xet.Xorb([os.urandom(65_536) for _ in range(3)])
+            line = self.send(cas, xorb)
+            gc(daemon, '--end-promises')
+            refused = xet.batch(daemon, 'main/space', [line])
+            self.assertIn('was not uploaded', refused.json()['error'])
+            self.assertEqual(cas.put_shard(xet.shard_of(xorb)).status, 400)
+            self.assertEqual(xet.batch(daemon, 'main/space', [self.send(cas, xorb)]).json()['succeeded'], 1)
+            self.check(daemon, {'sent': b''.join(xorb.pieces)})
+
     def test_command_beside_a_running_server(self):
         with Daemon(tls=False) as daemon:
             held = self.fill(daemon)

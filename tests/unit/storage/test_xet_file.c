@@ -117,6 +117,57 @@ START_TEST(files_that_nothing_else_holds_are_counted)
 }
 END_TEST
 
+static size_t list_unused(const struct chunk_id *const after, struct chunk_id *const out, const size_t capacity)
+{
+	struct error err = {0};
+	size_t count;
+	ck_assert_msg(xet_file_list_unused(db, after, out, capacity, &count, &err) == 0, "%s", err.text);
+	return count;
+}
+
+/* Not what a version is made of, nor what was made for readers, nor what a shard is still writing. */
+START_TEST(files_that_nothing_else_holds_are_listed)
+{
+	struct error err = {0};
+	struct chunk_id found[4];
+	const struct chunk_id first = {{0}};
+	const struct xet_file shared = add(1, 1, NOW_MS);
+	struct xet_file made = {.hash = hash_of(2), .size = SEGMENT_BYTES, .is_made = true, .expires_ms = NOW_MS};
+	struct xet_file growing = {.hash = hash_of(3), .size = SEGMENT_BYTES, .expires_ms = NOW_MS};
+	ck_assert_int_eq(part_set_share(db, shared.part_set, &err), 0);
+	ck_assert_int_eq(part_set_add_single(db, segments, 1, &made.part_set, &made.contents, &err), 0);
+	ck_assert_int_eq(xet_file_row_add(db, &made, &err), 0);
+	ck_assert_int_eq(part_set_add_single(db, segments, 1, &growing.part_set, &growing.contents, &err), 0);
+	growing.contents = 0;
+	ck_assert_int_eq(xet_file_row_add(db, &growing, &err), 0);
+	ck_assert_uint_eq(list_unused(&first, found, 4), 0);
+	const struct xet_file unused[] = {add(5, 1, NOW_MS), add(4, 1, NOW_MS)};
+	ck_assert_uint_eq(list_unused(&first, found, 4), 2);
+	ck_assert(chunk_id_equal(&found[0], &unused[1].hash) && chunk_id_equal(&found[1], &unused[0].hash));
+	ck_assert_uint_eq(list_unused(&first, found, 1), 1);
+	ck_assert_uint_eq(list_unused(&found[0], found, 1), 1);
+	ck_assert(chunk_id_equal(&found[0], &unused[0].hash));
+}
+END_TEST
+
+START_TEST(only_a_file_that_nothing_else_holds_is_ended)
+{
+	struct error err = {0};
+	struct xet_file_damage damage = {0};
+	struct xet_file found;
+	const struct xet_file shared = add(1, 3, NOW_MS);
+	const struct xet_file unused = add(2, 2, NOW_MS);
+	ck_assert_int_eq(part_set_share(db, shared.part_set, &err), 0); /* since it was listed */
+	ck_assert_int_eq(xet_file_end_unused(db, &shared.hash, &damage, &err), 0);
+	ck_assert_int_eq(xet_file_row_find(db, &shared.hash, &found, &err), 1);
+	ck_assert_int_eq(xet_file_end_unused(db, &unused.hash, &damage, &err), 0);
+	ck_assert_int_eq(xet_file_row_find(db, &unused.hash, &found, &err), 0);
+	ck_assert_int_eq(rows(SQL_SEGMENTS), 3);
+	ck_assert_int_eq(xet_file_end_unused(db, &unused.hash, &damage, &err), 0); /* once more */
+	ck_assert_uint_eq(damage.rows, 0);
+}
+END_TEST
+
 START_TEST(a_damaged_row_is_noticed)
 {
 	struct error err = {0};
@@ -342,6 +393,8 @@ Suite *test_xet_file_suite(void)
 	tcase_add_test(cases, a_file_is_found_with_its_segments);
 	tcase_add_test(cases, a_file_has_one_row);
 	tcase_add_test(cases, files_that_nothing_else_holds_are_counted);
+	tcase_add_test(cases, files_that_nothing_else_holds_are_listed);
+	tcase_add_test(cases, only_a_file_that_nothing_else_holds_is_ended);
 	tcase_add_test(cases, a_damaged_row_is_noticed);
 	tcase_add_test(cases, a_touch_only_adds_time);
 	tcase_add_test(cases, a_made_file_that_is_registered_is_a_registered_one);
