@@ -83,10 +83,15 @@ static void *grow(void *const array, const size_t count, size_t *const capacity,
 	return memory_grow(array, *capacity, bytes);
 }
 
-static int no_xorb(const struct chunk_id *const hash, struct error *const err)
+/* A client sends the shard although a xorb of it was refused for want of room, and shows what it is told of the shard. */
+static int no_xorb(const struct shard_check *const check, const struct chunk_id *const hash, struct error *const err)
 {
 	char text[CHUNK_ID_TEXT_BYTES];
+	struct error why = {0};
 	chunk_id_format(hash, text);
+	if (store_check_room(check->store, XORB_MAX_BYTES, &why) != 0 && why.kind == ERROR_NO_SPACE)
+		return error_set(err, ERROR_NO_SPACE, "The shard names the xorb %s, which is not stored here, and the disk has no room for a xorb: %s", text,
+			why.text);
 	return error_set(err, ERROR_INVALID, "The shard names the xorb %s, which is not stored here.", text);
 }
 
@@ -113,7 +118,7 @@ static const struct xorb *find_xorb(struct shard_check *const check, const struc
 		return &check->xorbs[at];
 	if (xorb_hold(check->store, hash, &held, err) != 0) {
 		if (err->kind == ERROR_NOT_FOUND)
-			no_xorb(hash, err);
+			no_xorb(check, hash, err);
 		return NULL;
 	}
 	if (prove_xorb(check, &held, err) != 0) {

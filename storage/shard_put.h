@@ -27,7 +27,8 @@ struct shard_report {
 	size_t new_files; /* of these, that were not known before */
 	size_t xorbs;     /* that the shard names */
 };
-/* invalid: the shard is no shard, names what is not stored here, or does not prove what it says; nothing was registered. busy: try again; when the
+/* invalid: the shard is no shard, names what is not stored here, or does not prove what it says; nothing was registered. no_space: it names what is not
+ * stored here, and the disk has no room for a whole xorb, so that it was refused, most likely. busy: try again; when the
  * store stops some files may be registered. */
 int shard_put_outcome(const struct shard_put *put, struct shard_report *out, struct error *err);
 struct shard_progress {

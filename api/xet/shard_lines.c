@@ -63,14 +63,14 @@ static void print_result(struct shard_lines *const lines)
 	end_line(lines, &json);
 }
 
-/* `retryable`: the client sends the whole shard again. */
+/* `retryable`: the client sends the whole shard again. A full disk stays so for longer. */
 static void print_failure(struct shard_lines *const lines, const struct error *const err)
 {
 	struct json_writer json;
 	const struct error_row *const row = error_map_find(err->kind);
 	begin_line(lines, &json, "error");
 	json_writer_text(&json, "message", span_text(error_map_text(err, row)));
-	json_writer_bool(&json, "retryable", row->json_status >= 500);
+	json_writer_bool(&json, "retryable", row->json_status >= 500 && err->kind != ERROR_NO_SPACE);
 	end_line(lines, &json);
 }
 

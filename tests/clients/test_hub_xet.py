@@ -239,24 +239,41 @@ class HubFull(unittest.TestCase):
     """A full disk ends an upload soon, and with a sentence; hf_xet repeats any 5xx for more than a minute."""
     SECONDS = 40
 
-    def test_an_upload_onto_a_full_disk(self):
+    def full_server(self, mebibytes):
+        """On a disk of its own."""
         disk = tempfile.mkdtemp(prefix='deltabucket-test-')
         self.addCleanup(os.rmdir, disk)
-        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m', 'none', disk], check=True)
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={mebibytes}m', 'none', disk], check=True)
         self.addCleanup(subprocess.run, ['umount', '-l', disk], check=True)
-        with Daemon(tls=False, folder=os.path.join(disk, 'data')) as daemon:
-            self.assertEqual(daemon.request('PUT', '/models').status, 200)
-            home = os.path.join(daemon.scratch, 'home')
-            path = write(os.path.join(home, 'file'), random.Random(3).randbytes(30_000_000))
-            environment = {'PATH': os.environ['PATH'], 'HOME': home, 'HF_HOME': home, 'HF_ENDPOINT': daemon.endpoint, 'HF_TOKEN': ROOT_TOKEN,
-                           'HF_HUB_DISABLE_UPDATE_CHECK': '1', 'LANG': 'C.UTF-8'}
-            done = subprocess.run([hub_program(NEWEST, 'hf'), 'buckets', 'cp', path, 'hf://buckets/main/models/file'], env=environment,
-                                  capture_output=True, text=True, timeout=self.SECONDS)
-            self.assertNotEqual(done.returncode, 0)
+        return Daemon(tls=False, folder=os.path.join(disk, 'data'))
+
+    def upload(self, daemon, size):
+        """hf's attempt at a file of so many bytes, and the file."""
+        self.assertEqual(daemon.request('PUT', '/models').status, 200)
+        home = os.path.join(daemon.scratch, 'home')
+        path = write(os.path.join(home, 'file'), random.Random(3).randbytes(size))
+        environment = {'PATH': os.environ['PATH'], 'HOME': home, 'HF_HOME': home, 'HF_ENDPOINT': daemon.endpoint, 'HF_TOKEN': ROOT_TOKEN,
+                       'HF_HUB_DISABLE_UPDATE_CHECK': '1', 'LANG': 'C.UTF-8'}
+        done = subprocess.run([hub_program(NEWEST, 'hf'), 'buckets', 'cp', path, 'hf://buckets/main/models/file'], env=environment,
+                              capture_output=True, text=True, timeout=self.SECONDS)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('no_space', daemon.log())
+        self.assertEqual(daemon.request('HEAD', '/models/file').status, 404)
+        return done, path
+
+    def test_an_upload_onto_a_full_disk(self):
+        with self.full_server(24) as daemon:
+            done, path = self.upload(daemon, 30_000_000)
             self.assertIn('413', done.stderr)
-            self.assertIn('no_space', daemon.log())
             self.assertEqual(daemon.client('put', path, 'models/file', check=False).returncode, 8)
-            self.assertEqual(daemon.request('HEAD', '/models/file').status, 404)
+
+    def test_a_file_of_several_xorbs(self):
+        """hf_xet sends the shard although a xorb was refused, and shows what it is told of the shard."""
+        with self.full_server(60) as daemon:
+            done, path = self.upload(daemon, 150_000_000)
+            self.assertIn('413', done.stderr)
+            self.assertNotIn('not stored here', done.stderr)
+            self.assertEqual(daemon.client('put', path, 'models/file', check=False).returncode, 8)
 
 
 @unittest.skipUnless(ready(NEWEST) and ready(MIDDLE) and ready(OLDEST), MISSING)

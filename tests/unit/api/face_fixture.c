@@ -15,7 +15,7 @@ static const uint8_t master_key[32] = {7};
 static void open_store(struct face_fixture *const fixture)
 {
 	struct error err = {0};
-	const struct store_options options = {.folder = fixture->folder, .xet = {.upload_promise_ms = 3600000, .answer_promise_ms = 3600000}};
+	const struct store_options options = {.folder = fixture->folder, .files = fixture->files, .xet = {.upload_promise_ms = 3600000, .answer_promise_ms = 3600000}};
 	fixture->store = store_open(&options, &err);
 	ck_assert_msg(fixture->store != NULL, "%s", err.text);
 	fixture->keyring = keyring_open(fixture->store, master_key, &err);
@@ -45,11 +45,25 @@ void face_fixture_open(struct face_fixture *const fixture)
 	face_fixture_expect(fixture, 200, METHOD_PUT, "/bkt", NULL, NULL);
 }
 
-void face_fixture_close(struct face_fixture *const fixture)
+static void close_store(struct face_fixture *const fixture)
 {
 	step_watch_wake_all(store_step_watch(fixture->store));
 	keyring_close(fixture->keyring);
 	store_close(fixture->store);
+}
+
+void face_fixture_reopen(struct face_fixture *const fixture, const struct file_ops *const files)
+{
+	close_store(fixture);
+	fixture->files = files;
+	open_store(fixture);
+	fixture->context.store = fixture->store;
+	fixture->context.keyring = fixture->keyring;
+}
+
+void face_fixture_close(struct face_fixture *const fixture)
+{
+	close_store(fixture);
 	arena_free(fixture->arena);
 	unit_scratch_remove(fixture->folder);
 }

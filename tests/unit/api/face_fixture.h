@@ -13,6 +13,7 @@ struct face_fixture {
 	struct arena *arena;
 	struct api_context context;
 	_Atomic bool stopping;
+	const struct file_ops *files; /* the store's; NULL: the real ones */
 	const char *token; /* what requests carry; NULL: anonymous */
 };
 
@@ -20,6 +21,8 @@ extern const char face_fixture_root_token[];
 
 /* With bucket "bkt", made through S3, of the root key's namespace "main". */
 void face_fixture_open(struct face_fixture *fixture);
+/* The same store on these files, which must outlive it. */
+void face_fixture_reopen(struct face_fixture *fixture, const struct file_ops *files);
 void face_fixture_close(struct face_fixture *fixture);
 /* A key of an account, for everything that is the account's (no grant) or for one grant; its token. */
 const char *face_fixture_key(struct face_fixture *fixture, const char *namespace, const struct grant *grant);

@@ -8,6 +8,7 @@
 
 #include "api/keyring.h"
 #include "api/xet_token.h"
+#include "base/file.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/shard.h"
 #include "storage/bucket.h"
@@ -309,6 +310,34 @@ START_TEST(a_client_may_leave_a_server_that_stops)
 }
 END_TEST
 
+static int no_space_is_left(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+{
+	(void)ops, (void)path;
+	*out = (struct file_space){.free = 1000, .all = 1000000};
+	return 0;
+}
+
+/* The xorb was refused for that: the client is told so, and not asked to try again. */
+START_TEST(a_xorb_that_had_no_room_is_told_as_that)
+{
+	struct blocker blockers[HELPERS];
+	static struct file_ops files; /* outlives the store */
+	files = *file_system();
+	files.space = no_space_is_left;
+	face_fixture_reopen(&fixture, &files);
+	expect(413, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "disk is full");
+	expect(413, METHOD_POST, "/xet/v2/shards", TOKEN_WRITE, buffer_span(&shard), "disk is full");
+	block_helpers(blockers);
+	struct fake_exchange *const fake = send_slow("}\n");
+	for (int i = 0; i < HELPERS; i++)
+		let_go(&blockers[i]);
+	while (fake_exchange_read(fake))
+		;
+	ck_assert_ptr_nonnull(strstr(buffer_text(&fake->body), "\"message\":\"The server's disk is full.\",\"retryable\":false}"));
+	fake_exchange_free(fake);
+}
+END_TEST
+
 START_TEST(what_is_not_true_is_refused)
 {
 	expect(400, METHOD_POST, "/xet/v1/shards", TOKEN_WRITE, buffer_span(&shard), "not stored here"); /* the xorb was never sent */
@@ -539,6 +568,7 @@ Suite *test_xet_shards_suite(void)
 	tcase_add_test(all, a_stopping_server_tells_the_end);
 	tcase_add_test(all, a_client_may_leave_before_the_end);
 	tcase_add_test(all, a_client_may_leave_a_server_that_stops);
+	tcase_add_test(all, a_xorb_that_had_no_room_is_told_as_that);
 	tcase_add_test(all, what_is_not_true_is_refused);
 	tcase_add_test(all, tokens_decide);
 	tcase_add_test(all, a_body_that_is_too_long_is_not_asked_for);

@@ -655,6 +655,40 @@ START_TEST(a_full_disk_registers_nothing)
 }
 END_TEST
 
+static uint64_t told_free_bytes;
+
+static int told_space(const struct file_ops *const ops, const char *const path, struct file_space *const out)
+{
+	(void)ops, (void)path;
+	*out = (struct file_space){.free = told_free_bytes, .all = UINT64_MAX};
+	return 0;
+}
+
+/* A client that was refused a xorb for want of room sends the shard that names it all the same, and shows the answer. */
+START_TEST(a_xorb_that_had_no_room_is_told_as_that)
+{
+	struct error err = {0};
+	struct shard_report report;
+	static struct file_ops files; /* outlives the store */
+	tear_down();
+	files = *file_system();
+	files.space = told_space;
+	told_free_bytes = XORB_MAX_BYTES;
+	set_up_with(&files);
+	write_shard((const struct run[]){{4, 8}}, 1);
+	little_endian_put(shard.data + AT_TERM, 1, 8);
+	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
+	ck_assert_msg(err.kind == ERROR_INVALID, "%s", err.text);
+	told_free_bytes--;
+	ck_assert_int_eq(send_as("main", buffer_span(&shard), &report, &err), -1);
+	ck_assert_msg(err.kind == ERROR_NO_SPACE, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "which is not stored here, and the disk has no room") != NULL, "%s", err.text);
+	ck_assert_int_eq(registered(), 0);
+	write_shard((const struct run[]){{4, 8}}, 1);
+	accept(); /* what is stored here needs no room */
+}
+END_TEST
+
 /* Somebody whom others stand behind until he is let go. */
 struct blocker {
 	struct change change; /* first */
@@ -942,6 +976,7 @@ Suite *test_shard_put_suite(void)
 	tcase_add_test(wrong, a_promised_xorb_is_there_while_gc_works_on_its_pack);
 	tcase_add_test(wrong, a_xorb_that_is_known_as_damaged_is_refused_until_it_was_sent_again);
 	tcase_add_test(wrong, a_full_disk_registers_nothing);
+	tcase_add_test(wrong, a_xorb_that_had_no_room_is_told_as_that);
 	suite_add_tcase(suite, wrong);
 	TCase *const stopping = tcase_create("stopping");
 	tcase_add_checked_fixture(stopping, set_up, tear_down);
