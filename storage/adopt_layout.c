@@ -186,6 +186,11 @@ bool adopt_layout_match(const enum adopt_convention convention, const struct spa
 	return match_by_convention[convention](key, behind(key, prefix.len), out);
 }
 
+const char *adopt_layout_folder(const enum adopt_convention convention)
+{
+	return convention == ADOPT_TRL ? "deltas/" : convention == ADOPT_STITCH ? "updates/" : "";
+}
+
 bool adopt_layout_pointer(const struct span content, struct span *const out_run_id, uint64_t *const out_version)
 {
 	size_t len = content.len;

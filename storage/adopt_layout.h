@@ -18,6 +18,9 @@ struct adopt_mark {
 
 /* Whether `key` completes a publish of this convention below `prefix`. */
 bool adopt_layout_match(enum adopt_convention convention, struct span prefix, struct span key, struct adopt_mark *out);
+/* The folder below the prefix in which such a trainer puts objects, if it is called as one of the server's own (view_key.h): "deltas/", "updates/";
+ * else "". */
+const char *adopt_layout_folder(enum adopt_convention convention);
 /* Reads "weight_v%06d", or what stands before it and a slash in a pointer: false when it is not so. `out_version` gets the number. */
 bool adopt_layout_version(struct span name, uint64_t *out_version);
 /* The number at the end of an identity of such conventions: "step_000007", "run/weight_v000007". */

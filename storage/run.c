@@ -11,6 +11,7 @@
 #include "storage/step_part_row.h"
 #include "storage/step_watch.h"
 #include "storage/step_worker.h"
+#include "storage/view_clash.h"
 #include "storage/view_job.h"
 #include "storage/webhook.h"
 #include "storage/store_internal.h"
@@ -183,7 +184,7 @@ static int apply_settings(struct change *const base, struct db *const db, struct
 		return -1;
 	if (strcmp(before.webhook, row.settings.webhook) != 0 && webhook_check(change->store, row.settings.webhook, err) != 0)
 		return -1;
-	if (view_switch(db, &row, change->run, &before, err) != 0)
+	if (view_clash_check(db, &row, change->run, &before, err) != 0 || view_switch(db, &row, change->run, &before, err) != 0)
 		return -1;
 	if (step_retain(change->store, db, &row, err) != 0 || run_row_update(db, &row, err) != 0)
 		return -1;

@@ -4,14 +4,25 @@
 #include <string.h>
 
 static const struct view_layout {
+	const char *setting;
 	const char *folder;
 	const char *before; /* the step's number */
 	const char *behind;
 } layouts[VIEW_KINDS] = {
-	[VIEW_TRL] = {"deltas/", "step_", ".safetensors"},
-	[VIEW_SLIME] = {"updates/", "weight_v", "/"},
+	[VIEW_TRL] = {"view_trl", "deltas/", "step_", ".safetensors"},
+	[VIEW_SLIME] = {"view_slime", "updates/", "weight_v", "/"},
 };
-static const struct view_layout anchor_layout = {"anchors/", "step_", ".safetensors"};
+static const struct view_layout anchor_layout = {"view_trl", "anchors/", "step_", ".safetensors"};
+
+const char *view_key_setting(const enum view_kind kind)
+{
+	return layouts[kind].setting;
+}
+
+bool view_key_is_on(const struct run_settings *const settings, const enum view_kind kind)
+{
+	return kind == VIEW_TRL ? settings->view_trl : settings->view_slime;
+}
 
 size_t view_key_prefix(const enum view_kind kind, const struct span run, char out[VIEW_KEY_BYTES])
 {

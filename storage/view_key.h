@@ -10,6 +10,10 @@
 
 enum { VIEW_KEY_BYTES = RUN_NAME_MAX_BYTES + sizeof("/updates/weight_v18446744073709551615/") + STEP_NAME_MAX_BYTES };
 
+/* The name of the setting that turns a view on, and whether it is. */
+const char *view_key_setting(enum view_kind kind);
+bool view_key_is_on(const struct run_settings *settings, enum view_kind kind);
+
 /* "{run}/deltas/", "{run}/updates/": what a view keeps to itself. NUL-terminated, as the next; each gives the length. */
 size_t view_key_prefix(enum view_kind kind, struct span run, char out[VIEW_KEY_BYTES]);
 /* What a step's objects' keys begin with: all of the key for TRL's delta. */

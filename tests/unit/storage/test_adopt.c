@@ -131,6 +131,73 @@ START_TEST(a_deployment_has_one_run)
 }
 END_TEST
 
+static void expect_clash(const char *const run, const char *const settings, const char *const first)
+{
+	ck_assert_int_eq(set(run, settings), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+	ck_assert_msg(strstr(err.text, first) != NULL, "%s: %s", settings, err.text);
+}
+
+/* Two settings of which the second would shut out the trainer of the first, or find him where a view is to be. */
+static const struct clash {
+	const char *first;
+	const char *second;
+	const char *told_of_first;
+} clashes[] = {
+	{"{\"view_trl\":true}", "{\"adopt\":\"trl\"}", "\"view_trl\" of the run 'run'"},
+	{"{\"adopt\":\"trl\"}", "{\"view_trl\":true}", "the run 'run' adopts"},
+	{"{}", "{\"adopt\":\"trl\",\"view_trl\":true}", "the run 'run' adopts"},
+	{"{\"view_slime\":true,\"adopt_prefix\":\"{run}/updates/\"}", "{\"adopt\":\"slime\"}", "\"view_slime\" of the run 'run'"},
+	{"{\"adopt\":\"slime\",\"adopt_prefix\":\"{run}/updates/x/\"}", "{\"view_slime\":true}", "the run 'run' adopts"},
+	{"{\"adopt\":\"slime\",\"view_slime\":true}", "{\"adopt_prefix\":\"{run}/updates/\"}", "\"view_slime\" of the run 'run'"},
+	{"{\"view_slime\":true}", "{\"adopt\":\"stitch\"}", "\"view_slime\" of the run 'run'"},
+	{"{\"view_trl\":true,\"adopt_prefix\":\"{run}/deltas/\"}", "{\"adopt\":\"pulse\"}", "\"view_trl\" of the run 'run'"},
+};
+
+START_TEST(what_is_adopted_and_a_view_do_not_meet)
+{
+	const struct clash *const clash = &clashes[_i];
+	ck_assert_msg(set("run", clash->first) == 0, "%s", err.text);
+	expect_clash("run", clash->second, clash->told_of_first);
+	ck_assert_int_eq(set("run", "{\"verify\":false}"), 0);
+}
+END_TEST
+
+START_TEST(what_is_adopted_and_the_view_of_another_run_do_not_meet)
+{
+	ck_assert_int_eq(set("run", "{\"view_trl\":true}"), 0);
+	ck_assert_int_eq(set("other", "{\"adopt\":\"trl\"}"), 0);
+	expect_clash("other", "{\"adopt_prefix\":\"run/\"}", "\"view_trl\" of the run 'run'");
+	ck_assert_int_eq(set("run", "{\"view_trl\":false}"), 0);
+	ck_assert_int_eq(set("other", "{\"adopt_prefix\":\"run/\"}"), 0);
+	expect_clash("run", "{\"view_trl\":true}", "the run 'other' adopts");
+}
+END_TEST
+
+/* From before the two were held against each other. */
+START_TEST(a_run_that_had_both_goes_on)
+{
+	static const char both[] = "UPDATE runs SET settings = CAST(replace(CAST(settings AS TEXT), '\"view_trl\":false', '\"view_trl\":true') AS BLOB)";
+	ck_assert_int_eq(set("run", "{\"adopt\":\"trl\"}"), 0);
+	ck_assert_int_eq(fixture_run(fixture.store, both, &err), 0);
+	ck_assert_msg(set("run", "{\"verify\":false}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"view_trl\":false}") == 0, "%s", err.text);
+	expect_clash("run", "{\"view_trl\":true}", "the run 'run' adopts");
+}
+END_TEST
+
+START_TEST(what_does_not_meet_goes_together)
+{
+	ck_assert_msg(set("run", "{\"view_slime\":true,\"adopt\":\"trl\"}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"view_slime\":false,\"adopt\":\"slime\",\"view_trl\":true}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"view_slime\":true}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"adopt_prefix\":\"trainer/\",\"adopt\":\"trl\"}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"adopt\":\"stitch\"}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"adopt_prefix\":\"\",\"adopt\":\"trl\"}") == 0, "%s", err.text);
+	ck_assert_msg(set("run", "{\"adopt_prefix\":\"{run}/\",\"adopt\":\"modelexpress\"}") == 0, "%s", err.text);
+}
+END_TEST
+
 static void make_team(void)
 {
 	ck_assert_int_eq(fixture_create_bucket(fixture.store, "team--box", "team", &err), 0);
@@ -440,6 +507,10 @@ Suite *test_adopt_suite(void)
 	tcase_add_test(tests, a_step_is_called_as_it_was_announced);
 	tcase_add_test(tests, names_alone_do_not_pile_up);
 	tcase_add_test(tests, a_bucket_has_few_runs_that_adopt);
+	tcase_add_loop_test(tests, what_is_adopted_and_a_view_do_not_meet, 0, sizeof(clashes) / sizeof(clashes[0]));
+	tcase_add_test(tests, what_is_adopted_and_the_view_of_another_run_do_not_meet);
+	tcase_add_test(tests, what_does_not_meet_goes_together);
+	tcase_add_test(tests, a_run_that_had_both_goes_on);
 	tcase_add_test(tests, identities_are_one_segment);
 	tcase_add_test(tests, objects_that_complete_a_publish_are_noted);
 	tcase_add_test(tests, each_run_that_adopts_notes_a_publish);
