@@ -95,6 +95,7 @@ int step_anchor_guard(struct db *const db, const int64_t bucket, const struct sp
 		return found;
 	if (run.settings.adopt != ADOPT_NONE && !step_anchor_key_parse(key, &name, &step, &rest))
 		return 0;
-	return error_set(err, ERROR_DENIED, "Keys below '%.*s/anchors/' are the server's: it makes the anchors of the run '%.*s' there until `deltabucket runs rm` ends the run.",
-		(int)name.len, (const char *)name.data, (int)name.len, (const char *)name.data);
+	return error_set(err, ERROR_DENIED, "Keys below '%.*s/anchors/' are the server's: it makes the anchors of the run '%.*s' there, which go with their steps, "
+		"or with the run and all of its steps (`deltabucket runs rm`). Put other objects elsewhere.", (int)name.len, (const char *)name.data, (int)name.len,
+		(const char *)name.data);
 }

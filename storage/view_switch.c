@@ -8,15 +8,10 @@ enum { KEYS_LOOKED_AT = 10000 };
 
 static const char SQL_VIEW_OURS[] = "SELECT 1 FROM step_objects WHERE version = ?1 AND form >= 3";
 
-static bool is_on(const struct run_settings *const settings, const enum view_kind kind)
-{
-	return kind == VIEW_TRL ? settings->view_trl : settings->view_slime;
-}
-
 int view_want(struct db *const db, const struct run_settings *const settings, const int64_t step, struct error *const err)
 {
 	for (int kind = 0; kind < VIEW_KINDS; kind++)
-		if (is_on(settings, (enum view_kind)kind) && view_row_want(db, step, (enum view_kind)kind, err) != 0)
+		if (view_key_is_on(settings, (enum view_kind)kind) && view_row_want(db, step, (enum view_kind)kind, err) != 0)
 			return -1;
 	return 0;
 }
@@ -72,8 +67,8 @@ int view_switch(struct db *const db, const struct run_row *const run, const stru
 {
 	for (int i = 0; i < VIEW_KINDS; i++) {
 		const enum view_kind kind = (enum view_kind)i;
-		const bool is = is_on(&run->settings, kind);
-		if (is == is_on(before, kind))
+		const bool is = view_key_is_on(&run->settings, kind);
+		if (is == view_key_is_on(before, kind))
 			continue;
 		if ((is ? switch_on(db, run, run_name, kind, err) : view_row_forget_wanted(db, run->id, kind, err)) != 0)
 			return -1;
@@ -89,8 +84,9 @@ int view_guard(struct db *const db, const int64_t bucket, const struct span key,
 	if (!view_key_place(key, &name, &kind))
 		return 0;
 	const int found = run_row_find(db, bucket, name, &run, err);
-	if (found != 1 || !is_on(&run.settings, kind))
+	if (found != 1 || !view_key_is_on(&run.settings, kind))
 		return found < 0 ? -1 : 0;
-	return error_set(err, ERROR_DENIED, "The key '%.*s' is the server's: it keeps a view of the run '%.*s' there until `deltabucket runs rm` ends the run.",
-		(int)span_slice(key, 0, 200).len, (const char *)key.data, (int)name.len, (const char *)name.data);
+	return error_set(err, ERROR_DENIED, "The key '%.*s' is the server's: it keeps a view of the run '%.*s' there as long as the run's setting \"%s\" is on "
+		"(`deltabucket runs settings BUCKET/%.*s %s=false` turns it off).", (int)span_slice(key, 0, 200).len, (const char *)key.data, (int)name.len,
+		(const char *)name.data, view_key_setting(kind), (int)name.len, (const char *)name.data, view_key_setting(kind));
 }

@@ -128,7 +128,7 @@ class ObjectCommands(unittest.TestCase):
         self.assertEqual(events, {('refused', key) for key in own} | {('would_remove', key) for key in others})
         self.assertEqual(self.keys('models'), sorted(own + others))
         done = self.expect(DENIED, f'kept models/{own[0]}: ', 'rm', '-r', 'models/')
-        self.assertIn('until `deltabucket runs rm` ends the run', done.stderr)
+        self.assertIn('go with their steps, or with the run and all of its steps (`deltabucket runs rm`)', done.stderr)
         self.assertEqual(set(done.stdout.splitlines()), {f'removed models/{key}' for key in others})
         self.assertEqual(self.keys('models'), own)
         self.daemon.client('runs', 'rm', 'models/policy')

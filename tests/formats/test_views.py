@@ -125,7 +125,10 @@ class Views(unittest.TestCase):
         key = '/models/run/deltas/step_000001.safetensors'
         self.get(key[len('/models/'):], self.path('d'))
         for method, target in (('PUT', key), ('PUT', '/models/run/deltas/other'), ('DELETE', key), ('POST', key + '?uploads')):
-            self.assertEqual(self.daemon.request(method, target, '').status, 403, (method, target))
+            reply = self.daemon.request(method, target, '')
+            self.assertEqual(reply.status, 403, (method, target))
+            self.assertIn('`deltabucket runs settings BUCKET/run view_trl=false` turns it off', reply.body.decode())
+            self.assertNotIn('runs rm', reply.body.decode())
         self.get(key[len('/models/'):], self.path('again'))
         with open(self.path('d'), 'rb') as one, open(self.path('again'), 'rb') as two:
             self.assertEqual(one.read(), two.read())
