@@ -264,10 +264,26 @@ static void set_body(struct http_client *const client, struct http_transfer *con
 	curl_easy_setopt(client->easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
+static bool is_plain_http(const struct http_client *const client)
+{
+	return span_starts(span_text(client->endpoint), span_text("http://"));
+}
+
+/* What a server of HTTPS says in plain HTTP is no answer to the request: deltabucketd and others say it in these words. */
+static int check_scheme(const struct http_client *const client, const struct http_transfer *const transfer, struct error *const err)
+{
+	static const char words[] = "Client sent an HTTP request to an HTTPS server";
+	const struct http_response *const response = transfer->response;
+	if (response->status != 400 || !is_plain_http(client) || !span_starts(buffer_span(&response->body), span_text(words)))
+		return 0;
+	return error_set(err, ERROR_UPSTREAM, "%s %s%s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint", transfer->request->method,
+		client->endpoint, transfer->request->target);
+}
+
 /* What mostly is behind it, where libcurl's own words do not lead there. */
 static const char *hint_of(const struct http_client *const client, const CURLcode code, const char *const reason)
 {
-	const bool is_plain = span_starts(span_text(client->endpoint), span_text("http://"));
+	const bool is_plain = is_plain_http(client);
 	if (code == CURLE_PEER_FAILED_VERIFICATION && strstr(reason, "subject name") != NULL)
 		return " (the server's certificate does not name this host: deltabucketd --tls-name HOST adds a name)";
 	if (code == CURLE_PEER_FAILED_VERIFICATION)
@@ -296,7 +312,7 @@ static int perform(struct http_client *const client, struct http_transfer *const
 		return -1;
 	}
 	if (code == CURLE_OK || transfer->cut)
-		return 0;
+		return check_scheme(client, transfer, err);
 	if (atomic_load(&client->cancelled))
 		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method, client->endpoint, request->target);
 	const enum error_kind kind = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ? ERROR_UNTRUSTED : ERROR_UPSTREAM;

@@ -104,6 +104,8 @@ void connection_open(struct reactor *reactor, struct MHD_Connection *handle, voi
 	struct connection *const connection = take_given(reactor, fd->connect_fd);
 	ASSERT(connection != NULL);
 	watch(connection, EPOLL_CTL_ADD);
+	if (reactor->secure)
+		connection_answer_plain(connection, handle);
 	metrics_add(reactor->listener->context->metrics, METRIC_CONNECTIONS, 1);
 	*slot = connection;
 }

@@ -47,6 +47,7 @@ struct connection {
 	struct share_hold hold;
 	struct share_caller caller;  /* whose it is: of its last request's key, before that its address's */
 	_Atomic bool hung_up;        /* its client is gone; its reading side was shut here */
+	bool has_begun;              /* over TLS: its first byte has come */
 	bool lingers;                /* its client was answered before it had sent all */
 	struct request *waiting;     /* guarded by the listener's lock: what to end when the client hangs up */
 	struct request *unstarted;   /* the first line is here, the headers are not: nobody else would free it */
@@ -129,6 +130,10 @@ void connection_cut(struct connection *connection);
  * edge-triggered, and a short read ends its interest); it would keep such a connection until the idle timeout. Shutting
  * the reading side here makes it look again. A bounded number of them; true: there may be more. */
 bool connection_take_hang_ups(struct listener *listener);
+
+/* listener_plain.c */
+/* Should the first that comes over a connection of TLS be plain HTTP, it gets 400. Before it is read from; where there is no TLS, nothing. */
+void connection_answer_plain(struct connection *connection, struct MHD_Connection *handle);
 
 /* listener_request.c */
 struct request *request_new(struct reactor *reactor, struct MHD_Connection *connection, const char *uri);

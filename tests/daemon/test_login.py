@@ -160,7 +160,8 @@ class Login(unittest.TestCase):
     def test_http_and_https_are_told_apart(self):
         plain = self.daemon.endpoint.replace('https:', 'http:')
         done = self.run_client('ls', '--endpoint', plain, '--retries', '0')
-        self.assertIn('does the server speak HTTPS?', done.stderr)
+        self.assertEqual(done.returncode, UNREACHABLE)
+        self.assertIn('the server speaks HTTPS, not plain HTTP: use https://', done.stderr)
         with Daemon(tls=False) as daemon:
             done = self.run_client('ls', '--endpoint', daemon.endpoint.replace('http:', 'https:'), '--retries', '0')
             self.assertIn('does the server speak plain HTTP?', done.stderr)

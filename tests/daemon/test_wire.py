@@ -373,6 +373,62 @@ class UnixSocket(Plain):
         return peer
 
 
+class PlainOnTls(unittest.TestCase):
+    """Plain HTTP on a port of TLS is told so, in plain HTTP."""
+    SENTENCE = b'Client sent an HTTP request to an HTTPS server'
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon()
+        cls.daemon.start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.__exit__()
+
+    def connect(self):
+        peer = socket.create_connection(('127.0.0.1', self.daemon.port), timeout=REPLY_SECONDS)
+        self.addCleanup(peer.close)
+        return peer
+
+    def hear(self, peer):
+        """All that comes until the connection ends; a reset fails."""
+        pieces = []
+        while piece := peer.recv(65536):
+            pieces.append(piece)
+        return b''.join(pieces)
+
+    def test_a_request_is_answered(self):
+        for method in ('GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS'):
+            peer = self.connect()
+            peer.sendall(f'{method} /wire HTTP/1.1\r\n{HOST}\r\n'.encode())
+            answer = self.hear(peer)
+            self.assertTrue(answer.startswith(b'HTTP/1.1 400 Bad Request\r\n'), answer)
+            self.assertIn(self.SENTENCE, answer)
+        self.assertEqual(self.daemon.request('GET', '/-/ready').status, 200)
+        self.daemon.await_log('plain_http_refused client=127.0.0.1')
+
+    def test_one_that_sends_much_gets_the_answer(self):
+        peer = self.connect()
+        peer.sendall(f'PUT /wire/k HTTP/1.1\r\n{HOST}Content-Length: 4000000\r\n\r\n'.encode() + bytes(4_000_000))
+        self.assertIn(self.SENTENCE, self.hear(peer))
+
+    def test_who_is_slow_holds_nobody_up(self):
+        slow = [self.connect() for _ in range(20)]
+        self.assertEqual(self.daemon.request('GET', '/-/ready').status, 200)
+        for peer in slow:
+            peer.sendall(b'G')
+            self.assertIn(self.SENTENCE, self.hear(peer))
+
+    def test_what_is_neither_is_not_answered(self):
+        for noise in (b'\0\0\0\0\0\0', b'\x80\x2e\1\3\1\0', b'\x16GET / HTTP/1.1\r\n\r\n', b'get / HTTP/1.1\r\n\r\n'):
+            peer = self.connect()
+            peer.sendall(noise)
+            with contextlib.suppress(OSError):  # it may have ended by now
+                peer.shutdown(socket.SHUT_WR)
+                self.assertNotIn(b'HTTP/1.1', self.hear(peer), noise)
+
+
 class Sizes(Wire):
     """With the least memory that a connection may have, each request finds its answer."""
     LEAST = 32
