@@ -285,6 +285,7 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 	const struct configuration *const configuration = daemon->configuration;
 	if (open_log(daemon, err) != 0)
 		return -1;
+	configuration_tell_strays(environment, daemon->log);
 	share_file_limit(daemon);
 	daemon->metrics = metrics_new();
 	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
