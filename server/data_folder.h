@@ -21,7 +21,7 @@ struct data_folder {
 };
 
 /* Makes the folder when `create`, takes the lock, reads the master key (`master_key_file` NULL: DIR/master.key) or makes it while there
- * is no catalog yet. busy when somebody holds the lock; denied when others may read the folder's key; corrupt when the key is no key. */
+ * is no catalog yet. busy when somebody holds the lock; denied when others may read the folder's key, and when the folder is another user's; corrupt when the key is no key. */
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err);
 void data_folder_close(struct data_folder *folder); /* a zeroed one is fine */

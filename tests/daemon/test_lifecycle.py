@@ -135,6 +135,15 @@ class Lifecycle(unittest.TestCase):
         self.assertIn('environment, DELTABUCKET_ROOT_TOKEN: secret and token are 1 to 128 printable characters', said)
         self.assertNotIn('a b', said)
 
+    def test_an_address_that_is_taken_leaves_no_folder(self):
+        with tempfile.TemporaryDirectory(prefix='deltabucket-test-') as scratch, socket.create_server(('127.0.0.1', 0)) as other:
+            folder = os.path.join(scratch, 'never-made')
+            for address in (f'127.0.0.1:{other.getsockname()[1]}', '192.0.2.1:9000'):
+                done = subprocess.run([SERVER, '--data', folder, '--listen', address], capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, f'cannot listen on {address}: .*--listen')
+                self.assertEqual(os.listdir(scratch), [])
+
     def test_a_comment_behind_the_folder_is_no_part_of_its_name(self):
         with Daemon(tls=False) as daemon:
             daemon.stop()
