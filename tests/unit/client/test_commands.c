@@ -181,6 +181,11 @@ static const struct command_case {
 			{"GET /v1/runs/b/s", 200, RUN_S},
 			{"GET /v1/runs/b/s/replicas?limit=1", 200,
 				"{\"replicas\":[],\"states\":{}}"}}},
+	{command_status, COMMAND_STATUS, "b/s",
+		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b/s\nGET /v1/runs/b/s/replicas?limit=1\n",
+		"is ready\nb/s  no step  2 kept in 1.5 kB (0 B less than full copies)  no replicas",
+		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b/s", 200, RUN_S},
+			{"GET /v1/runs/b/s/replicas?limit=1", 200, "{\"replicas\":[],\"states\":{}}"}}},
 	{command_keys, COMMAND_KEYS, "", "GET /-/keys\n", "K1 \nK2                       ns               ci                   b=read c=write\n"
 		"damaged: it opens nothing; remove it",
 		{{"GET /-/keys", 200, "{\"keys\":[{\"key_id\":\"K1\"},{\"key_id\":\"K2\",\"namespace\":\"ns\",\"name\":\"ci\",\"grants\":[\"b=read\",\"c=write\"]},"
@@ -396,7 +401,7 @@ static const struct {
 	{command_pins, COMMAND_PINS, "b/r add best three"},
 	{command_pins, COMMAND_PINS, "b/r drop best"},
 	{command_replicas, COMMAND_REPLICAS, "b"},
-	{command_status, COMMAND_STATUS, "b/r"},
+	{command_status, COMMAND_STATUS, "b/r/x"},
 	{command_keys, COMMAND_KEYS, "rm"},
 	{command_keys, COMMAND_KEYS, "show K"},
 	{command_publish, COMMAND_PUBLISH, "x"},
