@@ -298,6 +298,13 @@ class Damage(unittest.TestCase):
                         break
                 self.assertEqual(status, 507, reply.body)
                 self.assertNotIn(disk.encode(), reply.body)
+                self.assertRegex(reply.body.decode(), r"disk is full: [0-9.]+ MB are free, the last 3\.1 MB are kept .*, and 1\.0 MB are needed\.")
+                path = os.path.join(daemon.scratch, 'large')
+                with open(path, 'wb') as file:
+                    file.write(os.urandom(20_000_000))
+                refused = daemon.client('put', path, 'full/large', check=False)
+                self.assertEqual(refused.returncode, 8, refused.stderr)
+                self.assertRegex(refused.stderr, r'disk is full: .* MB are needed; .*`deltabucketd gc --end-promises` frees')
                 self.assertEqual(daemon.request('GET', '/full/first').body, b'1' * 5000)
                 self.assertEqual(daemon.request('DELETE', '/full/0').status, 204)
                 daemon.kill()
