@@ -340,7 +340,8 @@ static enum log_level failure_level(const struct error *err)
 }
 
 /* How full the disk is, is nothing for strangers. */
-static void write_error(struct exchange *exchange, const struct error *err, const struct error_row *row)
+static void write_error(
+	struct exchange *exchange, const struct error *err, const struct error_row *row)
 {
 	static const struct error full = {.kind = ERROR_NO_SPACE};
 	const bool hides_room = err->kind == ERROR_NO_SPACE && exchange->principal == NULL;

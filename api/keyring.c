@@ -331,9 +331,13 @@ bool keyring_is_namespace(struct span text)
 int keyring_check_texts(const char *id, const char *secret, const char *token, struct error *err)
 {
 	if (id != NULL && !is_plain(id))
-		return error_set(err, ERROR_INVALID, "a key id is 1 to %d printable characters without space, comma and slash", TEXT_MAX_BYTES);
+		return error_set(err, ERROR_INVALID,
+			"a key id is 1 to %d printable characters without space, comma and slash",
+			TEXT_MAX_BYTES);
 	if ((secret != NULL && !is_printable(secret)) || (token != NULL && !is_printable(token)))
-		return error_set(err, ERROR_INVALID, "secret and token are 1 to %d printable characters without space", TEXT_MAX_BYTES);
+		return error_set(err, ERROR_INVALID,
+			"secret and token are 1 to %d printable characters without space",
+			TEXT_MAX_BYTES);
 	return 0;
 }
 

@@ -26,7 +26,8 @@ static void shorten(const char *const whole, const size_t len, char out[ERROR_TE
 	snprintf(out, ERROR_TEXT_BYTES, "%.*s%s%s", (int)head, whole, GAP, whole + tail);
 }
 
-static void __attribute__((format(printf, 2, 0))) print(char out[ERROR_TEXT_BYTES], const char *const format, va_list arguments)
+static void __attribute__((format(printf, 2, 0))) print(
+	char out[ERROR_TEXT_BYTES], const char *const format, va_list arguments)
 {
 	char whole[WHOLE_MAX_BYTES]; /* apart from out, which may be among the arguments */
 	vsnprintf(whole, sizeof whole, format, arguments);
@@ -37,7 +38,8 @@ static void __attribute__((format(printf, 2, 0))) print(char out[ERROR_TEXT_BYTE
 		shorten(whole, len, out);
 }
 
-int error_set_list(struct error *const err, const enum error_kind kind, const char *const format, va_list arguments)
+int error_set_list(struct error *const err, const enum error_kind kind, const char *const format,
+	va_list arguments)
 {
 	print(err->text, format, arguments);
 	err->kind = kind;

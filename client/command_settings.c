@@ -83,7 +83,9 @@ static int ask(struct session *const session, const struct run_name *const run, 
 	if (result == 0)
 		say_settings(session, settings);
 	if (result == 0 && changes_retention(session->options))
-		output_say(&session->output, "older steps go in the background: those that readers may be fetching within 15 minutes, pinned and held ones later");
+		output_say(&session->output,
+			"older steps go in the background: those that readers may be fetching within "
+			"15 minutes, pinned and held ones later");
 	json_node_free(answer);
 	free(below);
 	remote_free(remote);

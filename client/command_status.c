@@ -105,12 +105,14 @@ static void say_text(struct session *const session, const struct run_message *co
 		run->steps, bytes, saved, fleet);
 }
 
-static int show(struct session *const session, struct remote *const remote, const struct run_name *const name, struct error *const err)
+static int show(struct session *const session, struct remote *const remote,
+	const struct run_name *const name, struct error *const err)
 {
 	struct facts facts = {0};
 	struct run_message run;
 	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-	int result = remote_run_find(remote, name, arena, &run, err); /* a list does not tell whether an anchor is due */
+	/* a list does not tell whether an anchor is due */
+	int result = remote_run_find(remote, name, arena, &run, err);
 	if (result == 0)
 		result = read_head(remote, name, &run, arena, &facts, err);
 	if (result == 0)
@@ -123,17 +125,20 @@ static int show(struct session *const session, struct remote *const remote, cons
 	return result;
 }
 
-static int name_run(const struct span bucket, const struct span run, struct run_name *const out, struct error *const err)
+static int name_run(const struct span bucket, const struct span run, struct run_name *const out,
+	struct error *const err)
 {
 	struct buffer text;
 	buffer_init(&text, NAME_MAX_BYTES);
-	buffer_format(&text, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run.len, (const char *)run.data);
+	buffer_format(&text, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run.len,
+		(const char *)run.data);
 	const int result = run_name_init(out, buffer_text(&text), err);
 	buffer_release(&text);
 	return result;
 }
 
-static int show_run(struct session *const session, struct remote *const remote, const struct run_message *const listed, struct error *const err)
+static int show_run(struct session *const session, struct remote *const remote,
+	const struct run_message *const listed, struct error *const err)
 {
 	struct run_name name;
 	int result = name_run(listed->bucket, listed->run, &name, err);
@@ -208,14 +213,16 @@ static int show_server(struct session *const session, struct remote *const remot
 }
 
 /* The runs of a bucket, of all buckets where `bucket` is empty, or the one that is named. */
-static int show_all(struct session *const session, const struct span bucket, const struct run_name *const run, struct error *const err)
+static int show_all(struct session *const session, const struct span bucket,
+	const struct run_name *const run, struct error *const err)
 {
 	struct remote *const remote = session_connect(session, err);
 	if (remote == NULL)
 		return -1;
 	int result = show_server(session, remote, err);
 	if (result == 0)
-		result = run->text != NULL ? show(session, remote, run, err) : run_walk(session, remote, bucket, show_run, err);
+		result = run->text != NULL ? show(session, remote, run, err)
+			: run_walk(session, remote, bucket, show_run, err);
 	remote_free(remote);
 	return result;
 }
@@ -225,7 +232,8 @@ int command_status(struct session *const session, struct error *const err)
 	struct object_name name = {0};
 	struct run_name run = {0};
 	const struct options *const options = session->options;
-	if (options->argument_count > 0 && session_object_name(session, options->arguments[0], &name, err) != 0)
+	if (options->argument_count > 0 &&
+		session_object_name(session, options->arguments[0], &name, err) != 0)
 		return -1;
 	int result = name.key.len > 0 ? name_run(name.bucket, name.key, &run, err) : 0;
 	session->usage |= result != 0;

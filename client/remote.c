@@ -51,14 +51,18 @@ struct interrupt *remote_interrupt(const struct remote *const remote)
 	return remote->options->interrupt;
 }
 
-/* What helps, behind what the server said; NULL: nothing is known. A newcomer has no token yet; what failed uploads left fills a disk that
- * seems to hold little. */
+/* What helps, behind what the server said; NULL: nothing is known. A newcomer has no token yet;
+ * what failed uploads left fills a disk that seems to hold little. */
 static const char *find_advice(const struct remote *const remote, const enum error_kind refusal)
 {
 	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
 	if (!has_token && (refusal == ERROR_NO_CREDENTIALS || refusal == ERROR_DENIED))
-		return "no token was sent: DELTABUCKET_TOKEN sets one, and `deltabucket login ENDPOINT` stores one";
-	return refusal == ERROR_NO_SPACE ? "on the server's machine `deltabucketd gc --end-promises` frees what failed uploads left" : NULL;
+		return "no token was sent: DELTABUCKET_TOKEN sets one, and"
+			" `deltabucket login ENDPOINT` stores one";
+	if (refusal == ERROR_NO_SPACE)
+		return "on the server's machine `deltabucketd gc --end-promises` frees what failed"
+			" uploads left";
+	return NULL;
 }
 
 static void add_advice(const struct remote *const remote, struct error *const err)

@@ -121,7 +121,8 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 	}
 	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : row_of_status(status)->kind;
 	if (message.len > 0)
-		error_set(err, kind, "%.*s", (int)span_slice(message, 0, MESSAGE_MAX_BYTES).len, (const char *)message.data);
+		error_set(err, kind, "%.*s", (int)span_slice(message, 0, MESSAGE_MAX_BYTES).len,
+			(const char *)message.data);
 	else
 		error_set(err, kind, "the server answered %s with status %d%s", what, status, row_of_status(status)->meaning);
 	json_node_free(hub);

@@ -33,7 +33,9 @@ static const struct setting settings[] = {
 #include "server/configuration.def"
 #undef SETTING
 };
-enum { SETTING_COUNT = sizeof settings / sizeof settings[0], VALUE_MAX_BYTES = 4096, LIST_MAX = 64, NEAR_MAX_BYTES = 41, FROM_MAX_BYTES = 128, HELP_WIDTH = 30, COMMAND_WIDTH = 9 };
+enum { SETTING_COUNT = sizeof settings / sizeof settings[0], LIST_MAX = 64 };
+enum { HELP_WIDTH = 30, COMMAND_WIDTH = 9 };
+enum { VALUE_MAX_BYTES = 4096, NEAR_MAX_BYTES = 41, FROM_MAX_BYTES = 128 };
 
 struct loading {
 	struct configuration *configuration;
@@ -227,8 +229,10 @@ static size_t find_below(const char *section, const char *name)
 	return at;
 }
 
-/* Of what may stand below the heading: the rest of a setting's name that begins with it, or else a whole name. */
-static void find_near_below(const char *heading, const char *name, struct near_word *near, char folded[NEAR_MAX_BYTES])
+/* Of what may stand below the heading: the rest of a setting's name that begins with it, or else a
+ * whole name. */
+static void find_near_below(
+	const char *heading, const char *name, struct near_word *near, char folded[NEAR_MAX_BYTES])
 {
 	char begin[NEAR_MAX_BYTES];
 	fold_name(span_text(heading), begin);
@@ -245,8 +249,10 @@ static int refuse_entry(struct loading *loading, const char *section, const char
 	char hint[NEAR_WORD_HINT_BYTES];
 	char folded[NEAR_MAX_BYTES];
 	find_near_below(section, name, &near, folded);
-	return error_set(loading->err, ERROR_INVALID, "%s: there is no setting '%.100s'%s%.100s%s%s", loading->from, name,
-		section[0] != '\0' ? " below [" : "", section, section[0] != '\0' ? "]" : "", near_word_hint(&near, hint));
+	return error_set(loading->err, ERROR_INVALID,
+		"%s: there is no setting '%.100s'%s%.100s%s%s", loading->from, name,
+		section[0] != '\0' ? " below [" : "", section, section[0] != '\0' ? "]" : "",
+		near_word_hint(&near, hint));
 }
 
 static int take_file_line(void *taker, const struct setting_line *line, struct error *err)
@@ -255,7 +261,9 @@ static int take_file_line(void *taker, const struct setting_line *line, struct e
 	(void)err; /* is loading->err */
 	const size_t at = find_below(line->heading, line->name);
 	loading->from = line->from;
-	return at < SETTING_COUNT ? set_value(loading, at, line->value) : refuse_entry(loading, line->heading, line->name);
+	if (at == SETTING_COUNT)
+		return refuse_entry(loading, line->heading, line->name);
+	return set_value(loading, at, line->value);
 }
 
 static int read_file(struct loading *loading, const char *path)
@@ -275,7 +283,8 @@ static bool read_name(const char *variable, struct span *out_name, const char **
 	const char *const equals = strchr(variable, '=');
 	if (equals == NULL || strncmp(variable, PREFIX, sizeof PREFIX - 1) != 0)
 		return false;
-	*out_name = span_of(variable + sizeof PREFIX - 1, (size_t)(equals - variable) - (sizeof PREFIX - 1));
+	*out_name = span_of(
+		variable + sizeof PREFIX - 1, (size_t)(equals - variable) - (sizeof PREFIX - 1));
 	*out_value = equals + 1;
 	return true;
 }
@@ -288,10 +297,12 @@ static int read_environment(struct loading *loading, char *const *environment)
 	char from[FROM_MAX_BYTES];
 	loading->source++;
 	for (; *environment != NULL; environment++) {
-		const size_t at = read_name(*environment, &name, &value) ? find_setting(name) : SETTING_COUNT;
+		const size_t at =
+			read_name(*environment, &name, &value) ? find_setting(name) : SETTING_COUNT;
 		if (at == SETTING_COUNT)
 			continue;
-		snprintf(from, sizeof from, "environment, %s%.*s", PREFIX, (int)name.len, (const char *)name.data);
+		snprintf(from, sizeof from, "environment, %s%.*s", PREFIX, (int)name.len,
+			(const char *)name.data);
 		loading->from = from;
 		if (set_value(loading, at, value) != 0)
 			return -1;
@@ -299,11 +310,14 @@ static int read_environment(struct loading *loading, char *const *environment)
 	return 0;
 }
 
-/* The variables of the root key, of the client, of the commands that it starts, and of the project's tests, which begin so. */
+/* The variables of the root key, of the client, of the commands that it starts, and of the
+ * project's tests, which begin so. */
 static bool is_known_beside(struct span name)
 {
-	static const char *const names[] = {"CONFIG", "ROOT_KEY_ID", "ROOT_SECRET", "ROOT_TOKEN", "ENDPOINT", "TOKEN", "CA", "PROFILE", "RUN", "STEP",
-		"LABEL", "DIGEST", "CURRENT", "PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS", "BUILD", "TORTURE", "SERIES", "CLIENTS", "WRITE_ROUTES"};
+	static const char *const names[] = {"CONFIG", "ROOT_KEY_ID", "ROOT_SECRET", "ROOT_TOKEN",
+		"ENDPOINT", "TOKEN", "CA", "PROFILE", "RUN", "STEP", "LABEL", "DIGEST", "CURRENT",
+		"PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS", "BUILD", "TORTURE", "SERIES",
+		"CLIENTS", "WRITE_ROUTES"};
 	static const char *const beginnings[] = {"TEST_", "UNIT_", "RECORD_", "REFUSE_", "BENCH_"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (span_equal_text(name, names[i]))
@@ -327,7 +341,8 @@ static void tell_stray(struct log *log, struct span name)
 	char folded[NEAR_MAX_BYTES];
 	buffer_init(&text, VALUE_MAX_BYTES);
 	find_near(name, &near, folded);
-	buffer_format(&text, "%s%.*s is no setting of this server", PREFIX, (int)span_slice(name, 0, 100).len, (const char *)name.data);
+	buffer_format(&text, "%s%.*s is no setting of this server", PREFIX,
+		(int)span_slice(name, 0, 100).len, (const char *)name.data);
 	if (near.best != NULL) {
 		buffer_format(&text, "; did you mean %s", PREFIX);
 		print_upper(near.best, &text);
@@ -343,7 +358,8 @@ void configuration_tell_strays(char *const *environment, struct log *log)
 	struct span name;
 	const char *value;
 	for (; *environment != NULL; environment++)
-		if (read_name(*environment, &name, &value) && find_setting(name) == SETTING_COUNT && !is_known_beside(name))
+		if (read_name(*environment, &name, &value) && find_setting(name) == SETTING_COUNT &&
+			!is_known_beside(name))
 			tell_stray(log, name);
 }
 
@@ -472,9 +488,17 @@ static int check_file(const struct loading *loading, const char *name, const cha
 {
 	if (access(path, R_OK) == 0)
 		return 0;
-	error_set_errno(loading->err, "%s: %s must be a file that the server can read, and %s is not", place_of(loading, name), name, path);
+	error_set_errno(loading->err,
+		"%s: %s must be a file that the server can read, and %s is not",
+		place_of(loading, name), name, path);
 	loading->err->kind = ERROR_INVALID;
 	return -1;
+}
+
+static int refuse_half(const struct loading *loading, const char *set, const char *missing)
+{
+	return error_set(loading->err, ERROR_INVALID, "%s: %s is set and %s is not; they go together",
+		place_of(loading, set), set, missing);
 }
 
 static int check_certificate(const struct loading *loading)
@@ -484,30 +508,35 @@ static int check_certificate(const struct loading *loading)
 	if (cert == NULL && key == NULL)
 		return 0;
 	if (cert == NULL || key == NULL)
-		return error_set(loading->err, ERROR_INVALID, "%s: %s is set and %s is not; they go together",
-			place_of(loading, cert != NULL ? "tls_cert" : "tls_key"), cert != NULL ? "tls_cert" : "tls_key",
+		return refuse_half(loading, cert != NULL ? "tls_cert" : "tls_key",
 			cert != NULL ? "tls_key" : "tls_cert");
 	if (loading->configuration->http)
-		return error_set(loading->err, ERROR_INVALID, "%s: http and tls_cert (%s) exclude each other", place_of(loading, "http"),
+		return error_set(loading->err, ERROR_INVALID,
+			"%s: http and tls_cert (%s) exclude each other", place_of(loading, "http"),
 			place_of(loading, "tls_cert"));
-	return check_file(loading, "tls_cert", cert) == 0 ? check_file(loading, "tls_key", key) : -1;
+	if (check_file(loading, "tls_cert", cert) != 0)
+		return -1;
+	return check_file(loading, "tls_key", key);
 }
 
 static int check(const struct loading *loading)
 {
 	if (loading->configuration->data == NULL)
-		return error_set(loading->err, ERROR_INVALID, "--data DIR is needed: the folder that holds everything");
+		return error_set(loading->err, ERROR_INVALID,
+			"--data DIR is needed: the folder that holds everything");
 	if (loading->configuration->listen.count == 0)
-		return error_set(loading->err, ERROR_INVALID, "%s: listen needs at least one address", place_of(loading, "listen"));
+		return error_set(loading->err, ERROR_INVALID,
+			"%s: listen needs at least one address", place_of(loading, "listen"));
 	return check_certificate(loading);
 }
 
-static int read_sources(struct loading *loading, const char *file, int count, char *const *arguments, char *const *environment,
-	enum configuration_request *out_request)
+static int read_sources(struct loading *loading, const char *file, int count,
+	char *const *arguments, char *const *environment, enum configuration_request *out_request)
 {
 	if (file != NULL && read_file(loading, file) != 0)
 		return -1;
-	if (read_environment(loading, environment) != 0 || read_flags(loading, count, arguments, out_request) != 0)
+	if (read_environment(loading, environment) != 0 ||
+		read_flags(loading, count, arguments, out_request) != 0)
 		return -1;
 	return check(loading);
 }
@@ -529,7 +558,8 @@ int configuration_load(struct configuration *configuration, int argument_count, 
 	*out_request = CONFIGURATION_RUN;
 	int outcome = read_defaults(&loading);
 	if (outcome == 0 && !find_special(argument_count, arguments, out_request))
-		outcome = read_sources(&loading, file, argument_count, arguments, environment, out_request);
+		outcome = read_sources(
+			&loading, file, argument_count, arguments, environment, out_request);
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		free(loading.places[i]);
 	return outcome;
@@ -606,7 +636,9 @@ void configuration_print_help(struct buffer *out)
 		"  deltabucketd --config /etc/deltabucket.ini\n\n"
 		"Each setting is a flag, a key in the INI file, or an environment variable DELTABUCKET_NAME; flags win over\n"
 		"the environment, that over the file. Switches are turned off with =no. Sizes and times may have a unit: 5GiB, 10min.\n\nflags:\n");
-	columns_add(out, "--config FILE", HELP_WIDTH, "INI file with lines name = value, headings, and comments behind # or ; (DELTABUCKET_CONFIG)");
+	columns_add(out, "--config FILE", HELP_WIDTH,
+		"INI file with lines name = value, headings, and comments behind # or ; "
+		"(DELTABUCKET_CONFIG)");
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		print_help_line(&settings[i], out);
 	columns_add(out, "--help, -h", HELP_WIDTH, "this text");

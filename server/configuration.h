@@ -35,7 +35,8 @@ int configuration_load(struct configuration *configuration, int argument_count, 
 	enum configuration_request *out_request, struct error *err);
 void configuration_release(struct configuration *configuration);
 
-/* Warns of each variable DELTABUCKET_* that neither is a setting nor belongs to another program of the project, with the nearest setting. */
+/* Warns of each variable DELTABUCKET_* that neither is a setting nor belongs to another program of
+ * the project, with the nearest setting. */
 void configuration_tell_strays(char *const *environment, struct log *log);
 
 void configuration_print_help(struct buffer *out);

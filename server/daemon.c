@@ -302,7 +302,8 @@ static int start(struct daemon *daemon, char *const *environment, struct error *
 	daemon->metrics = metrics_new();
 	if (try_addresses(configuration, err) != 0)
 		return -1;
-	if (data_folder_open(&daemon->folder, file_system(), configuration->data, configuration->master_key, true, err) != 0)
+	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
+		    configuration->master_key, true, err) != 0)
 		return -1;
 	folder_modes_narrow(daemon->folder.path, daemon->log);
 	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)

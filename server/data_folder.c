@@ -63,12 +63,15 @@ static int refuse_user(const struct data_folder *folder, const char *lock_path, 
 	char owner[USER_BYTES];
 	char user[USER_BYTES];
 	error_set_errno(err, "cannot open %s", lock_path);
-	if (err->kind != ERROR_DENIED || stat(folder->path, &facts) != 0 || facts.st_uid == geteuid())
+	if (err->kind != ERROR_DENIED || stat(folder->path, &facts) != 0 ||
+		facts.st_uid == geteuid())
 		return -1;
 	name_user(facts.st_uid, owner);
 	name_user(geteuid(), user);
-	return error_set(err, ERROR_DENIED, "%s; the data folder %s belongs to the user %s, and this is the user %s: run it as %s"
-		" (sudo -u %s) or as root", err->text, folder->path, owner, user, owner, owner);
+	return error_set(err, ERROR_DENIED,
+		"%s; the data folder %s belongs to the user %s, and this is the user %s: "
+		"run it as %s (sudo -u %s) or as root",
+		err->text, folder->path, owner, user, owner, owner);
 }
 
 static int take_lock(struct data_folder *folder, struct error *err)

@@ -76,13 +76,22 @@ static int bind_tcp(const struct addrinfo *where)
 	return -1;
 }
 
+static const struct {
+	int fault;
+	const char *advice;
+} advices[] = {
+	{EADDRINUSE, "another program listens there; stop it, or name a free port with --listen HOST:PORT"},
+	{EADDRNOTAVAIL, "this machine does not have it; --listen takes one that it has, or 0.0.0.0:PORT for all"},
+	{EACCES, "ports below 1024 are for root; --listen takes another one"},
+};
+
 /* From errno. */
 static int refuse_address(const char *address, struct error *err)
 {
-	const int fault = errno;
-	const char *const advice = fault == EADDRINUSE ? "another program listens there; stop it, or name a free port with --listen HOST:PORT" :
-		fault == EADDRNOTAVAIL ? "this machine does not have it; --listen takes one that it has, or 0.0.0.0:PORT for all" :
-		fault == EACCES ? "ports below 1024 are for root; --listen takes another one" : "--listen takes another address";
+	const char *advice = "--listen takes another address";
+	for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+		if (advices[i].fault == errno)
+			advice = advices[i].advice;
 	error_set_errno(err, "cannot listen on %s", address);
 	return error_set(err, err->kind, "%s; %s", err->text, advice);
 }
@@ -97,7 +106,9 @@ static int open_tcp(struct listener_socket *opened, const char *address, struct 
 		return bad_address(address, err);
 	const int code = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
 	if (code != 0)
-		return error_set(err, ERROR_INVALID, "cannot listen on %s: %s; --listen takes an address of this machine", address, gai_strerror(code));
+		return error_set(err, ERROR_INVALID,
+			"cannot listen on %s: %s; --listen takes an address of this machine",
+			address, gai_strerror(code));
 	opened->fd = bind_tcp(found);
 	if (opened->fd < 0)
 		refuse_address(address, err);
@@ -209,5 +220,6 @@ void listener_socket_print(const struct listener_socket *opened, const char *sch
 	const bool v6 = where.ss_family == AF_INET6;
 	const bool is_all = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
 	const char *const from_here = !is_all ? host : v6 ? "::1" : "127.0.0.1";
-	buffer_format(out, "%s://%s%s%s:%s%s", scheme, v6 ? "[" : "", from_here, v6 ? "]" : "", port, is_all ? " (listens on all addresses)" : "");
+	buffer_format(out, "%s://%s%s%s:%s%s", scheme, v6 ? "[" : "", from_here, v6 ? "]" : "",
+		port, is_all ? " (listens on all addresses)" : "");
 }

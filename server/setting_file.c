@@ -30,16 +30,26 @@ static bool begins_comment(struct span text)
 	return text.len > 0 && (text.data[0] == '#' || text.data[0] == ';');
 }
 
+static bool begins_comment_at(struct span text, size_t at)
+{
+	const bool is_behind_blank = at == 0 || text.data[at - 1] == ' ' || text.data[at - 1] == '\t';
+	return is_behind_blank && begins_comment(span_slice(text, at, 1));
+}
+
 static int take_quoted(struct span text, const char *from, struct span *out, struct error *err)
 {
 	const char quote = (char)text.data[0];
 	const struct span inner = span_slice(text, 1, text.len);
 	const ptrdiff_t end = span_find(inner, quote);
 	if (end < 0)
-		return error_set(err, ERROR_INVALID, "%s: the value begins with a quotation mark (%c) and does not end with one", from, quote);
+		return error_set(err, ERROR_INVALID,
+			"%s: the value begins with a quotation mark (%c) and does not end with one",
+			from, quote);
 	const struct span rest = span_trim(span_slice(inner, (size_t)end + 1, inner.len));
 	if (rest.len > 0 && !begins_comment(rest))
-		return error_set(err, ERROR_INVALID, "%s: the value goes on behind its closing quotation mark (%c); one pair goes around all of it",
+		return error_set(err, ERROR_INVALID,
+			"%s: the value goes on behind its closing quotation mark (%c); one pair "
+			"goes around all of it",
 			from, quote);
 	*out = span_slice(inner, 0, (size_t)end);
 	return 0;
@@ -48,12 +58,13 @@ static int take_quoted(struct span text, const char *from, struct span *out, str
 static int take_plain(struct span text, const char *from, struct span *out, struct error *err)
 {
 	size_t end = 0;
-	while (end < text.len && !(begins_comment(span_slice(text, end, 1)) && (end == 0 || text.data[end - 1] == ' ' || text.data[end - 1] == '\t')))
+	while (end < text.len && !begins_comment_at(text, end))
 		end++;
 	*out = span_trim(span_slice(text, 0, end));
 	if (out->len > 0 && is_quote(out->data[out->len - 1]))
-		return error_set(err, ERROR_INVALID, "%s: the value ends with a quotation mark (%c) and does not begin with one", from,
-			out->data[out->len - 1]);
+		return error_set(err, ERROR_INVALID,
+			"%s: the value ends with a quotation mark (%c) and does not begin with one",
+			from, out->data[out->len - 1]);
 	return 0;
 }
 
@@ -67,9 +78,10 @@ static char *copy_text(struct span text)
 static int take_heading(struct reading *reading, struct span text, struct error *err)
 {
 	const ptrdiff_t end = span_find(text, ']');
-	const struct span rest = end < 0 ? text : span_trim(span_slice(text, (size_t)end + 1, text.len));
+	const struct span rest = span_trim(span_slice(text, (size_t)end + 1, text.len));
 	if (end < 0 || (rest.len > 0 && !begins_comment(rest)))
-		return error_set(err, ERROR_INVALID, "%s: a heading is [name], alone in its line", reading->from);
+		return error_set(err, ERROR_INVALID, "%s: a heading is [name], alone in its line",
+			reading->from);
 	free(reading->heading);
 	reading->heading = copy_text(span_trim(span_slice(text, 1, (size_t)end - 1)));
 	return 0;
@@ -83,7 +95,9 @@ static int take_entry(struct reading *reading, struct span text, struct error *e
 		sign++;
 	const struct span name = span_trim(span_slice(text, 0, sign));
 	if (sign == text.len || name.len == 0)
-		return error_set(err, ERROR_INVALID, "%s: this is no setting (name = value), and no heading ([name])", reading->from);
+		return error_set(err, ERROR_INVALID,
+			"%s: this is no setting (name = value), and no heading ([name])",
+			reading->from);
 	const struct span right = span_trim(span_slice(text, sign + 1, text.len));
 	const bool is_quoted = right.len > 0 && is_quote(right.data[0]);
 	if ((is_quoted ? take_quoted : take_plain)(right, reading->from, &value, err) != 0)
@@ -100,7 +114,8 @@ static int take_entry(struct reading *reading, struct span text, struct error *e
 static int take_line(struct reading *reading, struct span text, struct error *err)
 {
 	static const char MARK[] = "\xef\xbb\xbf"; /* some editors begin UTF-8 with it */
-	snprintf(reading->from, sizeof reading->from, "%s, line %u", reading->path, ++reading->number);
+	snprintf(reading->from, sizeof reading->from, "%s, line %u", reading->path,
+		++reading->number);
 	if (span_find(text, '\0') >= 0)
 		return error_set(err, ERROR_INVALID, "%s: a zero byte is no text", reading->from);
 	if (reading->number == 1 && span_starts(text, span_text(MARK)))
@@ -110,7 +125,7 @@ static int take_line(struct reading *reading, struct span text, struct error *er
 	text = span_trim(text);
 	if (text.len == 0 || begins_comment(text))
 		return 0;
-	return text.data[0] == '[' ? take_heading(reading, text, err) : take_entry(reading, text, err);
+	return (text.data[0] == '[' ? take_heading : take_entry)(reading, text, err);
 }
 
 static int take_lines(struct reading *reading, struct error *err)
@@ -122,7 +137,8 @@ static int take_lines(struct reading *reading, struct error *err)
 	while (outcome == 0 && (len = getline(&line, &room, reading->file)) >= 0)
 		outcome = take_line(reading, span_of(line, (size_t)len), err);
 	if (outcome == 0 && ferror(reading->file))
-		outcome = error_set_errno(err, "cannot read the configuration file %s", reading->path);
+		outcome = error_set_errno(err, "cannot read the configuration file %s",
+			reading->path);
 	free(line);
 	return outcome;
 }
@@ -139,7 +155,8 @@ static FILE *open_file(const char *path, struct error *err)
 	if (fstat(fileno(file), &facts) != 0 || !S_ISDIR(facts.st_mode))
 		return file;
 	fclose(file);
-	error_set(err, ERROR_INVALID, "the configuration file %s is a folder; --config takes the file in it", path);
+	error_set(err, ERROR_INVALID,
+		"the configuration file %s is a folder; --config takes the file in it", path);
 	return NULL;
 }
 

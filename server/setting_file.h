@@ -1,4 +1,5 @@
-/* The form of the configuration file: headings, lines name = value, comments and quotes. What the names mean is the taker's. One thread.
+/* The form of the configuration file: headings, lines name = value, comments and quotes. What the
+ * names mean is the taker's. One thread.
  *
  *   # a comment, as behind ;
  *   [heading]                  # the names below it are heading_name
@@ -18,7 +19,8 @@ struct setting_line {
 };
 typedef int setting_line_fn(void *taker, const struct setting_line *line, struct error *err);
 
-/* Hands all lines to `take`, up to the first mistake, be it the file's or the taker's, which is named with its line. -1: err says. */
+/* Hands all lines to `take`, up to the first mistake, be it the file's or the taker's, which is
+ * named with its line. -1: err says. */
 int setting_file_read(const char *path, setting_line_fn *take, void *taker, struct error *err);
 
 #endif

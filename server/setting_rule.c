@@ -11,9 +11,12 @@ enum { LABEL_MAX_BYTES = 63, HOST_MAX_BYTES = 253 };
 
 typedef int rule_fn(const char *name, const char *value, struct error *err);
 
-static int need(bool holds, const char *rule, const char *name, const char *value, struct error *err)
+static int need(
+	bool holds, const char *rule, const char *name, const char *value, struct error *err)
 {
-	return holds ? 0 : error_set(err, ERROR_INVALID, "%s must be %s, not '%.200s'", name, rule, value);
+	if (holds)
+		return 0;
+	return error_set(err, ERROR_INVALID, "%s must be %s, not '%.200s'", name, rule, value);
 }
 
 static int check_address(const char *name, const char *value, struct error *err)
@@ -32,17 +35,20 @@ static int check_base_url(const char *name, const char *value, struct error *err
 {
 	const size_t scheme = strncmp(value, "https://", 8) == 0 ? 8 : strncmp(value, "http://", 7) == 0 ? 7 : 0;
 	const bool is_base = scheme > 0 && value[scheme] != '\0' && strpbrk(value + scheme, "/?# \t") == NULL;
-	return need(value[0] == '\0' || is_base, "https://HOST[:PORT] or http://HOST[:PORT] without a path", name, value, err);
+	return need(value[0] == '\0' || is_base,
+		"https://HOST[:PORT] or http://HOST[:PORT] without a path", name, value, err);
 }
 
 /* 1 to 63 letters, digits, '-' and '_', with '-' neither first nor last. */
 static bool is_label(struct span label)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
 	for (size_t i = 0; i < label.len; i++)
 		if (label.data[i] == '\0' || strchr(plain, label.data[i]) == NULL)
 			return false;
-	return label.len > 0 && label.len <= LABEL_MAX_BYTES && label.data[0] != '-' && label.data[label.len - 1] != '-';
+	return label.len > 0 && label.len <= LABEL_MAX_BYTES && label.data[0] != '-' &&
+		label.data[label.len - 1] != '-';
 }
 
 static bool is_host(struct span host)
@@ -63,7 +69,8 @@ static int check_domain(const char *name, const char *value, struct error *err)
 static int check_certified(const char *name, const char *value, struct error *err)
 {
 	uint8_t address[sizeof(struct in6_addr)];
-	const bool is_address = inet_pton(AF_INET, value, address) == 1 || inet_pton(AF_INET6, value, address) == 1;
+	const bool is_address =
+		inet_pton(AF_INET, value, address) == 1 || inet_pton(AF_INET6, value, address) == 1;
 	const struct span host = span_text(strncmp(value, "*.", 2) == 0 ? value + 2 : value);
 	return need(is_address || is_host(host), "a host name or an address", name, value, err);
 }
@@ -71,19 +78,23 @@ static int check_certified(const char *name, const char *value, struct error *er
 /* NAME, NAME:PORT, .DOMAIN, an address or "*". */
 static int check_hook_host(const char *name, const char *value, struct error *err)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:*[]";
-	return need(value[strspn(value, plain)] == '\0', "a host name or an address", name, value, err);
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:*[]";
+	const bool is_plain = value[strspn(value, plain)] == '\0';
+	return need(is_plain, "a host name or an address", name, value, err);
 }
 
 static int check_namespace(const char *name, const char *value, struct error *err)
 {
-	return need(keyring_is_namespace(span_text(value)), "1 to 63 of a-z 0-9 . _ -, without -- and neither begin nor end with -", name, value,
-		err);
+	return need(keyring_is_namespace(span_text(value)),
+		"1 to 63 of a-z 0-9 . _ -, without -- and neither begin nor end with -", name,
+		value, err);
 }
 
 static int check_filled(const char *name, const char *value, struct error *err)
 {
-	return need(value[0] != '\0' && strpbrk(value, " \t") == NULL, "a word without blanks", name, value, err);
+	return need(value[0] != '\0' && strpbrk(value, " \t") == NULL, "a word without blanks",
+		name, value, err);
 }
 
 static int check_present(const char *name, const char *value, struct error *err)
@@ -130,8 +141,9 @@ int setting_rule_check(const char *name, const char *value, struct error *err)
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
 		if (strcmp(rules[i].name, name) != 0)
 			continue;
-		return rules[i].words != NULL ? need(has_word(rules[i].words, value), rules[i].words, name, value, err) :
-			rules[i].check(name, value, err);
+		if (rules[i].words == NULL)
+			return rules[i].check(name, value, err);
+		return need(has_word(rules[i].words, value), rules[i].words, name, value, err);
 	}
 	return 0;
 }

@@ -12,13 +12,16 @@ static double megabytes(const uint64_t bytes)
 	return (double)bytes / 1e6;
 }
 
-static int refuse(const uint64_t free, const uint64_t kept, const uint64_t needed, struct error *const err)
+static int refuse(
+	const uint64_t free, const uint64_t kept, const uint64_t needed, struct error *const err)
 {
 	char need[64] = "";
 	if (needed > 0)
 		snprintf(need, sizeof need, ", and %.1f MB are needed", megabytes(needed));
-	return error_set(err, ERROR_NO_SPACE, "%s%.1f MB are free, the last %.1f MB are kept for deletes and the catalog (disk_reserve)%s.", REFUSAL,
-		megabytes(free), megabytes(kept), need);
+	return error_set(err, ERROR_NO_SPACE,
+		"%s%.1f MB are free, the last %.1f MB are kept for deletes and the catalog"
+		" (disk_reserve)%s.",
+		REFUSAL, megabytes(free), megabytes(kept), need);
 }
 
 bool disk_floor_refuses(const struct error *const err)

@@ -286,15 +286,19 @@ class FollowFleet(unittest.TestCase):
         """It may read the run and nothing else, and is told so where it asks for more."""
         self.publish(0)
         token = self.daemon.add_key('--grant', 'models/r/=read,list')['token']
-        server, run = [json.loads(line) for line in self.daemon.client('status', 'models/r', '--json', token=token).stdout.splitlines()]
-        self.assertEqual((server['ready'], run['bucket'], run['run'], run['head']), (True, 'models', 'r', 0))
+        said = self.daemon.client('status', 'models/r', '--json', token=token).stdout
+        server, run = [json.loads(line) for line in said.splitlines()]
+        self.assertTrue(server['ready'])
+        self.assertEqual((run['bucket'], run['run'], run['head']), ('models', 'r', 0))
         for words in (['status'], ['status', 'models'], ['runs'], ['runs', 'models']):
             refused = self.daemon.client(*words, token=token, check=False)
             self.assertEqual(refused.returncode, 4, words)
-            self.assertIn('may not list all of bucket models; a key for one run may ask for it by name: `deltabucket status BUCKET/RUN`',
-                          refused.stderr)
-        self.assertEqual(self.daemon.client('status', 'models/other', token=token, check=False).returncode, 4)
-        self.assertIn('`deltabucket status models/r` shows one run', self.daemon.client('runs', 'models/r', check=False).stderr)
+            self.assertIn('may not list all of bucket models; a key for one run may ask for it by '
+                          'name: `deltabucket status BUCKET/RUN`', refused.stderr)
+        other = self.daemon.client('status', 'models/other', token=token, check=False)
+        self.assertEqual(other.returncode, 4)
+        misused = self.daemon.client('runs', 'models/r', check=False)
+        self.assertIn('`deltabucket status models/r` shows one run', misused.stderr)
 
     def test_an_anchor_that_is_due_comes_with_the_next_publish(self):
         """Failure 12: what a new reader must fetch grows too long; `publish` brings an anchor without being told."""

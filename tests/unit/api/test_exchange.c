@@ -169,14 +169,16 @@ START_TEST(how_full_a_disk_is_is_for_those_with_a_key)
 	static const struct principal somebody = {.is_root = true};
 	const char *const said = _i == 0 ? room : "/srv/data: No space left on device";
 	for (int known = 0; known < 2; known++) {
-		struct fake_exchange *const fake = fake_exchange_new(NULL, METHOD_PUT, "/v1/runs/b/r");
+		struct fake_exchange *const fake =
+			fake_exchange_new(NULL, METHOD_PUT, "/v1/runs/b/r");
 		struct error err = {0};
 		fake->exchange.face = &face_steps;
 		fake->exchange.principal = known ? &somebody : NULL;
 		error_set(&err, ERROR_NO_SPACE, "%s", said);
 		exchange_fail(&fake->exchange, &err);
 		const struct span body = fake->exchange.reply.body;
-		ck_assert_int_eq(memmem(body.data, body.len, room, strlen(room)) != NULL, known && _i == 0);
+		ck_assert_int_eq(
+			memmem(body.data, body.len, room, strlen(room)) != NULL, known && _i == 0);
 		ck_assert_ptr_nonnull(memmem(body.data, body.len, "The server's disk is full", 25));
 		ck_assert_ptr_null(memmem(body.data, body.len, "/srv", 4));
 		fake_exchange_free(fake);

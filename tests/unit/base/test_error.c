@@ -25,11 +25,13 @@ static void fill_long(char *const text, const size_t len)
 	memcpy(text + len - 5, " LAST", 6);
 }
 
-static void expect_both_ends(const struct error *const err, const char *const first, const char *const last)
+static void expect_both_ends(
+	const struct error *const err, const char *const first, const char *const last)
 {
 	ck_assert_uint_eq(strlen(err->text), ERROR_TEXT_BYTES - 1);
 	ck_assert_msg(strncmp(err->text, first, strlen(first)) == 0, "%s", err->text);
-	ck_assert_msg(strcmp(err->text + strlen(err->text) - strlen(last), last) == 0, "%s", err->text);
+	ck_assert_msg(
+		strcmp(err->text + strlen(err->text) - strlen(last), last) == 0, "%s", err->text);
 	ck_assert_msg(strstr(err->text, "x [...] x") != NULL, "%s", err->text);
 }
 
@@ -64,12 +66,12 @@ START_TEST(a_sentence_that_just_fits_is_whole)
 }
 END_TEST
 
-/* With each number of bytes before the first letter of two, the cuts fall on each of their bytes. */
+/* With 0, 1 and 2 bytes before the first letter of three, the cuts fall on each of its bytes. */
 START_TEST(what_is_left_out_is_whole_letters)
 {
 	struct error err = {0};
 	char text[4 * ERROR_TEXT_BYTES] = "";
-	for (int i = 0; i < 3 * ERROR_TEXT_BYTES / 3; i++)
+	for (int i = 0; i < ERROR_TEXT_BYTES; i++)
 		memcpy(text + 3 * i, "\xe2\x82\xac", 4);
 	error_set(&err, ERROR_INVALID, "%.*s%s", _i, "ab", text);
 	const char *const gap = strstr(err.text, " [...] ");

@@ -120,7 +120,8 @@ static const struct command_case {
 		{{"GET /v1/runs/b/r", 200, "{\"settings\":{\"keep_steps\":64,\"verify\":true}}"}}},
 	{command_runs, COMMAND_RUNS, "settings b/r keep_steps=8 verify=false webhook=null adopt=x/y=z",
 		"PUT /v1/runs/b/r/settings {\"keep_steps\":8,\"verify\":false,\"webhook\":null,\"adopt\":\"x/y=z\"}\n",
-		"keep_steps = 8\nolder steps go in the background: those that readers may be fetching within 15 minutes, pinned and held ones later",
+		"keep_steps = 8\nolder steps go in the background: those that readers may be fetching within"
+		" 15 minutes, pinned and held ones later",
 		{{"PUT /v1/runs/b/r/settings", 200, "{\"settings\":{\"keep_steps\":8}}"}}},
 	{command_steps, COMMAND_STEPS, "b/r", "GET /v1/runs/b/r\nGET /v1/runs/b/r/steps?from=0\nGET /v1/runs/b/r/steps?from=4\n",
 		"     3  2026-01-02T03:04:05.000Z  " DIGEST "  removed\n"

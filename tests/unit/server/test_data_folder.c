@@ -152,7 +152,8 @@ static int open_nothing(const struct file_ops *files, const char *path, int flag
 	return -1;
 }
 
-/* root can be refused nothing but by the table, and others own no folder but their own: '/' is root's. */
+/* root can be refused nothing but by the table, and others own no folder but their own: '/' is
+ * root's. */
 START_TEST(a_folder_of_another_user_is_told_as_such)
 {
 	char *const scratch = unit_scratch_make();
@@ -165,11 +166,15 @@ START_TEST(a_folder_of_another_user_is_told_as_such)
 	ck_assert_ptr_null(strstr(err.text, "belongs to"));
 	if (is_root)
 		ck_assert_int_eq(chown(scratch, 54321, 54321), 0);
-	ck_assert_int_eq(data_folder_open(&folder, &files, is_root ? scratch : "/", NULL, true, &err), -1);
+	ck_assert_int_eq(
+		data_folder_open(&folder, &files, is_root ? scratch : "/", NULL, true, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_DENIED);
-	ck_assert_msg(strstr(err.text, "lock: Permission denied; the data folder ") != NULL, "%s", err.text);
-	ck_assert_msg(strstr(err.text, is_root ? " belongs to the user 54321, and this is the user root: run it as 54321 (sudo -u 54321) or as root" :
-		" belongs to the user root, and this is the user ") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "lock: Permission denied; the data folder ") != NULL, "%s",
+		err.text);
+	const char *const wanted = !is_root ? " belongs to the user root, and this is the user "
+		: " belongs to the user 54321, and this is the user root: run it as 54321"
+		" (sudo -u 54321) or as root";
+	ck_assert_msg(strstr(err.text, wanted) != NULL, "%s", err.text);
 	unit_scratch_remove(scratch);
 }
 END_TEST

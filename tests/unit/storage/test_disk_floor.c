@@ -133,7 +133,9 @@ START_TEST(content_of_known_length_needs_its_room_beside)
 	free_bytes = FLOOR + 1000;
 	ck_assert_int_eq(disk_floor_check_room(&floor, 1000, &err), 0);
 	expect_no_space(disk_floor_check_room(&floor, 1001, &err), &err);
-	ck_assert_str_eq(err.text, "The server's disk is full: 1.0 MB are free, the last 1.0 MB are kept for deletes and the catalog (disk_reserve), and"
+	ck_assert_str_eq(err.text,
+		"The server's disk is full: 1.0 MB are free, the last 1.0 MB are kept for deletes "
+		"and the catalog (disk_reserve), and"
 		" 0.0 MB are needed.");
 	expect_no_space(disk_floor_check_room(&floor, UINT64_C(5) * FLOOR, &err), &err);
 	ck_assert_msg(strstr(err.text, ", and 5.0 MB are needed.") != NULL, "%s", err.text);

@@ -318,7 +318,8 @@ static void expect_advice(void)
 {
 	static const char LAST[] = " or read what this one knows with --after-damage read-only.";
 	size_t len = strlen(err.text);
-	ck_assert_msg(len > strlen(LAST) && strcmp(err.text + len - strlen(LAST), LAST) == 0, "%s", err.text);
+	ck_assert_msg(len > strlen(LAST) && strcmp(err.text + len - strlen(LAST), LAST) == 0, "%s",
+		err.text);
 }
 
 /* The folder of the test gets a path that no sentence has room for. */
@@ -443,7 +444,8 @@ Suite *test_store_start_suite(void)
 	tcase_add_unchecked_fixture(tests, make_all, remove_all);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, what_is_wrong_is_refused_and_nothing_changes, 0, DAMAGES);
-	tcase_add_loop_test(tests, a_refusal_ends_with_what_can_be_done_however_long_the_path, 0, DAMAGES);
+	tcase_add_loop_test(
+		tests, a_refusal_ends_with_what_can_be_done_however_long_the_path, 0, DAMAGES);
 	tcase_add_loop_test(tests, what_cannot_be_right_is_refused_whatever_is_asked_for, 0, DAMAGES);
 	tcase_add_test(tests, an_old_catalog_that_lacks_a_pack_is_not_read_only_either);
 	tcase_add_loop_test(tests, a_store_that_is_only_read_changes_nothing, 0, DAMAGES);
