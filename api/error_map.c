@@ -1,5 +1,7 @@
 #include "api/error_map.h"
 
+#include "storage/store.h"
+
 #define ROW(name, status, s3, json) {ERROR_##name, status, status, s3, json}
 
 static const struct error_row rows[] = {
@@ -89,7 +91,7 @@ const struct error_row *error_map_find(enum error_kind kind)
 const char *error_map_text(const struct error *err, const struct error_row *row)
 {
 	if (row->status == 507)
-		return "The server's disk is full.";
+		return store_tells_room(err) ? err->text : "The server's disk is full.";
 	if (row->kind == ERROR_READ_ONLY && err->os_errno != 0) /* it may name a file */
 		return "The store is read-only at present: its file system takes no writes.";
 	return row->status == 500 ? "The server failed to answer this request. Please try again." : err->text;

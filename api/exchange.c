@@ -339,6 +339,15 @@ static enum log_level failure_level(const struct error *err)
 	return err->kind == ERROR_BUSY ? LOG_INFO : LOG_ERROR;
 }
 
+/* How full the disk is, is nothing for strangers. */
+static void write_error(
+	struct exchange *exchange, const struct error *err, const struct error_row *row)
+{
+	static const struct error full = {.kind = ERROR_NO_SPACE};
+	const bool hides_room = err->kind == ERROR_NO_SPACE && exchange->principal == NULL;
+	exchange->face->write_error(exchange, hides_room ? &full : err, row);
+}
+
 enum next exchange_fail(struct exchange *exchange, const struct error *err)
 {
 	const struct error_row *const row = error_map_find(err->kind);
@@ -349,7 +358,7 @@ enum next exchange_fail(struct exchange *exchange, const struct error *err)
 		exchange_add_header(exchange, "WWW-Authenticate", "Bearer");
 	if (row->json_status >= 500 && exchange->context->log != NULL)
 		log_failure(exchange->context->log, failure_level(err), exchange->request_id, "request_failed", err);
-	exchange->face->write_error(exchange, err, row);
+	write_error(exchange, err, row);
 	if (err->kind == ERROR_BUSY && !has_reply_header(exchange, "Retry-After"))
 		exchange_add_header(exchange, "Retry-After", arena_format(exchange->arena, "%u", exchange_pause_seconds(exchange)));
 	exchange->reply.status = status;

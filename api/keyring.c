@@ -328,6 +328,19 @@ bool keyring_is_namespace(struct span text)
 	return true;
 }
 
+int keyring_check_texts(const char *id, const char *secret, const char *token, struct error *err)
+{
+	if (id != NULL && !is_plain(id))
+		return error_set(err, ERROR_INVALID,
+			"a key id is 1 to %d printable characters without space, comma and slash",
+			TEXT_MAX_BYTES);
+	if ((secret != NULL && !is_printable(secret)) || (token != NULL && !is_printable(token)))
+		return error_set(err, ERROR_INVALID,
+			"secret and token are 1 to %d printable characters without space",
+			TEXT_MAX_BYTES);
+	return 0;
+}
+
 static int make_texts(const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out, struct error *err)
 {
 	static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
@@ -340,10 +353,8 @@ static int make_texts(const struct keyring_new_key *params, struct arena *arena,
 	};
 	if (out->id == NULL || out->secret == NULL || out->token == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
-	if (!is_plain(out->id))
-		return error_set(err, ERROR_INVALID, "a key id is 1 to %d printable characters without space, comma and slash", TEXT_MAX_BYTES);
-	if (!is_printable(out->secret) || !is_printable(out->token))
-		return error_set(err, ERROR_INVALID, "secret and token are 1 to %d printable characters without space", TEXT_MAX_BYTES);
+	if (keyring_check_texts(out->id, out->secret, out->token, err) != 0)
+		return -1;
 	if (!keyring_is_namespace(span_text(out->namespace)))
 		return error_set(err, ERROR_INVALID,
 			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -", out->namespace);

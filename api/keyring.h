@@ -52,6 +52,9 @@ int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, s
 int keyring_hold_root(struct keyring *keyring, const struct keyring_made_key *root, struct error *err);
 int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *err);
 
+/* Whether a key may have these, NULL for what is still to be made: invalid says which part and what
+ * it may be, and never shows it. */
+int keyring_check_texts(const char *id, const char *secret, const char *token, struct error *err);
 /* What a namespace may be called: 1 to 63 of a-z 0-9 . _ -, no "--", and '-' neither first nor last. */
 bool keyring_is_namespace(struct span text);
 

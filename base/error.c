@@ -1,21 +1,58 @@
 #include "base/error.h"
 
 #include <errno.h>
-#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int error_set(struct error *const err, const enum error_kind kind, const char *const format, ...)
+enum { HEAD_BYTES = 160, WHOLE_MAX_BYTES = 16 * 1024 };
+static const char GAP[] = " [...] ";
+
+static bool is_inside_letter(const char byte)
 {
-	char text[ERROR_TEXT_BYTES]; /* apart from err, whose own text may be among the arguments */
-	va_list arguments;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
+	return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+/* The head and the end of a text, by whole letters of UTF-8. */
+static void shorten(const char *const whole, const size_t len, char out[ERROR_TEXT_BYTES])
+{
+	size_t head = HEAD_BYTES;
+	size_t tail = len - (ERROR_TEXT_BYTES - 1 - HEAD_BYTES - (sizeof GAP - 1));
+	while (head > 0 && is_inside_letter(whole[head]))
+		head--;
+	while (tail < len && is_inside_letter(whole[tail]))
+		tail++;
+	snprintf(out, ERROR_TEXT_BYTES, "%.*s%s%s", (int)head, whole, GAP, whole + tail);
+}
+
+static void __attribute__((format(printf, 2, 0))) print(
+	char out[ERROR_TEXT_BYTES], const char *const format, va_list arguments)
+{
+	char whole[WHOLE_MAX_BYTES]; /* apart from out, which may be among the arguments */
+	vsnprintf(whole, sizeof whole, format, arguments);
+	const size_t len = strlen(whole);
+	if (len < ERROR_TEXT_BYTES)
+		memcpy(out, whole, len + 1);
+	else
+		shorten(whole, len, out);
+}
+
+int error_set_list(struct error *const err, const enum error_kind kind, const char *const format,
+	va_list arguments)
+{
+	print(err->text, format, arguments);
 	err->kind = kind;
 	err->os_errno = 0;
-	memcpy(err->text, text, sizeof text);
+	return -1;
+}
+
+int error_set(struct error *const err, const enum error_kind kind, const char *const format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	error_set_list(err, kind, format, arguments);
+	va_end(arguments);
 	return -1;
 }
 
@@ -42,7 +79,7 @@ int error_set_errno(struct error *const err, const char *const format, ...)
 	char reason[128];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
+	print(text, format, arguments);
 	va_end(arguments);
 	error_set(err, kind_of_errno(os_errno), "%s: %s", text, strerror_r(os_errno, reason, sizeof reason));
 	err->os_errno = os_errno;
@@ -54,7 +91,7 @@ int error_wrap(struct error *const err, const char *const format, ...)
 	char doing[ERROR_TEXT_BYTES];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(doing, sizeof doing, format, arguments);
+	print(doing, format, arguments);
 	va_end(arguments);
 	const int os_errno = err->os_errno;
 	error_set(err, err->kind, "%s: %s", doing, err->text);

@@ -1,9 +1,12 @@
-/* One failure: what kind, and a full sentence naming the object and the path. Every function that can fail takes a
- * `struct error *` last, leaves it untouched on success and returns -1 (or NULL) after setting it. The text is fixed
- * size, so failing never allocates. Any thread; no shared state. */
+/* One failure: what kind, and a full sentence naming the object and the path. Every function that
+ * can fail takes a `struct error *` last, leaves it untouched on success and returns -1 (or NULL)
+ * after setting it. The text is fixed size, so failing never allocates. A sentence that is too long
+ * lacks its middle, which " [...] " stands for: it begins with what is wrong and ends with what
+ * helps. Any thread; no shared state. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 enum error_kind {
@@ -13,7 +16,7 @@ enum error_kind {
 #undef ERROR_KIND
 };
 
-enum { ERROR_TEXT_BYTES = 320 };
+enum { ERROR_TEXT_BYTES = 512 };
 
 struct error {
 	enum error_kind kind;
@@ -21,8 +24,11 @@ struct error {
 	char text[ERROR_TEXT_BYTES];
 };
 
-/* Sets kind and sentence; cut to fit. Always returns -1, so `return error_set(...)` is the whole failing branch. */
+/* Sets kind and sentence. Always returns -1, so `return error_set(...)` is the whole failing
+ * branch. */
 int error_set(struct error *err, enum error_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int error_set_list(struct error *err, enum error_kind kind, const char *format, va_list arguments)
+	__attribute__((format(printf, 3, 0)));
 
 /* As error_set, from errno: the kind follows (ENOENT not_found, ENOSPC/EDQUOT no_space, ENOMEM no_memory, EACCES/EPERM denied,
  * else io) and ": <strerror>" is appended. Call directly after the failing call. Returns -1. */

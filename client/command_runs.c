@@ -109,7 +109,10 @@ static int list_runs(struct session *const session, const char *const bucket, st
 	if (bucket != NULL && session_object_name(session, bucket, &name, err) != 0)
 		return -1;
 	if (name.key.len > 0)
-		return session_usage(session, err, "runs takes a bucket; `deltabucket steps %s` lists the steps of one run", bucket);
+		return session_usage(session, err,
+			"runs takes a bucket; `deltabucket status %s` shows one run, "
+			"`deltabucket steps %s` its steps",
+			bucket, bucket);
 	struct remote *const remote = session_connect(session, err);
 	const int result = remote == NULL ? -1 : run_walk(session, remote, name.bucket, say_run, err);
 	remote_free(remote);

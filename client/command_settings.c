@@ -56,6 +56,14 @@ static void say_settings(struct session *const session, const struct json_node *
 	}
 }
 
+static bool changes_retention(const struct options *const options)
+{
+	for (size_t i = 2; i < options->argument_count; i++)
+		if (strncmp(options->arguments[i], "keep_steps=", 11) == 0)
+			return true;
+	return false;
+}
+
 static int ask(struct session *const session, const struct run_name *const run, const struct span changes, struct error *const err)
 {
 	struct remote *const remote = session_connect(session, err);
@@ -74,6 +82,10 @@ static int ask(struct session *const session, const struct run_name *const run, 
 		result = error_set(err, ERROR_UPSTREAM, "the server's answer holds no settings");
 	if (result == 0)
 		say_settings(session, settings);
+	if (result == 0 && changes_retention(session->options))
+		output_say(&session->output,
+			"older steps go in the background: those that readers may be fetching within "
+			"15 minutes, pinned and held ones later");
 	json_node_free(answer);
 	free(below);
 	remote_free(remote);

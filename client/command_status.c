@@ -8,6 +8,8 @@
 #include "client/remote_json.h"
 #include "client/run_walk.h"
 
+enum { NAME_MAX_BYTES = 2048 };
+
 /* Of one run, beside the run's own answer. */
 struct facts {
 	bool has_head;
@@ -103,32 +105,46 @@ static void say_text(struct session *const session, const struct run_message *co
 		run->steps, bytes, saved, fleet);
 }
 
-static int show_run(struct session *const session, struct remote *const remote, const struct run_message *const listed, struct error *const err)
+static int show(struct session *const session, struct remote *const remote,
+	const struct run_name *const name, struct error *const err)
 {
-	struct run_name name;
 	struct facts facts = {0};
 	struct run_message run;
-	struct buffer text;
-	buffer_init(&text, 1024);
-	buffer_add_span(&text, listed->bucket);
-	buffer_add_byte(&text, '/');
-	buffer_add_span(&text, listed->run);
 	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
-	int result = run_name_init(&name, buffer_text(&text), err);
-	if (result == 0) {
-		result = remote_run_find(remote, &name, arena, &run, err); /* a list does not tell whether an anchor is due */
-		if (result == 0)
-			result = read_head(remote, &name, &run, arena, &facts, err);
-		if (result == 0)
-			result = read_fleet(remote, &name, &facts, err);
-		run_name_release(&name);
-	}
+	/* a list does not tell whether an anchor is due */
+	int result = remote_run_find(remote, name, arena, &run, err);
+	if (result == 0)
+		result = read_head(remote, name, &run, arena, &facts, err);
+	if (result == 0)
+		result = read_fleet(remote, name, &facts, err);
 	if (result == 0) {
 		say_json(session, &run, &facts);
 		say_text(session, &run, &facts);
 	}
 	arena_free(arena);
+	return result;
+}
+
+static int name_run(const struct span bucket, const struct span run, struct run_name *const out,
+	struct error *const err)
+{
+	struct buffer text;
+	buffer_init(&text, NAME_MAX_BYTES);
+	buffer_format(&text, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run.len,
+		(const char *)run.data);
+	const int result = run_name_init(out, buffer_text(&text), err);
 	buffer_release(&text);
+	return result;
+}
+
+static int show_run(struct session *const session, struct remote *const remote,
+	const struct run_message *const listed, struct error *const err)
+{
+	struct run_name name;
+	int result = name_run(listed->bucket, listed->run, &name, err);
+	if (result == 0)
+		result = show(session, remote, &name, err);
+	run_name_release(&name);
 	return result;
 }
 
@@ -196,20 +212,33 @@ static int show_server(struct session *const session, struct remote *const remot
 	return 0;
 }
 
-int command_status(struct session *const session, struct error *const err)
+/* The runs of a bucket, of all buckets where `bucket` is empty, or the one that is named. */
+static int show_all(struct session *const session, const struct span bucket,
+	const struct run_name *const run, struct error *const err)
 {
-	struct object_name name = {0};
-	const struct options *const options = session->options;
-	if (options->argument_count > 0 && session_object_name(session, options->arguments[0], &name, err) != 0)
-		return -1;
-	if (name.key.len > 0)
-		return session_usage(session, err, "status takes a bucket; `deltabucket steps %s` lists the steps of one run", options->arguments[0]);
 	struct remote *const remote = session_connect(session, err);
 	if (remote == NULL)
 		return -1;
 	int result = show_server(session, remote, err);
 	if (result == 0)
-		result = run_walk(session, remote, name.bucket, show_run, err);
+		result = run->text != NULL ? show(session, remote, run, err)
+			: run_walk(session, remote, bucket, show_run, err);
 	remote_free(remote);
+	return result;
+}
+
+int command_status(struct session *const session, struct error *const err)
+{
+	struct object_name name = {0};
+	struct run_name run = {0};
+	const struct options *const options = session->options;
+	if (options->argument_count > 0 &&
+		session_object_name(session, options->arguments[0], &name, err) != 0)
+		return -1;
+	int result = name.key.len > 0 ? name_run(name.bucket, name.key, &run, err) : 0;
+	session->usage |= result != 0;
+	if (result == 0)
+		result = show_all(session, name.bucket, &run, err);
+	run_name_release(&run);
 	return result;
 }

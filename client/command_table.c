@@ -65,8 +65,10 @@ static const struct command COMMANDS[] = {
 		"list the steps that are kept by name, or change that",
 		"deltabucket pins models/policy add best 1200\n"
 		"deltabucket pins models/policy rm best\n"},
-	{"status", COMMAND_STATUS, command_status, 0, 1, 3, "[BUCKET]", "the server, its runs and their fleets at a glance",
-		"deltabucket status\n"},
+	{"status", COMMAND_STATUS, command_status, 0, 1, 3, "[BUCKET | BUCKET/RUN]",
+		"the server, its runs and their fleets at a glance",
+		"deltabucket status\n"
+		"deltabucket status models/policy\n"},
 	{"keys", COMMAND_KEYS, command_keys, 0, 2, 3, "[add | rm KEY_ID]", "list, make or revoke keys (root only)",
 		"deltabucket keys add --name workers --grant models/policy/=read,list\n"},
 	{"login", COMMAND_LOGIN, command_login, 1, 1, 0, "ENDPOINT",

@@ -51,16 +51,27 @@ struct interrupt *remote_interrupt(const struct remote *const remote)
 	return remote->options->interrupt;
 }
 
-/* A newcomer has no token yet. */
+/* What helps, behind what the server said; NULL: nothing is known. A newcomer has no token yet;
+ * what failed uploads left fills a disk that seems to hold little. */
+static const char *find_advice(const struct remote *const remote, const enum error_kind refusal)
+{
+	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
+	if (!has_token && (refusal == ERROR_NO_CREDENTIALS || refusal == ERROR_DENIED))
+		return "no token was sent: DELTABUCKET_TOKEN sets one, and"
+			" `deltabucket login ENDPOINT` stores one";
+	if (refusal == ERROR_NO_SPACE)
+		return "on the server's machine `deltabucketd gc --end-promises` frees what failed"
+			" uploads left";
+	return NULL;
+}
+
 static void add_advice(const struct remote *const remote, struct error *const err)
 {
-	const struct error refusal = *err;
-	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
-	const size_t len = strlen(refusal.text);
-	const int kept = (int)(len > 0 && refusal.text[len - 1] == '.' ? len - 1 : len);
-	if (!has_token && (refusal.kind == ERROR_NO_CREDENTIALS || refusal.kind == ERROR_DENIED))
-		error_set(err, refusal.kind, "%.*s; no token was sent: DELTABUCKET_TOKEN sets one, and `deltabucket login ENDPOINT` stores one", kept,
-			refusal.text);
+	const char *const advice = find_advice(remote, err->kind);
+	const size_t len = strlen(err->text);
+	const int kept = (int)(len > 0 && err->text[len - 1] == '.' ? len - 1 : len);
+	if (advice != NULL)
+		error_set(err, err->kind, "%.*s; %s", kept, err->text, advice);
 }
 
 int remote_try(struct remote *const remote, const struct http_request *const request, struct http_response *const response,

@@ -6,7 +6,7 @@
 #include "client/listing.h"
 #include "wire/step_message.h"
 
-enum { ARENA_BYTES = 512 * 1024 };
+enum { ARENA_BYTES = 512 * 1024, MESSAGE_MAX_BYTES = 8192 };
 static const char FULL_CODE[] = "no_space";
 
 /* `meaning` is for answers without a word, as those to HEAD are. */
@@ -121,7 +121,7 @@ int remote_error_set(struct error *const err, const int status, const struct spa
 	}
 	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : row_of_status(status)->kind;
 	if (message.len > 0)
-		error_set(err, kind, "%.*s", (int)(message.len < ERROR_TEXT_BYTES ? message.len : ERROR_TEXT_BYTES),
+		error_set(err, kind, "%.*s", (int)span_slice(message, 0, MESSAGE_MAX_BYTES).len,
 			(const char *)message.data);
 	else
 		error_set(err, kind, "the server answered %s with status %d%s", what, status, row_of_status(status)->meaning);

@@ -1,8 +1,23 @@
 #include "client/run_walk.h"
 
+#include <string.h>
+
 #include "client/remote_object.h"
 
 enum { ARENA_BYTES = 64 * 1024 * 1024, NAME_CAP_BYTES = 1024 };
+
+/* A key for some runs may not list its bucket. */
+static void advise(struct error *const err)
+{
+	if (err->kind != ERROR_DENIED)
+		return;
+	const size_t len = strlen(err->text);
+	const int kept = (int)(len > 0 && err->text[len - 1] == '.' ? len - 1 : len);
+	error_set(err, ERROR_DENIED,
+		"%.*s; a key for one run may ask for it by name: `deltabucket status BUCKET/RUN` or"
+		" `deltabucket steps BUCKET/RUN`",
+		kept, err->text);
+}
 
 static int walk_bucket(struct session *const session, struct remote *const remote, const struct span bucket, run_walk_fn *const visit,
 	struct error *const err)
@@ -15,6 +30,8 @@ static int walk_bucket(struct session *const session, struct remote *const remot
 		struct arena *const arena = arena_new(ARENA_BYTES);
 		struct remote_run_page page = {0};
 		result = remote_run_list(remote, bucket, buffer_span(&after), arena, &page, err);
+		if (result != 0)
+			advise(err);
 		for (size_t i = 0; i < page.count && result == 0; i++)
 			result = visit(session, remote, &page.runs[i], err);
 		more = result == 0 && page.more && page.count > 0;

@@ -8,13 +8,12 @@ enum { BUCKET_MAX_BYTES = 255, KEY_MAX_BYTES = 1024 };
 
 int session_usage(struct session *const session, struct error *const err, const char *const format, ...)
 {
-	char text[ERROR_TEXT_BYTES];
 	va_list arguments;
 	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
+	error_set_list(err, ERROR_INVALID, format, arguments);
 	va_end(arguments);
 	session->usage = true;
-	return error_set(err, ERROR_INVALID, "%s", text);
+	return -1;
 }
 
 struct remote *session_connect(struct session *const session, struct error *const err)

@@ -2,15 +2,16 @@
  * said. A list is replaced as a whole by the first value of a stronger source. */
 #include "server/configuration.h"
 
-#include <ini.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/columns.h"
 #include "base/memory.h"
 #include "base/near_word.h"
 #include "base/quantity.h"
+#include "server/setting_file.h"
 #include "server/setting_rule.h"
 
 enum setting_type { SETTING_TEXT, SETTING_LIST, SETTING_FLAG, SETTING_NUMBER };
@@ -32,16 +33,18 @@ static const struct setting settings[] = {
 #include "server/configuration.def"
 #undef SETTING
 };
-enum { SETTING_COUNT = sizeof settings / sizeof settings[0], VALUE_MAX_BYTES = 4096, LIST_MAX = 64, NEAR_MAX_BYTES = 40, FROM_MAX_BYTES = 4200, HELP_WIDTH = 30, COMMAND_WIDTH = 9 };
+enum { SETTING_COUNT = sizeof settings / sizeof settings[0], LIST_MAX = 64 };
+enum { HELP_WIDTH = 30, COMMAND_WIDTH = 9 };
+enum { VALUE_MAX_BYTES = 4096, NEAR_MAX_BYTES = 41, FROM_MAX_BYTES = 128 };
 
 struct loading {
 	struct configuration *configuration;
 	int origin[SETTING_COUNT]; /* the source whose value stands */
 	int source;                /* which is being read: rises */
 	const char *from;          /* for messages */
+	char *places[SETTING_COUNT]; /* the `from` of the value that stands */
 	struct error *err;
 	bool in_file;
-	bool failed;
 };
 
 static void list_clear(struct configuration_list *list)
@@ -125,7 +128,7 @@ static int set_flag(const struct setting *setting, bool *field, const char *valu
 
 static int check_word(const struct setting *setting, const char *value, const char *from, struct error *err)
 {
-	return setting_rule_check(setting->name, value, err) == 0 ? 0 : error_wrap(err, "%s: %s", from, setting->name);
+	return setting_rule_check(setting->name, value, err) == 0 ? 0 : error_wrap(err, "%s", from);
 }
 
 static int set_list(const struct setting *setting, struct configuration_list *list, const char *value, const char *from, struct error *err)
@@ -158,6 +161,8 @@ static int set_value(struct loading *loading, size_t at, const char *value)
 	if (setting->type == SETTING_LIST && loading->origin[at] != loading->source)
 		list_clear(field);
 	loading->origin[at] = loading->source;
+	free(loading->places[at]);
+	loading->places[at] = memory_copy_text(loading->from);
 	if (setting->type == SETTING_NUMBER)
 		return set_number(setting, field, value, loading->from, loading->err);
 	if (setting->type == SETTING_FLAG)
@@ -193,13 +198,19 @@ static size_t find_setting(struct span given)
 	return at;
 }
 
+static void fold_name(struct span given, char folded[NEAR_MAX_BYTES])
+{
+	const struct span clipped = span_slice(given, 0, NEAR_MAX_BYTES - 1);
+	for (size_t i = 0; i < clipped.len; i++)
+		folded[i] = fold((char)clipped.data[i]);
+	folded[clipped.len] = '\0';
+}
+
 /* The setting of the nearest name, with its underscores. */
 static void find_near(struct span given, struct near_word *near, char folded[NEAR_MAX_BYTES])
 {
-	const struct span clipped = span_slice(given, 0, NEAR_MAX_BYTES);
-	for (size_t i = 0; i < clipped.len; i++)
-		folded[i] = fold((char)clipped.data[i]);
-	near_word_begin(near, span_of(folded, clipped.len));
+	fold_name(given, folded);
+	near_word_begin(near, span_text(folded));
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		near_word_offer(near, settings[i].name);
 }
@@ -218,87 +229,138 @@ static size_t find_below(const char *section, const char *name)
 	return at;
 }
 
+/* Of what may stand below the heading: the rest of a setting's name that begins with it, or else a
+ * whole name. */
+static void find_near_below(
+	const char *heading, const char *name, struct near_word *near, char folded[NEAR_MAX_BYTES])
+{
+	char begin[NEAR_MAX_BYTES];
+	fold_name(span_text(heading), begin);
+	find_near(span_text(name), near, folded);
+	const size_t len = strlen(begin);
+	for (size_t i = 0; len > 0 && i < SETTING_COUNT; i++)
+		if (strncmp(settings[i].name, begin, len) == 0 && settings[i].name[len] == '_')
+			near_word_offer(near, settings[i].name + len + 1);
+}
+
 static int refuse_entry(struct loading *loading, const char *section, const char *name)
 {
 	struct near_word near;
 	char hint[NEAR_WORD_HINT_BYTES];
 	char folded[NEAR_MAX_BYTES];
-	find_near(span_text(name), &near, folded);
-	return error_set(loading->err, ERROR_INVALID, "%s: there is no setting '%s'%s%s%s%s", loading->from, name, section[0] != '\0' ? " below [" : "",
-		section, section[0] != '\0' ? "]" : "", near_word_hint(&near, hint));
+	find_near_below(section, name, &near, folded);
+	return error_set(loading->err, ERROR_INVALID,
+		"%s: there is no setting '%.100s'%s%.100s%s%s", loading->from, name,
+		section[0] != '\0' ? " below [" : "", section, section[0] != '\0' ? "]" : "",
+		near_word_hint(&near, hint));
 }
 
-static int take_file_entry(void *taker, const char *section, const char *name, const char *value)
+static int take_file_line(void *taker, const struct setting_line *line, struct error *err)
 {
 	struct loading *const loading = taker;
-	const size_t at = find_below(section, name);
-	if (loading->failed)
-		return 0;
-	loading->failed = (at < SETTING_COUNT ? set_value(loading, at, value) : refuse_entry(loading, section, name)) != 0;
-	return loading->failed ? 0 : 1;
-}
-
-/* The lines of a file as the INI reader takes them, counted for messages. */
-struct lines {
-	FILE *file;
-	const struct loading *loading;
-	const char *path;
-	unsigned number;
-	bool in_line;    /* the last piece did not end its line */
-	unsigned failed; /* the line at which an entry was refused first */
-	char from[FROM_MAX_BYTES];
-};
-
-static char *read_line(char *into, int room, void *source)
-{
-	struct lines *const lines = source;
-	if (lines->loading->failed && lines->failed == 0)
-		lines->failed = lines->number;
-	char *const got = fgets(into, room, lines->file);
-	if (got == NULL)
-		return NULL;
-	if (!lines->in_line)
-		lines->number++;
-	lines->in_line = strchr(got, '\n') == NULL;
-	snprintf(lines->from, sizeof lines->from, "%s, line %u", lines->path, lines->number);
-	return got;
+	(void)err; /* is loading->err */
+	const size_t at = find_below(line->heading, line->name);
+	loading->from = line->from;
+	if (at == SETTING_COUNT)
+		return refuse_entry(loading, line->heading, line->name);
+	return set_value(loading, at, line->value);
 }
 
 static int read_file(struct loading *loading, const char *path)
 {
-	struct lines lines = {.file = fopen(path, "re"), .loading = loading, .path = path};
-	if (lines.file == NULL)
-		return error_set_errno(loading->err, "cannot read the configuration file %s", path);
 	loading->source++;
-	loading->from = lines.from;
 	loading->in_file = true;
-	const int line = ini_parse_stream(read_line, &lines, take_file_entry, loading);
-	loading->from = path;
+	const int outcome = setting_file_read(path, take_file_line, loading, loading->err);
 	loading->in_file = false;
-	fclose(lines.file);
-	if (loading->failed && (unsigned)line == lines.failed)
-		return -1;
-	if (line != 0) /* the first mistake: a broken heading comes before what it makes of the rest */
-		return error_set(loading->err, ERROR_INVALID, "%s, line %d: this is no setting (name = value), and no heading ([name])", path, line);
-	return 0;
+	return outcome;
 }
 
-/* Other names behind DELTABUCKET_ belong to the client and to the root key; they are passed over. */
+static const char PREFIX[] = "DELTABUCKET_";
+
+/* NAME of "DELTABUCKET_NAME=value"; false: another variable. */
+static bool read_name(const char *variable, struct span *out_name, const char **out_value)
+{
+	const char *const equals = strchr(variable, '=');
+	if (equals == NULL || strncmp(variable, PREFIX, sizeof PREFIX - 1) != 0)
+		return false;
+	*out_name = span_of(
+		variable + sizeof PREFIX - 1, (size_t)(equals - variable) - (sizeof PREFIX - 1));
+	*out_value = equals + 1;
+	return true;
+}
+
+/* Other names are not the settings'; configuration_tell_strays knows those that are nobody's. */
 static int read_environment(struct loading *loading, char *const *environment)
 {
-	static const char prefix[] = "DELTABUCKET_";
+	struct span name;
+	const char *value;
+	char from[FROM_MAX_BYTES];
 	loading->source++;
 	for (; *environment != NULL; environment++) {
-		const char *const equals = strchr(*environment, '=');
-		if (equals == NULL || strncmp(*environment, prefix, sizeof prefix - 1) != 0)
+		const size_t at =
+			read_name(*environment, &name, &value) ? find_setting(name) : SETTING_COUNT;
+		if (at == SETTING_COUNT)
 			continue;
-		const char *const name = *environment + sizeof prefix - 1;
-		const size_t at = find_setting(span_of(name, (size_t)(equals - name)));
-		loading->from = "environment";
-		if (at < SETTING_COUNT && set_value(loading, at, equals + 1) != 0)
+		snprintf(from, sizeof from, "environment, %s%.*s", PREFIX, (int)name.len,
+			(const char *)name.data);
+		loading->from = from;
+		if (set_value(loading, at, value) != 0)
 			return -1;
 	}
 	return 0;
+}
+
+/* The variables of the root key, of the client, of the commands that it starts, and of the
+ * project's tests, which begin so. */
+static bool is_known_beside(struct span name)
+{
+	static const char *const names[] = {"CONFIG", "ROOT_KEY_ID", "ROOT_SECRET", "ROOT_TOKEN",
+		"ENDPOINT", "TOKEN", "CA", "PROFILE", "RUN", "STEP", "LABEL", "DIGEST", "CURRENT",
+		"PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS", "BUILD", "TORTURE", "SERIES",
+		"CLIENTS", "WRITE_ROUTES"};
+	static const char *const beginnings[] = {"TEST_", "UNIT_", "RECORD_", "REFUSE_", "BENCH_"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (span_equal_text(name, names[i]))
+			return true;
+	for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+		if (span_starts(name, span_text(beginnings[i])))
+			return true;
+	return false;
+}
+
+static void print_upper(const char *text, struct buffer *out)
+{
+	for (; *text != '\0'; text++)
+		buffer_add_byte(out, *text >= 'a' && *text <= 'z' ? (uint8_t)(*text - 'a' + 'A') : (uint8_t)*text);
+}
+
+static void tell_stray(struct log *log, struct span name)
+{
+	struct near_word near;
+	struct buffer text;
+	char folded[NEAR_MAX_BYTES];
+	buffer_init(&text, VALUE_MAX_BYTES);
+	find_near(name, &near, folded);
+	buffer_format(&text, "%s%.*s is no setting of this server", PREFIX,
+		(int)span_slice(name, 0, 100).len, (const char *)name.data);
+	if (near.best != NULL) {
+		buffer_format(&text, "; did you mean %s", PREFIX);
+		print_upper(near.best, &text);
+		buffer_add_byte(&text, '?');
+	}
+	const struct log_field field = log_span("message", buffer_span(&text));
+	log_event(log, LOG_WARNING, NULL, "unknown_variable", &field, 1);
+	buffer_release(&text);
+}
+
+void configuration_tell_strays(char *const *environment, struct log *log)
+{
+	struct span name;
+	const char *value;
+	for (; *environment != NULL; environment++)
+		if (read_name(*environment, &name, &value) && find_setting(name) == SETTING_COUNT &&
+			!is_known_beside(name))
+			tell_stray(log, name);
 }
 
 static void print_flag(const struct setting *setting, struct buffer *out)
@@ -416,17 +478,75 @@ static int read_defaults(struct loading *loading)
 	return 0;
 }
 
-static int check(const struct configuration *configuration, struct error *err)
+static const char *place_of(const struct loading *loading, const char *name)
 {
-	if (configuration->data == NULL)
-		return error_set(err, ERROR_INVALID, "--data DIR is needed: the folder that holds everything");
-	if ((configuration->tls_cert == NULL) != (configuration->tls_key == NULL))
-		return error_set(err, ERROR_INVALID, "tls_cert and tls_key go together");
-	if (configuration->http && configuration->tls_cert != NULL)
-		return error_set(err, ERROR_INVALID, "http and tls_cert exclude each other");
-	if (configuration->listen.count == 0)
-		return error_set(err, ERROR_INVALID, "listen needs at least one address");
-	return 0;
+	return loading->places[find_setting(span_text(name))];
+}
+
+/* What a start would find out late, and without the place that the path came from. */
+static int check_file(const struct loading *loading, const char *name, const char *path)
+{
+	if (access(path, R_OK) == 0)
+		return 0;
+	error_set_errno(loading->err,
+		"%s: %s must be a file that the server can read, and %s is not",
+		place_of(loading, name), name, path);
+	loading->err->kind = ERROR_INVALID;
+	return -1;
+}
+
+static int refuse_half(const struct loading *loading, const char *set, const char *missing)
+{
+	return error_set(loading->err, ERROR_INVALID, "%s: %s is set and %s is not; they go together",
+		place_of(loading, set), set, missing);
+}
+
+static int check_certificate(const struct loading *loading)
+{
+	const char *const cert = loading->configuration->tls_cert;
+	const char *const key = loading->configuration->tls_key;
+	if (cert == NULL && key == NULL)
+		return 0;
+	if (cert == NULL || key == NULL)
+		return refuse_half(loading, cert != NULL ? "tls_cert" : "tls_key",
+			cert != NULL ? "tls_key" : "tls_cert");
+	if (loading->configuration->http)
+		return error_set(loading->err, ERROR_INVALID,
+			"%s: http and tls_cert (%s) exclude each other", place_of(loading, "http"),
+			place_of(loading, "tls_cert"));
+	if (check_file(loading, "tls_cert", cert) != 0)
+		return -1;
+	return check_file(loading, "tls_key", key);
+}
+
+static int check(const struct loading *loading)
+{
+	if (loading->configuration->data == NULL)
+		return error_set(loading->err, ERROR_INVALID,
+			"--data DIR is needed: the folder that holds everything");
+	if (loading->configuration->listen.count == 0)
+		return error_set(loading->err, ERROR_INVALID,
+			"%s: listen needs at least one address", place_of(loading, "listen"));
+	return check_certificate(loading);
+}
+
+static int read_sources(struct loading *loading, const char *file, int count,
+	char *const *arguments, char *const *environment, enum configuration_request *out_request)
+{
+	if (file != NULL && read_file(loading, file) != 0)
+		return -1;
+	if (read_environment(loading, environment) != 0 ||
+		read_flags(loading, count, arguments, out_request) != 0)
+		return -1;
+	return check(loading);
+}
+
+static bool find_special(int count, char *const *arguments, enum configuration_request *out_request)
+{
+	for (int i = 0; i < count; i++)
+		if (take_special(arguments[i], out_request))
+			return true;
+	return false;
 }
 
 int configuration_load(struct configuration *configuration, int argument_count, char *const *arguments, char *const *environment,
@@ -436,16 +556,13 @@ int configuration_load(struct configuration *configuration, int argument_count, 
 	const char *const file = find_config_file(argument_count, arguments, environment);
 	memset(configuration, 0, sizeof *configuration);
 	*out_request = CONFIGURATION_RUN;
-	if (read_defaults(&loading) != 0)
-		return -1;
-	for (int i = 0; i < argument_count; i++)
-		if (take_special(arguments[i], out_request))
-			return 0;
-	if (file != NULL && read_file(&loading, file) != 0)
-		return -1;
-	if (read_environment(&loading, environment) != 0 || read_flags(&loading, argument_count, arguments, out_request) != 0)
-		return -1;
-	return check(configuration, err);
+	int outcome = read_defaults(&loading);
+	if (outcome == 0 && !find_special(argument_count, arguments, out_request))
+		outcome = read_sources(
+			&loading, file, argument_count, arguments, environment, out_request);
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		free(loading.places[i]);
+	return outcome;
 }
 
 void configuration_release(struct configuration *configuration)
@@ -519,18 +636,14 @@ void configuration_print_help(struct buffer *out)
 		"  deltabucketd --config /etc/deltabucket.ini\n\n"
 		"Each setting is a flag, a key in the INI file, or an environment variable DELTABUCKET_NAME; flags win over\n"
 		"the environment, that over the file. Switches are turned off with =no. Sizes and times may have a unit: 5GiB, 10min.\n\nflags:\n");
-	columns_add(out, "--config FILE", HELP_WIDTH, "INI file with lines name = value, and headings (DELTABUCKET_CONFIG)");
+	columns_add(out, "--config FILE", HELP_WIDTH,
+		"INI file with lines name = value, headings, and comments behind # or ; "
+		"(DELTABUCKET_CONFIG)");
 	for (size_t i = 0; i < SETTING_COUNT; i++)
 		print_help_line(&settings[i], out);
 	columns_add(out, "--help, -h", HELP_WIDTH, "this text");
 	columns_add(out, "--version", HELP_WIDTH, "say which version this is");
 	columns_add(out, "--print-config-docs", HELP_WIDTH, "the settings as a Markdown table");
-}
-
-static void print_upper(const char *text, struct buffer *out)
-{
-	for (; *text != '\0'; text++)
-		buffer_add_byte(out, *text >= 'a' && *text <= 'z' ? (uint8_t)(*text - 'a' + 'A') : (uint8_t)*text);
 }
 
 void configuration_print_docs(struct buffer *out)

@@ -4,6 +4,7 @@
 #define SERVER_CONFIGURATION_H
 
 #include "base/buffer.h"
+#include "base/log.h"
 
 struct configuration_list {
 	char **items;
@@ -33,6 +34,10 @@ enum configuration_request { CONFIGURATION_RUN, CONFIGURATION_HELP, CONFIGURATIO
 int configuration_load(struct configuration *configuration, int argument_count, char *const *arguments, char *const *environment,
 	enum configuration_request *out_request, struct error *err);
 void configuration_release(struct configuration *configuration);
+
+/* Warns of each variable DELTABUCKET_* that neither is a setting nor belongs to another program of
+ * the project, with the nearest setting. */
+void configuration_tell_strays(char *const *environment, struct log *log);
 
 void configuration_print_help(struct buffer *out);
 void configuration_print_docs(struct buffer *out); /* a Markdown table, for docs/OPERATIONS.md */

@@ -20,6 +20,7 @@
 #include "server/data_folder.h"
 #include "server/folder_modes.h"
 #include "server/listener.h"
+#include "server/listener_socket.h"
 #include "server/root_key.h"
 #include "storage/step_watch.h"
 #include "storage/derive_worker.h"
@@ -280,15 +281,29 @@ static int bind_listener(struct daemon *daemon, struct error *err)
 	return daemon->listener != NULL ? 0 : -1;
 }
 
+/* A first start whose address is not to be had leaves no folder behind. */
+static int try_addresses(const struct configuration *configuration, struct error *err)
+{
+	if (file_exists(configuration->data))
+		return 0;
+	for (size_t i = 0; i < configuration->listen.count; i++)
+		if (listener_socket_try(configuration->listen.items[i], err) != 0)
+			return -1;
+	return 0;
+}
+
 static int start(struct daemon *daemon, char *const *environment, struct error *err)
 {
 	const struct configuration *const configuration = daemon->configuration;
 	if (open_log(daemon, err) != 0)
 		return -1;
+	configuration_tell_strays(environment, daemon->log);
 	share_file_limit(daemon);
 	daemon->metrics = metrics_new();
+	if (try_addresses(configuration, err) != 0)
+		return -1;
 	if (data_folder_open(&daemon->folder, file_system(), configuration->data,
-		configuration->master_key, true, err) != 0)
+		    configuration->master_key, true, err) != 0)
 		return -1;
 	folder_modes_narrow(daemon->folder.path, daemon->log);
 	if (open_certificate(daemon, err) != 0 || open_store(daemon, err) != 0)

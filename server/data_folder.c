@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+
+enum { USER_BYTES = 64 };
 
 char *data_folder_path(const char *folder, const char *name)
 {
@@ -43,6 +46,34 @@ static int refuse_lock(const int lock_fd, const char *const path, struct error *
 	return error_set(err, ERROR_BUSY, "%s is held: process %ld, a server or command, is using this data folder", path, process);
 }
 
+static void name_user(uid_t user, char out[USER_BYTES])
+{
+	struct passwd entry;
+	struct passwd *found = NULL;
+	char room[4096];
+	snprintf(out, USER_BYTES, "%lu", (unsigned long)user);
+	if (getpwuid_r(user, &entry, room, sizeof room, &found) == 0 && found != NULL)
+		snprintf(out, USER_BYTES, "%s", entry.pw_name);
+}
+
+/* From errno: a folder that is another user's is told as such. */
+static int refuse_user(const struct data_folder *folder, const char *lock_path, struct error *err)
+{
+	struct stat facts;
+	char owner[USER_BYTES];
+	char user[USER_BYTES];
+	error_set_errno(err, "cannot open %s", lock_path);
+	if (err->kind != ERROR_DENIED || stat(folder->path, &facts) != 0 ||
+		facts.st_uid == geteuid())
+		return -1;
+	name_user(facts.st_uid, owner);
+	name_user(geteuid(), user);
+	return error_set(err, ERROR_DENIED,
+		"%s; the data folder %s belongs to the user %s, and this is the user %s: "
+		"run it as %s (sudo -u %s) or as root",
+		err->text, folder->path, owner, user, owner, owner);
+}
+
 static int take_lock(struct data_folder *folder, struct error *err)
 {
 	char *const path = data_folder_path(folder->path, "lock");
@@ -51,7 +82,7 @@ static int take_lock(struct data_folder *folder, struct error *err)
 	if (folder->lock_fd < 0 && errno == EROFS) /* the folder itself can be locked where it takes no files */
 		folder->lock_fd = folder->files->open(folder->files, file_exists(path) ? path : folder->path, O_RDONLY, 0);
 	if (folder->lock_fd < 0)
-		outcome = error_set_errno(err, "cannot open %s", path);
+		outcome = refuse_user(folder, path, err);
 	else if (flock(folder->lock_fd, LOCK_EX | LOCK_NB) != 0)
 		outcome = errno == EWOULDBLOCK ? refuse_lock(folder->lock_fd, path, err) : error_set_errno(err, "cannot lock %s", path);
 	else

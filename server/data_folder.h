@@ -20,8 +20,10 @@ struct data_folder {
 	uint8_t master_key[MASTER_KEY_BYTES];
 };
 
-/* Makes the folder when `create`, takes the lock, reads the master key (`master_key_file` NULL: DIR/master.key) or makes it while there
- * is no catalog yet. busy when somebody holds the lock; denied when others may read the folder's key; corrupt when the key is no key. */
+/* Makes the folder when `create`, takes the lock, reads the master key (`master_key_file` NULL:
+ * DIR/master.key) or makes it while there is no catalog yet. busy when somebody holds the lock;
+ * denied when others may read the folder's key, and when the folder is another user's; corrupt when
+ * the key is no key. */
 int data_folder_open(struct data_folder *folder, const struct file_ops *files, const char *path,
 	const char *master_key_file, bool create, struct error *err);
 void data_folder_close(struct data_folder *folder); /* a zeroed one is fine */

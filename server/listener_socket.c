@@ -76,6 +76,26 @@ static int bind_tcp(const struct addrinfo *where)
 	return -1;
 }
 
+static const struct {
+	int fault;
+	const char *advice;
+} advices[] = {
+	{EADDRINUSE, "another program listens there; stop it, or name a free port with --listen HOST:PORT"},
+	{EADDRNOTAVAIL, "this machine does not have it; --listen takes one that it has, or 0.0.0.0:PORT for all"},
+	{EACCES, "ports below 1024 are for root; --listen takes another one"},
+};
+
+/* From errno. */
+static int refuse_address(const char *address, struct error *err)
+{
+	const char *advice = "--listen takes another address";
+	for (size_t i = 0; i < sizeof advices / sizeof advices[0]; i++)
+		if (advices[i].fault == errno)
+			advice = advices[i].advice;
+	error_set_errno(err, "cannot listen on %s", address);
+	return error_set(err, err->kind, "%s; %s", err->text, advice);
+}
+
 static int open_tcp(struct listener_socket *opened, const char *address, struct error *err)
 {
 	char host[ADDRESS_MAX_BYTES];
@@ -86,10 +106,12 @@ static int open_tcp(struct listener_socket *opened, const char *address, struct 
 		return bad_address(address, err);
 	const int code = getaddrinfo(host[0] != '\0' ? host : NULL, port, &hints, &found);
 	if (code != 0)
-		return error_set(err, ERROR_INVALID, "cannot listen on %s: %s", address, gai_strerror(code));
+		return error_set(err, ERROR_INVALID,
+			"cannot listen on %s: %s; --listen takes an address of this machine",
+			address, gai_strerror(code));
 	opened->fd = bind_tcp(found);
 	if (opened->fd < 0)
-		error_set_errno(err, "cannot listen on %s", address);
+		refuse_address(address, err);
 	freeaddrinfo(found);
 	return opened->fd < 0 ? -1 : 0;
 }
@@ -151,6 +173,17 @@ int listener_socket_open(struct listener_socket *opened, const char *address, st
 	return open_tcp(opened, address, err);
 }
 
+int listener_socket_try(const char *address, struct error *err)
+{
+	struct listener_socket opened;
+	if (strncmp(address, "unix:", 5) == 0)
+		return listener_socket_check(address, err);
+	if (listener_socket_open(&opened, address, err) != 0)
+		return -1;
+	listener_socket_close(&opened);
+	return 0;
+}
+
 void listener_socket_close(struct listener_socket *opened)
 {
 	if (opened->fd >= 0)
@@ -185,5 +218,8 @@ void listener_socket_print(const struct listener_socket *opened, const char *sch
 		|| getnameinfo((struct sockaddr *)&where, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
 		return;
 	const bool v6 = where.ss_family == AF_INET6;
-	buffer_format(out, "%s://%s%s%s:%s", scheme, v6 ? "[" : "", host, v6 ? "]" : "", port);
+	const bool is_all = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+	const char *const from_here = !is_all ? host : v6 ? "::1" : "127.0.0.1";
+	buffer_format(out, "%s://%s%s%s:%s%s", scheme, v6 ? "[" : "", from_here, v6 ? "]" : "",
+		port, is_all ? " (listens on all addresses)" : "");
 }

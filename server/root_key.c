@@ -48,6 +48,20 @@ static int make_root(struct keyring *keyring, const struct keyring_new_key *root
 	return 0;
 }
 
+int root_key_check(char *const *environment, struct error *err)
+{
+	static const char id[] = "DELTABUCKET_ROOT_KEY_ID";
+	static const char secret[] = "DELTABUCKET_ROOT_SECRET";
+	static const char token[] = "DELTABUCKET_ROOT_TOKEN";
+	if (keyring_check_texts(find_variable(environment, id), NULL, NULL, err) != 0)
+		return error_wrap(err, "environment, %s", id);
+	if (keyring_check_texts(NULL, find_variable(environment, secret), NULL, err) != 0)
+		return error_wrap(err, "environment, %s", secret);
+	if (keyring_check_texts(NULL, NULL, find_variable(environment, token), err) != 0)
+		return error_wrap(err, "environment, %s", token);
+	return 0;
+}
+
 int root_key_prepare(struct keyring *keyring, const char *namespace, char *const *environment, const struct start_place *place,
 	struct buffer *out_notice, struct error *err)
 {

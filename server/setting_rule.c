@@ -1,51 +1,105 @@
 #include "server/setting_rule.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "api/keyring.h"
 #include "base/client_address.h"
 #include "server/listener_socket.h"
 
-typedef int rule_fn(const char *value, struct error *err);
+enum { LABEL_MAX_BYTES = 63, HOST_MAX_BYTES = 253 };
 
-static int need(bool holds, const char *rule, const char *value, struct error *err)
+typedef int rule_fn(const char *name, const char *value, struct error *err);
+
+static int need(
+	bool holds, const char *rule, const char *name, const char *value, struct error *err)
 {
-	return holds ? 0 : error_set(err, ERROR_INVALID, "it must be %s, not '%.200s'", rule, value);
+	if (holds)
+		return 0;
+	return error_set(err, ERROR_INVALID, "%s must be %s, not '%.200s'", name, rule, value);
 }
 
-static int check_network(const char *value, struct error *err)
+static int check_address(const char *name, const char *value, struct error *err)
+{
+	return listener_socket_check(value, err) == 0 ? 0 : error_wrap(err, "%s", name);
+}
+
+static int check_network(const char *name, const char *value, struct error *err)
 {
 	struct client_network ignored;
-	return client_network_parse(value, &ignored, err);
+	return client_network_parse(value, &ignored, err) == 0 ? 0 : error_wrap(err, "%s", name);
 }
 
 /* Behind it comes "/xet", "/api/...": no slash, no path. */
-static int check_base_url(const char *value, struct error *err)
+static int check_base_url(const char *name, const char *value, struct error *err)
 {
 	const size_t scheme = strncmp(value, "https://", 8) == 0 ? 8 : strncmp(value, "http://", 7) == 0 ? 7 : 0;
 	const bool is_base = scheme > 0 && value[scheme] != '\0' && strpbrk(value + scheme, "/?# \t") == NULL;
-	return need(value[0] == '\0' || is_base, "https://HOST[:PORT] or http://HOST[:PORT] without a path", value, err);
+	return need(value[0] == '\0' || is_base,
+		"https://HOST[:PORT] or http://HOST[:PORT] without a path", name, value, err);
 }
 
-static int check_name(const char *value, struct error *err)
+/* 1 to 63 letters, digits, '-' and '_', with '-' neither first nor last. */
+static bool is_label(struct span label)
 {
-	const char *const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:*[]";
-	return need(value[strspn(value, plain)] == '\0', "a host name or an address", value, err);
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	for (size_t i = 0; i < label.len; i++)
+		if (label.data[i] == '\0' || strchr(plain, label.data[i]) == NULL)
+			return false;
+	return label.len > 0 && label.len <= LABEL_MAX_BYTES && label.data[0] != '-' &&
+		label.data[label.len - 1] != '-';
 }
 
-static int check_namespace(const char *value, struct error *err)
+static bool is_host(struct span host)
 {
-	return need(keyring_is_namespace(span_text(value)), "1 to 63 of a-z 0-9 . _ -, without -- and neither begin nor end with -", value, err);
+	struct span rest = host;
+	struct span label;
+	while (span_split(&rest, '.', &label))
+		if (!is_label(label))
+			return false;
+	return host.len > 0 && host.len <= HOST_MAX_BYTES && host.data[host.len - 1] != '.';
 }
 
-static int check_filled(const char *value, struct error *err)
+static int check_domain(const char *name, const char *value, struct error *err)
 {
-	return need(value[0] != '\0' && strpbrk(value, " \t") == NULL, "a word without blanks", value, err);
+	return need(value[0] == '\0' || is_host(span_text(value)), "a host name", name, value, err);
 }
 
-static int check_present(const char *value, struct error *err)
+static int check_certified(const char *name, const char *value, struct error *err)
 {
-	return need(value[0] != '\0', "set", value, err);
+	uint8_t address[sizeof(struct in6_addr)];
+	const bool is_address =
+		inet_pton(AF_INET, value, address) == 1 || inet_pton(AF_INET6, value, address) == 1;
+	const struct span host = span_text(strncmp(value, "*.", 2) == 0 ? value + 2 : value);
+	return need(is_address || is_host(host), "a host name or an address", name, value, err);
+}
+
+/* NAME, NAME:PORT, .DOMAIN, an address or "*". */
+static int check_hook_host(const char *name, const char *value, struct error *err)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:*[]";
+	const bool is_plain = value[strspn(value, plain)] == '\0';
+	return need(is_plain, "a host name or an address", name, value, err);
+}
+
+static int check_namespace(const char *name, const char *value, struct error *err)
+{
+	return need(keyring_is_namespace(span_text(value)),
+		"1 to 63 of a-z 0-9 . _ -, without -- and neither begin nor end with -", name,
+		value, err);
+}
+
+static int check_filled(const char *name, const char *value, struct error *err)
+{
+	return need(value[0] != '\0' && strpbrk(value, " \t") == NULL, "a word without blanks",
+		name, value, err);
+}
+
+static int check_present(const char *name, const char *value, struct error *err)
+{
+	return need(value[0] != '\0', "set", name, value, err);
 }
 
 static const struct {
@@ -57,12 +111,12 @@ static const struct {
 	{"etag", "md5 or fast", NULL},
 	{"hub_default_visibility", "private or public", NULL},
 	{"log_level", "error, warning, info or debug", NULL},
-	{"listen", NULL, listener_socket_check},
+	{"listen", NULL, check_address},
 	{"trusted_proxies", NULL, check_network},
 	{"public_url", NULL, check_base_url},
-	{"tls_name", NULL, check_name},
-	{"domain", NULL, check_name},
-	{"webhook_hosts", NULL, check_name},
+	{"tls_name", NULL, check_certified},
+	{"domain", NULL, check_domain},
+	{"webhook_hosts", NULL, check_hook_host},
 	{"default_namespace", NULL, check_namespace},
 	{"region", NULL, check_filled},
 	{"tls_priorities", NULL, check_present},
@@ -87,7 +141,9 @@ int setting_rule_check(const char *name, const char *value, struct error *err)
 	for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
 		if (strcmp(rules[i].name, name) != 0)
 			continue;
-		return rules[i].words != NULL ? need(has_word(rules[i].words, value), rules[i].words, value, err) : rules[i].check(value, err);
+		if (rules[i].words == NULL)
+			return rules[i].check(name, value, err);
+		return need(has_word(rules[i].words, value), rules[i].words, name, value, err);
 	}
 	return 0;
 }

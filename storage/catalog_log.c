@@ -85,8 +85,11 @@ static int mend(const struct preparation *preparation, struct error *err)
 static int refuse(const struct preparation *preparation, struct error *err)
 {
 	const struct log_walk *walk = &preparation->walk;
-	return error_set(err, ERROR_DAMAGED, "%s is damaged: changes that were acknowledged stand behind frame %u of %u and cannot all be"
-		" read. Put catalog.db and its log back as they were.", preparation->path, walk->committed, walk->frames);
+	return error_set(err, ERROR_DAMAGED,
+		"%s is damaged: changes that were acknowledged stand behind frame %u of %u and"
+		" cannot all be read. Put catalog.db and its log back as they were; or read what"
+		" this one knows with --after-damage read-only.",
+		preparation->path, walk->committed, walk->frames);
 }
 
 /* Where the log will be taken. */

@@ -1,6 +1,33 @@
 #include "storage/disk_floor.h"
 
+#include <stdio.h>
+#include <string.h>
+
 enum { SHARE = 8 };
+
+static const char REFUSAL[] = "The server's disk is full: ";
+
+static double megabytes(const uint64_t bytes)
+{
+	return (double)bytes / 1e6;
+}
+
+static int refuse(
+	const uint64_t free, const uint64_t kept, const uint64_t needed, struct error *const err)
+{
+	char need[64] = "";
+	if (needed > 0)
+		snprintf(need, sizeof need, ", and %.1f MB are needed", megabytes(needed));
+	return error_set(err, ERROR_NO_SPACE,
+		"%s%.1f MB are free, the last %.1f MB are kept for deletes and the catalog"
+		" (disk_reserve)%s.",
+		REFUSAL, megabytes(free), megabytes(kept), need);
+}
+
+bool disk_floor_refuses(const struct error *const err)
+{
+	return err->kind == ERROR_NO_SPACE && strncmp(err->text, REFUSAL, sizeof REFUSAL - 1) == 0;
+}
 
 int disk_floor_check(const struct disk_floor *const floor, struct error *const err)
 {
@@ -17,6 +44,5 @@ int disk_floor_check_room(const struct disk_floor *const floor, const uint64_t b
 	const uint64_t kept = floor->bytes < space.all / SHARE ? floor->bytes : space.all / SHARE;
 	if (space.free >= kept && space.free - kept >= bytes)
 		return 0;
-	return error_set(err, ERROR_NO_SPACE, "%s: %llu bytes of its file system are free, the last %llu are kept for deletes and the catalog, and %llu "
-		"are to come.", floor->folder, (unsigned long long)space.free, (unsigned long long)kept, (unsigned long long)bytes);
+	return refuse(space.free, kept, bytes, err);
 }

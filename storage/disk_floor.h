@@ -16,5 +16,7 @@ struct disk_floor {
 int disk_floor_check(const struct disk_floor *floor, struct error *err);
 /* The same for content of so many bytes, as far as its length is known before it comes. */
 int disk_floor_check_room(const struct disk_floor *floor, uint64_t bytes, struct error *err);
+/* Whether this is such a refusal, as it was said: it has the numbers and names no file. */
+bool disk_floor_refuses(const struct error *err);
 
 #endif

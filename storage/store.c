@@ -455,6 +455,11 @@ int store_check_room(const struct store *const store, const uint64_t bytes, stru
 	return disk_floor_check_room(&store->floor, bytes, err);
 }
 
+bool store_tells_room(const struct error *const err)
+{
+	return disk_floor_refuses(err);
+}
+
 void store_measure_disk(const struct store *const store)
 {
 	struct file_space space;

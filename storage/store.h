@@ -69,6 +69,9 @@ void store_close(struct store *store);
 struct store_health *store_health(struct store *store);
 /* Whether content of so many bytes finds room beside what the disk keeps free: 0, no_space or read_only. Nothing is set aside for it. */
 int store_check_room(const struct store *store, uint64_t bytes, struct error *err);
+/* Whether a refusal is one of content that finds no room: a sentence for whoever may know how full
+ * the disk is; it names no file. */
+bool store_tells_room(const struct error *err);
 struct committer *store_committer(struct store *store);
 struct pack_store *store_packs(struct store *store);
 struct helpers *store_helpers(struct store *store);

@@ -282,6 +282,24 @@ class FollowFleet(unittest.TestCase):
         self.assertIn('1 replica, ', self.daemon.client('status', 'models').stdout)
         self.assertNotEqual(self.daemon.client('status', check=False, environment={'DELTABUCKET_ENDPOINT': 'http://127.0.0.1:1'}, timeout=120).returncode, 0)
 
+    def test_a_fleets_key_asks_for_its_run(self):
+        """It may read the run and nothing else, and is told so where it asks for more."""
+        self.publish(0)
+        token = self.daemon.add_key('--grant', 'models/r/=read,list')['token']
+        said = self.daemon.client('status', 'models/r', '--json', token=token).stdout
+        server, run = [json.loads(line) for line in said.splitlines()]
+        self.assertTrue(server['ready'])
+        self.assertEqual((run['bucket'], run['run'], run['head']), ('models', 'r', 0))
+        for words in (['status'], ['status', 'models'], ['runs'], ['runs', 'models']):
+            refused = self.daemon.client(*words, token=token, check=False)
+            self.assertEqual(refused.returncode, 4, words)
+            self.assertIn('may not list all of bucket models; a key for one run may ask for it by '
+                          'name: `deltabucket status BUCKET/RUN`', refused.stderr)
+        other = self.daemon.client('status', 'models/other', token=token, check=False)
+        self.assertEqual(other.returncode, 4)
+        misused = self.daemon.client('runs', 'models/r', check=False)
+        self.assertIn('`deltabucket status models/r` shows one run', misused.stderr)
+
     def test_an_anchor_that_is_due_comes_with_the_next_publish(self):
         """Failure 12: what a new reader must fetch grows too long; `publish` brings an anchor without being told."""
         source = random.Random(3)

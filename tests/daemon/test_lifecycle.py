@@ -115,6 +115,52 @@ class Lifecycle(unittest.TestCase):
                 self.assertTrue(done.stderr)
             self.assertFalse(os.path.exists(folder))
 
+    def refuse(self, *arguments, **variables):
+        """What a start says that is refused for its settings, before it has made anything."""
+        with tempfile.TemporaryDirectory(prefix='deltabucket-test-') as scratch:
+            folder = os.path.join(scratch, 'never-made')
+            done = subprocess.run([SERVER, '--data', folder, *arguments], capture_output=True,
+                                  text=True, timeout=120, env={**os.environ, **variables})
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertFalse(os.path.exists(folder))
+            return done.stderr
+
+    def test_a_wrong_setting_is_named_with_its_source(self):
+        with tempfile.NamedTemporaryFile('w', suffix='.ini') as file:
+            file.write('# a comment\n\ntls_cert = /x.pem # behind a value\ntls_key = /dev/null\n')
+            file.flush()
+            self.assertIn(f'{file.name}, line 3: tls_cert must be a file that the server can read, '
+                          'and /x.pem is not', self.refuse('--config', file.name))
+        self.assertIn('the configuration file /tmp is a folder', self.refuse('--config', '/tmp'))
+        said = self.refuse(DELTABUCKET_ROOT_TOKEN='a b')
+        self.assertIn('environment, DELTABUCKET_ROOT_TOKEN: secret and token are 1 to 128 ', said)
+        self.assertNotIn('a b', said)
+
+    def test_an_address_that_is_taken_leaves_no_folder(self):
+        with (tempfile.TemporaryDirectory(prefix='deltabucket-test-') as scratch,
+              socket.create_server(('127.0.0.1', 0)) as other):
+            folder = os.path.join(scratch, 'never-made')
+            for address in (f'127.0.0.1:{other.getsockname()[1]}', '192.0.2.1:9000'):
+                done = subprocess.run([SERVER, '--data', folder, '--listen', address],
+                                      capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, f'cannot listen on {address}: .*--listen')
+                self.assertEqual(os.listdir(scratch), [])
+
+    def test_a_comment_behind_the_folder_is_no_part_of_its_name(self):
+        with Daemon(tls=False) as daemon:
+            daemon.stop()
+            path = os.path.join(daemon.scratch, 'd.ini')
+            daemon.environment['DELTABUCKET_GC_RAT'] = '1'
+            for value in (f'{daemon.folder} # ours', f'"{daemon.folder}" ; ours'):
+                with open(path, 'w') as file:
+                    file.write(f'data = {value}\nlisten = 127.0.0.1:{daemon.port}\nhttp = yes\n')
+                daemon.start([SERVER, '--config', path])
+                self.assertEqual(daemon.request('GET', '/').status, 200)
+                daemon.stop()
+            self.assertCountEqual(os.listdir(daemon.scratch), ['d.ini', 'data', 'log'])
+            self.assertIn('did you mean DELTABUCKET_GC_RATE?', daemon.log())
+
     def test_metrics_are_for_root(self):
         with Daemon(tls=False) as daemon:
             self.assertIn(b'deltabucket_requests', daemon.request('GET', '/-/metrics').body)
@@ -255,6 +301,15 @@ class Damage(unittest.TestCase):
                         break
                 self.assertEqual(status, 507, reply.body)
                 self.assertNotIn(disk.encode(), reply.body)
+                self.assertRegex(reply.body.decode(), r'disk is full: [0-9.]+ MB are free, the last '
+                                 r'3\.1 MB are kept .*, and 1\.0 MB are needed\.')
+                path = os.path.join(daemon.scratch, 'large')
+                with open(path, 'wb') as file:
+                    file.write(os.urandom(20_000_000))
+                refused = daemon.client('put', path, 'full/large', check=False)
+                self.assertEqual(refused.returncode, 8, refused.stderr)
+                self.assertRegex(refused.stderr, r'disk is full: .* MB are needed; '
+                                 r'.*`deltabucketd gc --end-promises` frees')
                 self.assertEqual(daemon.request('GET', '/full/first').body, b'1' * 5000)
                 self.assertEqual(daemon.request('DELETE', '/full/0').status, 204)
                 daemon.kill()

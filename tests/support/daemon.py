@@ -113,12 +113,13 @@ class Daemon:
             self.held_port.close()
             shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def start(self):
+    def start(self, command=None):
+        """`command`: another than that of the attributes, which must come to the same."""
         self.check_end()
         self.may_have_ended = False
-        command = [SERVER, '--data', self.folder, '--listen', f'127.0.0.1:{self.port}'] + self.arguments
-        if not self.tls:
-            command.append('--http')
+        if command is None:
+            command = [SERVER, '--data', self.folder, '--listen', f'127.0.0.1:{self.port}'] + self.arguments
+            command += [] if self.tls else ['--http']
         with open(self.log_path, 'ab') as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=self.environment)
         limit = time.monotonic() + START_SECONDS

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/keyring.h"
 #include "base/memory.h"
 
 static const struct { const char *target; const char *name; const char *value; } queries[] = {
@@ -161,6 +162,30 @@ START_TEST(a_full_disk_is_said_so_that_clients_end)
 }
 END_TEST
 
+/* Whoever has a key may know how full it is; not where. */
+START_TEST(how_full_a_disk_is_is_for_those_with_a_key)
+{
+	static const char room[] = "The server's disk is full: 1.0 MB are free";
+	static const struct principal somebody = {.is_root = true};
+	const char *const said = _i == 0 ? room : "/srv/data: No space left on device";
+	for (int known = 0; known < 2; known++) {
+		struct fake_exchange *const fake =
+			fake_exchange_new(NULL, METHOD_PUT, "/v1/runs/b/r");
+		struct error err = {0};
+		fake->exchange.face = &face_steps;
+		fake->exchange.principal = known ? &somebody : NULL;
+		error_set(&err, ERROR_NO_SPACE, "%s", said);
+		exchange_fail(&fake->exchange, &err);
+		const struct span body = fake->exchange.reply.body;
+		ck_assert_int_eq(
+			memmem(body.data, body.len, room, strlen(room)) != NULL, known && _i == 0);
+		ck_assert_ptr_nonnull(memmem(body.data, body.len, "The server's disk is full", 25));
+		ck_assert_ptr_null(memmem(body.data, body.len, "/srv", 4));
+		fake_exchange_free(fake);
+	}
+}
+END_TEST
+
 static const struct { const struct face *face; bool stops; int status; bool paces; } busy[] = {
 	{&face_hub, false, 429, true}, {&face_xet, false, 429, true}, {&face_hub, true, 503, false}, {&face_xet, true, 503, false},
 	{&face_s3, false, 503, false}, {&face_steps, false, 503, false},
@@ -232,6 +257,7 @@ Suite *test_exchange_suite(void)
 	tcase_add_test(tcase, a_failure_takes_the_place_of_a_prepared_reply);
 	tcase_add_test(tcase, strangers_get_403_on_s3_and_401_on_the_others);
 	tcase_add_loop_test(tcase, clients_of_the_hub_are_told_when_to_come_again, 0, sizeof busy / sizeof busy[0]);
+	tcase_add_loop_test(tcase, how_full_a_disk_is_is_for_those_with_a_key, 0, 2);
 	tcase_add_loop_test(tcase, a_full_disk_is_said_so_that_clients_end, 0, sizeof full / sizeof full[0]);
 	tcase_add_test(tcase, headers_beyond_all_bounds_are_dropped);
 	tcase_add_test(tcase, a_buffer_over_its_cap_becomes_an_error_not_half_a_reply);

@@ -17,16 +17,67 @@ START_TEST(set_gives_kind_sentence_and_minus_one)
 }
 END_TEST
 
-START_TEST(long_sentence_is_cut_and_terminated)
+/* "FIRST xxxx... LAST" of `len` bytes in all. */
+static void fill_long(char *const text, const size_t len)
+{
+	memset(text, 'x', len);
+	memcpy(text, "FIRST ", 6);
+	memcpy(text + len - 5, " LAST", 6);
+}
+
+static void expect_both_ends(
+	const struct error *const err, const char *const first, const char *const last)
+{
+	ck_assert_uint_eq(strlen(err->text), ERROR_TEXT_BYTES - 1);
+	ck_assert_msg(strncmp(err->text, first, strlen(first)) == 0, "%s", err->text);
+	ck_assert_msg(
+		strcmp(err->text + strlen(err->text) - strlen(last), last) == 0, "%s", err->text);
+	ck_assert_msg(strstr(err->text, "x [...] x") != NULL, "%s", err->text);
+}
+
+START_TEST(a_long_sentence_lacks_its_middle_and_keeps_both_ends)
 {
 	struct error err = {0};
-	char text[2 * ERROR_TEXT_BYTES];
-	memset(text, 'x', sizeof text - 1);
-	text[sizeof text - 1] = '\0';
+	char text[10 * ERROR_TEXT_BYTES];
+	fill_long(text, sizeof text - 1);
 	error_set(&err, ERROR_INVALID, "%s", text);
-	ck_assert_uint_eq(strlen(err.text), ERROR_TEXT_BYTES - 1);
+	expect_both_ends(&err, "FIRST x", "x LAST");
+	error_wrap(&err, "the outer words");
+	expect_both_ends(&err, "the outer words: FIRST x", "x LAST");
+	error_set(&err, ERROR_INVALID, "inner");
 	error_wrap(&err, "%s", text);
-	ck_assert_uint_eq(strlen(err.text), ERROR_TEXT_BYTES - 1);
+	expect_both_ends(&err, "FIRST x", "x LAST: inner");
+	errno = EIO;
+	error_set_errno(&err, "%s", text);
+	expect_both_ends(&err, "FIRST x", "x LAST: Input/output error");
+}
+END_TEST
+
+START_TEST(a_sentence_that_just_fits_is_whole)
+{
+	struct error err = {0};
+	char text[ERROR_TEXT_BYTES + 1];
+	fill_long(text, ERROR_TEXT_BYTES - 1);
+	error_set(&err, ERROR_INVALID, "%s", text);
+	ck_assert_str_eq(err.text, text);
+	fill_long(text, ERROR_TEXT_BYTES);
+	error_set(&err, ERROR_INVALID, "%s", text);
+	expect_both_ends(&err, "FIRST x", "x LAST");
+}
+END_TEST
+
+/* With 0, 1 and 2 bytes before the first letter of three, the cuts fall on each of its bytes. */
+START_TEST(what_is_left_out_is_whole_letters)
+{
+	struct error err = {0};
+	char text[4 * ERROR_TEXT_BYTES] = "";
+	for (int i = 0; i < ERROR_TEXT_BYTES; i++)
+		memcpy(text + 3 * i, "\xe2\x82\xac", 4);
+	error_set(&err, ERROR_INVALID, "%.*s%s", _i, "ab", text);
+	const char *const gap = strstr(err.text, " [...] ");
+	ck_assert_ptr_nonnull(gap);
+	ck_assert_uint_eq((size_t)(gap - err.text - _i) % 3, 0);
+	ck_assert_uint_eq(strlen(gap + 7) % 3, 0);
 }
 END_TEST
 
@@ -116,7 +167,9 @@ Suite *test_error_suite(void)
 	Suite *const suite = suite_create("error");
 	TCase *const tc = tcase_create("all");
 	tcase_add_test(tc, set_gives_kind_sentence_and_minus_one);
-	tcase_add_test(tc, long_sentence_is_cut_and_terminated);
+	tcase_add_test(tc, a_long_sentence_lacks_its_middle_and_keeps_both_ends);
+	tcase_add_test(tc, a_sentence_that_just_fits_is_whole);
+	tcase_add_loop_test(tc, what_is_left_out_is_whole_letters, 0, 3);
 	tcase_add_loop_test(tc, errno_gives_kind_and_reason, 0, sizeof errno_rows / sizeof errno_rows[0]);
 	tcase_add_test(tc, wrap_prefixes_and_keeps_kind_and_errno);
 	tcase_add_test(tc, text_may_be_its_own_argument);

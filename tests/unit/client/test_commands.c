@@ -119,7 +119,9 @@ static const struct command_case {
 	{command_runs, COMMAND_RUNS, "settings b/r", "GET /v1/runs/b/r\n", "keep_steps = 64\nverify = true",
 		{{"GET /v1/runs/b/r", 200, "{\"settings\":{\"keep_steps\":64,\"verify\":true}}"}}},
 	{command_runs, COMMAND_RUNS, "settings b/r keep_steps=8 verify=false webhook=null adopt=x/y=z",
-		"PUT /v1/runs/b/r/settings {\"keep_steps\":8,\"verify\":false,\"webhook\":null,\"adopt\":\"x/y=z\"}\n", "keep_steps = 8",
+		"PUT /v1/runs/b/r/settings {\"keep_steps\":8,\"verify\":false,\"webhook\":null,\"adopt\":\"x/y=z\"}\n",
+		"keep_steps = 8\nolder steps go in the background: those that readers may be fetching within"
+		" 15 minutes, pinned and held ones later",
 		{{"PUT /v1/runs/b/r/settings", 200, "{\"settings\":{\"keep_steps\":8}}"}}},
 	{command_steps, COMMAND_STEPS, "b/r", "GET /v1/runs/b/r\nGET /v1/runs/b/r/steps?from=0\nGET /v1/runs/b/r/steps?from=4\n",
 		"     3  2026-01-02T03:04:05.000Z  " DIGEST "  removed\n"
@@ -181,6 +183,11 @@ static const struct command_case {
 			{"GET /v1/runs/b/s", 200, RUN_S},
 			{"GET /v1/runs/b/s/replicas?limit=1", 200,
 				"{\"replicas\":[],\"states\":{}}"}}},
+	{command_status, COMMAND_STATUS, "b/s",
+		"GET /-/ready\nGET /-/metrics\nGET /v1/runs/b/s\nGET /v1/runs/b/s/replicas?limit=1\n",
+		"is ready\nb/s  no step  2 kept in 1.5 kB (0 B less than full copies)  no replicas",
+		{{"GET /-/ready", 200, ""}, {"GET /v1/runs/b/s", 200, RUN_S},
+			{"GET /v1/runs/b/s/replicas?limit=1", 200, "{\"replicas\":[],\"states\":{}}"}}},
 	{command_keys, COMMAND_KEYS, "", "GET /-/keys\n", "K1 \nK2                       ns               ci                   b=read c=write\n"
 		"damaged: it opens nothing; remove it",
 		{{"GET /-/keys", 200, "{\"keys\":[{\"key_id\":\"K1\"},{\"key_id\":\"K2\",\"namespace\":\"ns\",\"name\":\"ci\",\"grants\":[\"b=read\",\"c=write\"]},"
@@ -396,7 +403,7 @@ static const struct {
 	{command_pins, COMMAND_PINS, "b/r add best three"},
 	{command_pins, COMMAND_PINS, "b/r drop best"},
 	{command_replicas, COMMAND_REPLICAS, "b"},
-	{command_status, COMMAND_STATUS, "b/r"},
+	{command_status, COMMAND_STATUS, "b/r/x"},
 	{command_keys, COMMAND_KEYS, "rm"},
 	{command_keys, COMMAND_KEYS, "show K"},
 	{command_publish, COMMAND_PUBLISH, "x"},

@@ -1,6 +1,7 @@
 #include "tests/unit/unit.h"
 
 Suite *test_configuration_suite(void);
+Suite *test_setting_file_suite(void);
 Suite *test_data_folder_suite(void);
 Suite *test_certificate_suite(void);
 Suite *test_listener_socket_suite(void);
@@ -14,6 +15,7 @@ Suite *test_power_server_suite(void);
 
 unit_suite_fn *const unit_suites[] = {
 	test_configuration_suite,
+	test_setting_file_suite,
 	test_data_folder_suite,
 	test_certificate_suite,
 	test_listener_socket_suite,

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -104,23 +105,34 @@ static const struct { const char *arguments[6]; const char *environment[3]; cons
 	{{"--data", "/x", "--reactors", "-1", NULL}, {NULL}, "reactors"},
 	{{"--data", "/x", "--idle-timeout", "4", NULL}, {NULL}, "idle_timeout"},
 	{{"--data", "/x", NULL}, {"DELTABUCKET_HTTP=maybe", NULL}, "yes or no"},
-	{{"--data", "/x", NULL}, {"DELTABUCKET_HELPERS=0", NULL}, "environment"},
-	{{"--data", "/x", "--tls-cert", "c", NULL}, {NULL}, "tls_key"},
+	{{"--data", "/x", NULL}, {"DELTABUCKET_HELPERS=0", NULL}, "environment, DELTABUCKET_HELPERS: helpers must be a number"},
+	{{"--data", "/x", "--tls-cert", "c", NULL}, {NULL}, "command line: tls_cert is set and tls_key is not; they go together"},
+	{{"--data", "/x", NULL}, {"DELTABUCKET_TLS_KEY=k", NULL}, "environment, DELTABUCKET_TLS_KEY: tls_key is set and tls_cert is not"},
+	{{"--data", "/x", "--tls-cert=/x.pem", "--tls-key=/dev/null", NULL}, {NULL},
+		"command line: tls_cert must be a file that the server can read, and /x.pem is not: No such file"},
+	{{"--data", "/x", "--tls-cert=/dev/null", NULL}, {"DELTABUCKET_TLS_KEY=/x.key", NULL},
+		"environment, DELTABUCKET_TLS_KEY: tls_key must be a file that the server can read, and /x.key is not"},
+	{{"--data", "/x", "--domain", "-bad-", NULL}, {NULL}, "command line: domain must be a host name, not '-bad-'"},
+	{{"--data", "/x", "--domain", "a..b", NULL}, {NULL}, "domain must be"}, {{"--data", "/x", "--domain", "a.b.", NULL}, {NULL}, "domain must be"},
+	{{"--data", "/x", "--domain", ".a", NULL}, {NULL}, "domain must be"}, {{"--data", "/x", "--domain", "*.a", NULL}, {NULL}, "domain must be"},
+	{{"--data", "/x", "--domain", "10.0.0.1:80", NULL}, {NULL}, "domain must be"},
+	{{"--data", "/x", "--tls-name", "a-.b", NULL}, {NULL}, "tls_name must be"},
+	{{"--data", "/x", "--tls-name", "10.0.0.1:80", NULL}, {NULL}, "tls_name must be"},
 	{{"--data", "/x", "--http", "--tls-cert=c", "--tls-key=k", NULL}, {NULL}, "exclude"},
 	{{"--data", "/x", "--listen", "", NULL}, {NULL}, "at least one"},
 	{{"--data", "/x", "--listen", "nowhere", NULL}, {NULL}, "'nowhere'"},
 	{{"--data", "/x", "--listen=127.0.0.1:0", "--listen=127.0.0.1:65536", NULL}, {NULL}, "'127.0.0.1:65536'"},
 	{{"--data", "/x", NULL}, {"DELTABUCKET_LISTEN=unix:", NULL}, "socket path"},
 	{{"--data", "/x", "--config", "/nonexistent/file", NULL}, {NULL}, "/nonexistent/file"},
-	{{"--data", "/x", "--after-damage=foo", NULL}, {NULL}, "command line: after_damage: it must be refuse, read-only or serve, not 'foo'"},
+	{{"--data", "/x", "--after-damage=foo", NULL}, {NULL}, "command line: after_damage must be refuse, read-only or serve, not 'foo'"},
 	{{"--data", "/x", "--after-damage=or", NULL}, {NULL}, "not 'or'"},
-	{{"--data", "/x", NULL}, {"DELTABUCKET_LOG_LEVEL=loud", NULL}, "environment: log_level: it must be error, warning, info or debug"},
-	{{"--data", "/x", "--etag", "sha", NULL}, {NULL}, "etag: it must be md5 or fast"},
-	{{"--data", "/x", "--region", "", NULL}, {NULL}, "region: it must be a word without blanks, not ''"},
-	{{"--data", "/x", "--tls-name", "a b", NULL}, {NULL}, "tls_name: it must be a host name or an address, not 'a b'"},
-	{{"--data", "/x", "--webhook-hosts", "a b", NULL}, {NULL}, "webhook_hosts: it must be"},
-	{{"--data", "/x", "--default-namespace", "A B", NULL}, {NULL}, "default_namespace: it must be 1 to 63 of"},
-	{{"--data", "/x", "--hub-default-visibility", "", NULL}, {NULL}, "it must be private or public"},
+	{{"--data", "/x", NULL}, {"DELTABUCKET_LOG_LEVEL=loud", NULL}, "environment, DELTABUCKET_LOG_LEVEL: log_level must be error, warning, info or debug"},
+	{{"--data", "/x", "--etag", "sha", NULL}, {NULL}, "etag must be md5 or fast"},
+	{{"--data", "/x", "--region", "", NULL}, {NULL}, "region must be a word without blanks, not ''"},
+	{{"--data", "/x", "--tls-name", "a b", NULL}, {NULL}, "tls_name must be a host name or an address, not 'a b'"},
+	{{"--data", "/x", "--webhook-hosts", "a b", NULL}, {NULL}, "webhook_hosts must be"},
+	{{"--data", "/x", "--default-namespace", "A B", NULL}, {NULL}, "default_namespace must be 1 to 63 of"},
+	{{"--data", "/x", "--hub-default-visibility", "", NULL}, {NULL}, "command line: hub_default_visibility must be private or public"},
 };
 
 START_TEST(mistakes_are_named)
@@ -140,10 +152,10 @@ static const struct {
 } bad_files[] = {
 	{"data = /x\n; a comment\nregoin = eu\n", "line 3: there is no setting 'regoin'; did you mean region?"},
 	{"data = /x\n\nreactors = lots\n", "line 3: reactors must be a number"}, {"data = /x\nnonsense\n", "line 2: this is no setting"},
-	{"[gc]\nintervall = 3\n", "line 2: there is no setting 'intervall' below [gc]"}, {"data = /x\n[gc\nrate = 3\n", "line 2: "},
+	{"[gc]\nintervall = 3\n", "line 2: there is no setting 'intervall' below [gc]; did you mean interval?"}, {"data = /x\n[gc\nrate = 3\n", "line 2: "},
 	{"data = /x\nlisten = 9000\n", "line 2: listen: the address '9000' is not HOST:PORT"},
 	{"data = /x\ntrusted_proxies = 300.1.1.1\n", "line 2: trusted_proxies: "},
-	{"data = /x\npublic_url = https://host/path\n", "line 2: public_url: it must be https://HOST[:PORT]"},
+	{"data = /x\npublic_url = https://host/path\n", "line 2: public_url must be https://HOST[:PORT]"},
 	{"data = /x\n\ndata = /y\n", "line 3: data is set twice"},
 	{"data = /x\nput_max = 5 apples\n", "line 2: put_max must be a number of bytes from 1 to 5497558138880, or with a unit like 5GiB"},
 };
@@ -190,6 +202,36 @@ START_TEST(a_file_with_a_mistake_is_refused_by_name)
 	configuration_release(&configuration);
 	free(path);
 	unit_scratch_remove(folder);
+}
+END_TEST
+
+static char *log_of_strays(char *const *environment)
+{
+	int ends[2];
+	char *const text = memory_new(4096);
+	ck_assert_int_eq(pipe(ends), 0);
+	struct log *const log = log_new(ends[1], LOG_INFO, false, NULL);
+	configuration_tell_strays(environment, log);
+	log_free(log);
+	close(ends[1]);
+	ck_assert_int_ge(read(ends[0], text, 4095), 0);
+	close(ends[0]);
+	return text;
+}
+
+START_TEST(variables_that_nobody_reads_are_told_with_the_nearest_setting)
+{
+	char *const known[] = {"DELTABUCKET_GC_RATE=1", "DELTABUCKET_ENDPOINT=x", "DELTABUCKET_ROOT_TOKEN=t", "DELTABUCKET_CONFIG=f", "DELTABUCKET_STEP=1",
+		"DELTABUCKET_TEST_DATA=d", "DELTABUCKET_BUILD=b", "GC_RAT=1", "DELTABUCKET", NULL};
+	char *const unknown[] = {"DELTABUCKET_GC_RAT=1", "DELTABUCKET_NOTHING_LIKE_IT=secret", NULL};
+	char *const none = log_of_strays(known);
+	char *const both = log_of_strays(unknown);
+	ck_assert_str_eq(none, "");
+	ck_assert_msg(strstr(both, "DELTABUCKET_GC_RAT is no setting of this server; did you mean DELTABUCKET_GC_RATE?") != NULL, "%s", both);
+	ck_assert_msg(strstr(both, "DELTABUCKET_NOTHING_LIKE_IT is no setting of this server\"") != NULL, "%s", both);
+	ck_assert_ptr_null(strstr(both, "secret"));
+	free(none);
+	free(both);
 }
 END_TEST
 
@@ -245,6 +287,7 @@ Suite *test_configuration_suite(void)
 	tcase_add_loop_test(tcase, mistakes_are_named, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_test(tcase, headings_and_units_are_understood);
 	tcase_add_loop_test(tcase, a_file_with_a_mistake_is_refused_by_name, 0, sizeof bad_files / sizeof bad_files[0]);
+	tcase_add_test(tcase, variables_that_nobody_reads_are_told_with_the_nearest_setting);
 	tcase_add_loop_test(tcase, questions_need_no_data_folder, 0, sizeof specials / sizeof specials[0]);
 	tcase_add_loop_test(tcase, help_and_documentation_name_every_setting, 0, sizeof names / sizeof names[0]);
 	suite_add_tcase(suite, tcase);

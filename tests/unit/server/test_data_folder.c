@@ -1,5 +1,6 @@
 #include "tests/unit/unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,40 @@ START_TEST(given_master_keys)
 }
 END_TEST
 
+static int open_nothing(const struct file_ops *files, const char *path, int flags, mode_t mode)
+{
+	(void)files, (void)path, (void)flags, (void)mode;
+	errno = EACCES;
+	return -1;
+}
+
+/* root can be refused nothing but by the table, and others own no folder but their own: '/' is
+ * root's. */
+START_TEST(a_folder_of_another_user_is_told_as_such)
+{
+	char *const scratch = unit_scratch_make();
+	struct file_ops files = *file_system();
+	struct data_folder folder;
+	struct error err = {0};
+	const bool is_root = geteuid() == 0;
+	files.open = open_nothing;
+	ck_assert_int_eq(data_folder_open(&folder, &files, scratch, NULL, true, &err), -1);
+	ck_assert_ptr_null(strstr(err.text, "belongs to"));
+	if (is_root)
+		ck_assert_int_eq(chown(scratch, 54321, 54321), 0);
+	ck_assert_int_eq(
+		data_folder_open(&folder, &files, is_root ? scratch : "/", NULL, true, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_DENIED);
+	ck_assert_msg(strstr(err.text, "lock: Permission denied; the data folder ") != NULL, "%s",
+		err.text);
+	const char *const wanted = !is_root ? " belongs to the user root, and this is the user "
+		: " belongs to the user 54321, and this is the user root: run it as 54321"
+		" (sudo -u 54321) or as root";
+	ck_assert_msg(strstr(err.text, wanted) != NULL, "%s", err.text);
+	unit_scratch_remove(scratch);
+}
+END_TEST
+
 Suite *test_data_folder_suite(void);
 
 Suite *test_data_folder_suite(void)
@@ -155,6 +190,7 @@ Suite *test_data_folder_suite(void)
 	tcase_add_test(tcase, one_holder_at_a_time);
 	tcase_add_test(tcase, an_absent_folder_is_made_only_when_asked);
 	tcase_add_test(tcase, a_store_without_its_master_key_does_not_get_another);
+	tcase_add_test(tcase, a_folder_of_another_user_is_told_as_such);
 	tcase_add_loop_test(tcase, given_master_keys, 0, sizeof keys / sizeof keys[0]);
 	suite_add_tcase(suite, tcase);
 	return suite;

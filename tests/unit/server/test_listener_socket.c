@@ -58,6 +58,54 @@ START_TEST(a_port_in_use_is_the_systems_word)
 }
 END_TEST
 
+static const struct { const char *address; const char *says; } not_ours[] = {
+	{"192.0.2.1:0", "cannot listen on 192.0.2.1:0: Cannot assign requested address; this"
+		" machine does not have it; --listen takes one"},
+	{"256.1.1.1:0", "; --listen takes an address of this machine"},
+};
+
+START_TEST(an_address_that_cannot_be_had_is_refused_with_what_helps)
+{
+	struct error err = {0};
+	ck_assert_int_eq(listener_socket_try(not_ours[_i].address, &err), -1);
+	ck_assert_msg(strstr(err.text, not_ours[_i].says) != NULL, "%s", err.text);
+}
+END_TEST
+
+START_TEST(trying_an_address_leaves_it_free)
+{
+	struct listener_socket opened;
+	struct error err = {0};
+	char address[64];
+	ck_assert_int_eq(listener_socket_open(&opened, "127.0.0.1:0", &err), 0);
+	snprintf(address, sizeof address, "127.0.0.1:%u", listener_socket_port(&opened));
+	ck_assert_int_eq(listener_socket_try(address, &err), -1);
+	ck_assert_msg(strstr(err.text, "another program listens there; stop it, or name a free port"
+		" with --listen HOST:PORT") != NULL, "%s", err.text);
+	listener_socket_close(&opened);
+	ck_assert_int_eq(listener_socket_try(address, &err), 0);
+	ck_assert_int_eq(listener_socket_try(address, &err), 0);
+	ck_assert_int_eq(listener_socket_try("unix:/nonexistent/folder/s", &err), 0);
+}
+END_TEST
+
+START_TEST(a_socket_on_all_addresses_is_shown_by_one_that_works_here)
+{
+	struct listener_socket opened;
+	struct error err = {0};
+	struct buffer text;
+	char wanted[100];
+	buffer_init(&text, 1000);
+	ck_assert_int_eq(listener_socket_open(&opened, "0.0.0.0:0", &err), 0);
+	listener_socket_print(&opened, "https", &text);
+	snprintf(wanted, sizeof wanted, "https://127.0.0.1:%u (listens on all addresses)",
+		listener_socket_port(&opened));
+	ck_assert_str_eq(buffer_text(&text), wanted);
+	listener_socket_close(&opened);
+	buffer_release(&text);
+}
+END_TEST
+
 START_TEST(a_unix_socket_has_its_mode_and_goes_when_closed)
 {
 	char *const folder = unit_scratch_make();
@@ -192,6 +240,10 @@ Suite *test_listener_socket_suite(void)
 	tcase_add_loop_test(tcase, tcp_addresses_open_and_say_their_port, 0, sizeof tcp / sizeof tcp[0]);
 	tcase_add_loop_test(tcase, other_addresses_are_refused, 0, sizeof refused / sizeof refused[0]);
 	tcase_add_test(tcase, a_port_in_use_is_the_systems_word);
+	tcase_add_loop_test(tcase, an_address_that_cannot_be_had_is_refused_with_what_helps, 0,
+		sizeof not_ours / sizeof not_ours[0]);
+	tcase_add_test(tcase, trying_an_address_leaves_it_free);
+	tcase_add_test(tcase, a_socket_on_all_addresses_is_shown_by_one_that_works_here);
 	tcase_add_test(tcase, a_unix_socket_has_its_mode_and_goes_when_closed);
 	tcase_add_test(tcase, a_dead_socket_is_replaced_and_a_live_one_is_not);
 	tcase_add_test(tcase, a_file_in_the_way_is_left_alone);

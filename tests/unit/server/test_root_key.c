@@ -138,6 +138,27 @@ START_TEST(what_the_environment_leaves_out_is_made_and_shown)
 }
 END_TEST
 
+static char *bad[][2] = {{"DELTABUCKET_ROOT_KEY_ID=a/b", NULL},
+	{"DELTABUCKET_ROOT_SECRET=a b", NULL}, {"DELTABUCKET_ROOT_TOKEN=a b", NULL}};
+
+START_TEST(what_cannot_be_a_key_is_refused_by_its_variable_and_not_shown)
+{
+	struct error err = {0};
+	const size_t name_len = strcspn(bad[_i][0], "=");
+	ck_assert_int_eq(root_key_check(nothing, &err), 0);
+	ck_assert_int_eq(root_key_check(token_only, &err), 0);
+	ck_assert_int_eq(root_key_check(bad[_i], &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_msg(strncmp(err.text, "environment, ", 13) == 0 &&
+			strncmp(err.text + 13, bad[_i][0], name_len) == 0,
+		"%s", err.text);
+	ck_assert_msg(strstr(err.text, ": a key id is 1 to ") != NULL ||
+			strstr(err.text, ": secret and token are 1 to ") != NULL,
+		"%s", err.text);
+	ck_assert_ptr_null(strstr(err.text, bad[_i][0] + name_len + 1));
+}
+END_TEST
+
 Suite *test_root_key_suite(void);
 
 Suite *test_root_key_suite(void)
@@ -149,6 +170,8 @@ Suite *test_root_key_suite(void)
 	tcase_add_test(tcase, the_first_start_makes_and_shows_a_key_and_the_second_keeps_it);
 	tcase_add_test(tcase, the_environment_defines_it_at_every_start);
 	tcase_add_test(tcase, what_the_environment_leaves_out_is_made_and_shown);
+	tcase_add_loop_test(
+		tcase, what_cannot_be_a_key_is_refused_by_its_variable_and_not_shown, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return suite;
 }

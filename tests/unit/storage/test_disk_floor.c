@@ -61,6 +61,7 @@ static void expect_no_space(const int result, const struct error *const err)
 	ck_assert_int_eq(result, -1);
 	ck_assert_msg(err->kind == ERROR_NO_SPACE, "%s", err->text);
 	ck_assert_msg(strstr(err->text, "kept for deletes") != NULL, "%s", err->text);
+	ck_assert(store_tells_room(err));
 }
 
 START_TEST(content_keeps_off_the_last_bytes_and_deletes_do_not)
@@ -132,6 +133,12 @@ START_TEST(content_of_known_length_needs_its_room_beside)
 	free_bytes = FLOOR + 1000;
 	ck_assert_int_eq(disk_floor_check_room(&floor, 1000, &err), 0);
 	expect_no_space(disk_floor_check_room(&floor, 1001, &err), &err);
+	ck_assert_str_eq(err.text,
+		"The server's disk is full: 1.0 MB are free, the last 1.0 MB are kept for deletes "
+		"and the catalog (disk_reserve), and"
+		" 0.0 MB are needed.");
+	expect_no_space(disk_floor_check_room(&floor, UINT64_C(5) * FLOOR, &err), &err);
+	ck_assert_msg(strstr(err.text, ", and 5.0 MB are needed.") != NULL, "%s", err.text);
 	expect_no_space(disk_floor_check_room(&floor, UINT64_MAX, &err), &err);
 	floor.bytes = 0;
 	ck_assert_int_eq(disk_floor_check_room(&floor, FLOOR + 1000, &err), 0);

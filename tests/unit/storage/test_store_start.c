@@ -313,6 +313,25 @@ static const struct {
 };
 enum { DAMAGES = sizeof damages / sizeof *damages };
 
+/* What the operator can do is the end of the sentence, and that is never cut. */
+static void expect_advice(void)
+{
+	static const char LAST[] = " or read what this one knows with --after-damage read-only.";
+	size_t len = strlen(err.text);
+	ck_assert_msg(len > strlen(LAST) && strcmp(err.text + len - strlen(LAST), LAST) == 0, "%s",
+		err.text);
+}
+
+/* The folder of the test gets a path that no sentence has room for. */
+static void move_deep(void)
+{
+	char *deep = memory_new(600);
+	snprintf(deep, 600, "%s/%0200d/%0120d", folder, 0, 0);
+	run("mkdir -p $O && find $F -mindepth 1 -maxdepth 1 ! -name '0*' -exec mv {} $O \\;", deep);
+	memcpy(folder, deep, strlen(deep) + 1); /* unit_scratch_copy gives it room */
+	free(deep);
+}
+
 static void expect_refused(enum after_damage after, const char *says)
 {
 	char *before = look_at_all();
@@ -334,6 +353,23 @@ START_TEST(what_is_wrong_is_refused_and_nothing_changes)
 	run("rm -rf $F/packs; cp -a $O/packs $F/", closed); /* where the test took them away */
 	ck_assert_msg(open_as(AFTER_DAMAGE_REFUSE) == 0, "%s", err.text);
 	ck_assert(holds("first", 1) && holds("second", 2) && holds("third", 3));
+}
+END_TEST
+
+START_TEST(a_refusal_ends_with_what_can_be_done_however_long_the_path)
+{
+	if (!damages[_i].can_go_on)
+		return;
+	char *shallow = memory_copy_text(folder);
+	damages[_i].spoil();
+	ck_assert_int_eq(open_as(AFTER_DAMAGE_REFUSE), -1);
+	expect_advice();
+	move_deep();
+	ck_assert_int_eq(open_as(AFTER_DAMAGE_REFUSE), -1);
+	ck_assert_ptr_nonnull(strstr(err.text, " [...] "));
+	expect_advice();
+	memcpy(folder, shallow, strlen(shallow) + 1);
+	free(shallow);
 }
 END_TEST
 
@@ -408,6 +444,8 @@ Suite *test_store_start_suite(void)
 	tcase_add_unchecked_fixture(tests, make_all, remove_all);
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_loop_test(tests, what_is_wrong_is_refused_and_nothing_changes, 0, DAMAGES);
+	tcase_add_loop_test(
+		tests, a_refusal_ends_with_what_can_be_done_however_long_the_path, 0, DAMAGES);
 	tcase_add_loop_test(tests, what_cannot_be_right_is_refused_whatever_is_asked_for, 0, DAMAGES);
 	tcase_add_test(tests, an_old_catalog_that_lacks_a_pack_is_not_read_only_either);
 	tcase_add_loop_test(tests, a_store_that_is_only_read_changes_nothing, 0, DAMAGES);
