@@ -55,18 +55,23 @@ static void read_query(struct exchange *exchange)
 	}
 }
 
+const struct query_parameter *exchange_query_parameters(struct exchange *exchange, size_t *out_count)
+{
+	if (exchange->query_parameters == NULL && exchange->query.len > 0)
+		read_query(exchange);
+	*out_count = exchange->query_parameter_count;
+	return exchange->query_parameters;
+}
+
 typedef bool equal_fn(struct span a, const char *text);
 
 static bool find_query(struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
 {
-	if (exchange->query_parameters == NULL && exchange->query.len > 0)
-		read_query(exchange);
-	for (size_t i = 0; i < exchange->query_parameter_count; i++) {
-		const struct span value = exchange->query_parameters[i].value;
-		if (!equal(exchange->query_parameters[i].name, name))
-			continue;
-		return decode_component(exchange, value, out_value);
-	}
+	size_t count;
+	const struct query_parameter *const parameters = exchange_query_parameters(exchange, &count);
+	for (size_t i = 0; i < count; i++)
+		if (equal(parameters[i].name, name))
+			return decode_component(exchange, parameters[i].value, out_value);
 	return false;
 }
 

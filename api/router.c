@@ -254,6 +254,8 @@ static int prepare(struct exchange *exchange, struct error *err)
 		return -1;
 	if (authorise(exchange, err) != 0)
 		return -1;
+	if (exchange->face->check != NULL && exchange->face->check(exchange, err) != 0)
+		return -1;
 	if (arena_overflowed(exchange->arena))
 		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
 	return 0;

@@ -44,6 +44,17 @@ class Minio(unittest.TestCase):
                 self.request('GET', target, token='wrong').code(), 'InvalidAccessKeyId'
             )
 
+    def test_events_are_not_a_listing(self):
+        """minio-py asks for them anew as soon as an answer ends."""
+        self.request('PUT', '/watched')
+        for target in (
+            '/?prefix=&suffix=&events=s3%3AObjectCreated%3A%2A&ping=10',
+            '/watched?prefix=&suffix=&events=s3%3AObjectCreated%3A%2A&ping=10',
+        ):
+            reply = self.request('GET', target)
+            self.assertEqual((reply.status, reply.code()), (501, 'NotImplemented'), reply.body)
+            self.assertIn(b'<Header>events</Header>', reply.body)
+
     def test_a_bucket_may_have_the_name(self):
         self.assertEqual(self.request('PUT', '/minio').status, 200)
         for key in ('k', 'health/k', 'admin/k'):

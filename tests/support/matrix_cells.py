@@ -68,6 +68,9 @@ NOT_THERE = {
     'CreateMultipartUpload',
     "Writing an object under a version's id",
     'MinioAdmin',
+    'ListenNotification',
+    'ListenBucketNotification',
+    'ListDirectoryBuckets',
 }
 # Sub-resources on the wrong kind of path: refused for themselves, whoever asks.
 MISPLACED = {'OfBucket', 'OfKey'}
