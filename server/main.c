@@ -8,6 +8,7 @@
 #include "server/folder_modes.h"
 #include "server/gc_command.h"
 #include "server/keys_command.h"
+#include "server/root_key.h"
 #include "server/set_aside_command.h"
 
 enum { TEXT_MAX_BYTES = 256 * 1024, STATUS_FAILED = 1, STATUS_USAGE = 2, COMMANDS_WITH_HELP = 3 };
@@ -36,6 +37,8 @@ static int serve(int argument_count, char **arguments)
 		print(configuration_print_docs);
 	else if (request == CONFIGURATION_VERSION)
 		printf("deltabucketd %s\n", PACKAGE_VERSION);
+	else if (root_key_check(environ, &err) != 0)
+		status = STATUS_USAGE;
 	else if (daemon_run(&configuration, environ, &err) != 0)
 		status = STATUS_FAILED;
 	if (status != 0)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { ROOT_ARENA_BYTES = 64 * 1024 * 1024 };
+enum { ROOT_ARENA_BYTES = 64 * 1024 * 1024, SECRET_MIN_BYTES = 8 };
 
 static const char *find_variable(char *const *environment, const char *name)
 {
@@ -11,6 +11,18 @@ static const char *find_variable(char *const *environment, const char *name)
 		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' && (*environment)[len + 1] != '\0')
 			return *environment + len + 1;
 	return NULL;
+}
+
+int root_key_check(char *const *environment, struct error *err)
+{
+	static const char *const names[] = {"DELTABUCKET_ROOT_SECRET", "DELTABUCKET_ROOT_TOKEN"};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		const char *const value = find_variable(environment, names[i]);
+		if (value != NULL && strlen(value) < SECRET_MIN_BYTES)
+			return error_set(err, ERROR_INVALID, "%s has %zu characters and must have at least %d: whoever guesses it may do everything"
+				" (`openssl rand -hex 20` makes a good one)", names[i], strlen(value), SECRET_MIN_BYTES);
+	}
+	return 0;
 }
 
 static int has_root(struct keyring *keyring, struct arena *arena, bool *out_found, struct error *err)
