@@ -338,10 +338,10 @@ static int failure_status(const struct exchange *exchange, const struct error *e
 	return err->kind == ERROR_NO_SPACE && exchange->face->full_status != 0 ? exchange->face->full_status : row->json_status;
 }
 
-/* To be busy is no fault of the server's, and what others do must not fill its log. */
+/* To be busy is no fault of the server's, nor is a wish that it does not grant, and what others do must not fill its log. */
 static enum log_level failure_level(const struct error *err)
 {
-	return err->kind == ERROR_BUSY ? LOG_INFO : LOG_ERROR;
+	return err->kind == ERROR_BUSY || err->kind == ERROR_UNSUPPORTED ? LOG_INFO : LOG_ERROR;
 }
 
 enum next exchange_fail(struct exchange *exchange, const struct error *err)

@@ -85,6 +85,8 @@ const struct route s3_routes[] = {
 	MINIO_HEALTH("cluster/read", "MinioClusterRead", minio_ready_begin),
 	MINIO_ADMIN("v3"),
 	MINIO_ADMIN("v4"),
+	{METHOD_GET, "/minio/v2/metrics/{rest*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_s3,
+		"MinioMetrics", minio_metrics_begin, NULL, NULL},
 	REFUSED(METHOD_GET, "/", "events", "ListenNotification"),
 	REFUSED(METHOD_GET, "/", "max-directory-buckets", "ListDirectoryBuckets"),
 	REFUSED(METHOD_GET, "/", "x-id=ListDirectoryBuckets", "ListDirectoryBuckets"),
