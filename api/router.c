@@ -146,8 +146,8 @@ static const struct route *find_route(struct exchange *exchange, const struct ro
 	return NULL;
 }
 
-/* `aws s3 mb s3://api`: a signed request for a name alone means a bucket, and S3 says why there is none of that name. The other faces have
- * no such paths. */
+/* `aws s3 mb s3://api`: a signed request for a name alone means a bucket, and S3 says why there is none of that name. No row of the other
+ * faces is such a path. */
 static bool means_bucket(struct exchange *exchange, struct span path)
 {
 	const ptrdiff_t slash = span_find(path, '/');

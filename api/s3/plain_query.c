@@ -18,29 +18,32 @@ static const struct plain_names {
 		"list-type", "marker", "max-keys", "prefix", "start-after"}},
 	{"/{bucket}", CHANGES, {NULL}},
 	{"/{bucket}/{key*}", READS, {"partNumber", "response-*", "versionId"}},
-	/* Headers that boto3 moves into URLs that it signs with version 2. */
-	{"/{bucket}/{key*}", METHOD_PUT, {"content-md5", "content-type"}},
-	{"/{bucket}/{key*}", METHOD_POST, {NULL}},
+	{"/{bucket}/{key*}", METHOD_PUT | METHOD_POST, {NULL}},
 	{"/{bucket}/{key*}", METHOD_DELETE, {"versionId"}},
 };
-/* Of signatures; and S3 passes over all that begins with x-, which clients put there for logs. */
-static const char *const everywhere[] = {"AWSAccessKeyId", "Expires", "Signature", "x-*"};
+/* In any case. Of signatures; headers that clients move into URLs that they sign with version 2; and all that
+ * begins with x-, which S3 passes over and clients put there for logs. */
+static const char *const everywhere[] = {"AWSAccessKeyId", "Expires", "Signature", "cache-control",
+	"content-*", "x-*"};
 
-static bool fits(const struct span name, const char *const known)
+typedef bool same_fn(struct span a, struct span b);
+
+static bool fits(const struct span name, const char *const known, same_fn *const same)
 {
 	const size_t stem = strlen(known) - 1;
 	if (known[stem] != '*')
-		return span_equal_nocase(name, known);
-	return span_same_nocase(span_slice(name, 0, stem), span_slice(span_text(known), 0, stem));
+		return same(name, span_text(known));
+	return same(span_slice(name, 0, stem), span_slice(span_text(known), 0, stem));
 }
 
+/* ?versionid is not ?versionId: who takes it for that deletes the wrong version. */
 static bool is_known(const struct plain_names *const row, const struct span name)
 {
 	for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
-		if (fits(name, everywhere[i]))
+		if (fits(name, everywhere[i], span_same_nocase))
 			return true;
 	for (size_t i = 0; i < NAMES_MAX && row->names[i] != NULL; i++)
-		if (fits(name, row->names[i]))
+		if (fits(name, row->names[i], span_equal))
 			return true;
 	return false;
 }

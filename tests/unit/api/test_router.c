@@ -118,6 +118,7 @@ START_TEST(rows_are_well_formed)
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) - 1; i++)
 		for (const struct route *route = tables[i]; route->pattern != NULL; route++) {
 			ck_assert_msg(route->pattern[0] == '/' && route->begin != NULL && route->face != NULL && route->name != NULL, "%s", route->name);
+			ck_assert_msg(strchr(route->pattern + 1, '/') != NULL, "%s has a path that is a bucket's to whoever signs", route->name);
 			ck_assert_msg(route->body == BODY_NONE || route->finish != NULL, "%s takes a body and does not finish it", route->name);
 			const bool names_bucket = strstr(route->pattern, "{bucket}") != NULL;
 			const bool has_token = route->access == ACCESS_XET_READ || route->access == ACCESS_XET_WRITE;
