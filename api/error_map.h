@@ -32,6 +32,8 @@ struct face {
 	/* Before the caller is identified, with the parameters still encoded (none when no row fits): adds headers that each reply shall carry.
 	 * NULL: none. */
 	void (*prepare)(struct exchange *exchange);
+	/* Once the caller is authorised, before the row's `begin`: fails when the request asks for more than the row does. NULL: never. */
+	int (*check)(struct exchange *exchange, struct error *err);
 };
 extern const struct face face_s3;    /* api/s3/s3_error.c */
 extern const struct face face_hub;   /* api/hub/hub_error.c */

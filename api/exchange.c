@@ -55,18 +55,23 @@ static void read_query(struct exchange *exchange)
 	}
 }
 
+const struct query_parameter *exchange_query_parameters(struct exchange *exchange, size_t *out_count)
+{
+	if (exchange->query_parameters == NULL && exchange->query.len > 0)
+		read_query(exchange);
+	*out_count = exchange->query_parameter_count;
+	return exchange->query_parameters;
+}
+
 typedef bool equal_fn(struct span a, const char *text);
 
 static bool find_query(struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
 {
-	if (exchange->query_parameters == NULL && exchange->query.len > 0)
-		read_query(exchange);
-	for (size_t i = 0; i < exchange->query_parameter_count; i++) {
-		const struct span value = exchange->query_parameters[i].value;
-		if (!equal(exchange->query_parameters[i].name, name))
-			continue;
-		return decode_component(exchange, value, out_value);
-	}
+	size_t count;
+	const struct query_parameter *const parameters = exchange_query_parameters(exchange, &count);
+	for (size_t i = 0; i < count; i++)
+		if (equal(parameters[i].name, name))
+			return decode_component(exchange, parameters[i].value, out_value);
 	return false;
 }
 
@@ -333,10 +338,10 @@ static int failure_status(const struct exchange *exchange, const struct error *e
 	return err->kind == ERROR_NO_SPACE && exchange->face->full_status != 0 ? exchange->face->full_status : row->json_status;
 }
 
-/* To be busy is no fault of the server's, and what others do must not fill its log. */
+/* To be busy is no fault of the server's, nor is a wish that it does not grant, and what others do must not fill its log. */
 static enum log_level failure_level(const struct error *err)
 {
-	return err->kind == ERROR_BUSY ? LOG_INFO : LOG_ERROR;
+	return err->kind == ERROR_BUSY || err->kind == ERROR_UNSUPPORTED ? LOG_INFO : LOG_ERROR;
 }
 
 /* How full the disk is, is nothing for strangers. */

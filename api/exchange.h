@@ -136,6 +136,8 @@ struct exchange {
 /* Decoded value of a query parameter (first of its name), which lives as long as the exchange; false when absent. */
 bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value);
 bool exchange_query_nocase(struct exchange *exchange, const char *name, struct span *out_value); /* the name in any case */
+/* All of them, in the order that they were sent in; empty pairs are left out. */
+const struct query_parameter *exchange_query_parameters(struct exchange *exchange, size_t *out_count);
 /* A request header (name in lower case); with hoists_headers also from the query. */
 struct span exchange_header(struct exchange *exchange, const char *name);
 /* Calls take for every header (name as sent), and for every hoisted one that is no header too. */

@@ -193,6 +193,12 @@ static int identify_query(struct exchange *exchange, struct error *err)
 	return signature_v2_is_meant(exchange) ? identify_presigned_v2(exchange, err) : identify_nobody(exchange, err);
 }
 
+bool identify_is_signed(struct exchange *exchange)
+{
+	return span_starts(exchange_header(exchange, "authorization"), span_text("AWS"))
+		|| presigned_v4_is_meant(exchange) || signature_v2_is_meant(exchange);
+}
+
 /* Says which scheme it was, never what stood behind it. */
 static void name_scheme(struct exchange *exchange, struct span authorization)
 {

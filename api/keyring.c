@@ -14,7 +14,7 @@
 #include "base/random.h"
 #include "base/seal.h"
 
-enum { KEYRING_MAX_BYTES = 256 * 1024 * 1024, TEXT_MAX_BYTES = 128 };
+enum { KEYRING_MAX_BYTES = 256 * 1024 * 1024, TEXT_MAX_BYTES = 128, GRANT_SHOWN_BYTES = 120 };
 enum { KEY_ID_CHARACTERS = 20, SECRET_CHARACTERS = 40, TOKEN_CHARACTERS = 43 };
 
 struct key_entry {
@@ -446,8 +446,53 @@ bool principal_may_read_metrics(const struct principal *principal)
 	return may;
 }
 
+static int refuse_form(struct span text, struct error *err)
+{
+	return error_set(err, ERROR_INVALID, "the grant '%.*s' is not of the form BUCKET[/PREFIX]=read,write,list,admin, nor \"metrics\"",
+		(int)text.len, (const char *)text.data);
+}
+
+/* A key may hold a star, but whoever writes one here means a wildcard. */
+static int refuse_wildcard(struct span where, struct span rights, struct error *err)
+{
+	const ptrdiff_t star = span_find(where, '*');
+	if (star < 0)
+		return 0;
+	const struct span stem = span_slice(where, 0, (size_t)star);
+	if (span_find(stem, '/') < 0)
+		return error_set(err, ERROR_INVALID, "grants have no wildcards: '%.*s' in a grant is to be the name of one bucket, as in files=%.*s",
+			(int)where.len, (const char *)where.data, (int)rights.len, (const char *)rights.data);
+	return error_set(err, ERROR_INVALID, "grants have no wildcards: '%.*s' is written %.*s=%.*s, which covers all keys that begin so",
+		(int)where.len, (const char *)where.data, (int)stem.len, (const char *)stem.data, (int)rights.len, (const char *)rights.data);
+}
+
+static int parse_permissions(struct span text, struct span rights, unsigned *out, struct error *err)
+{
+	struct span name;
+	*out = 0;
+	while (span_split(&rights, ',', &name)) {
+		const unsigned permission = find_permission(name);
+		if (permission == 0 && name.len > 0)
+			return error_set(err, ERROR_INVALID, "the grant '%.*s' names '%.*s', which is none of read, write, list and admin",
+				(int)text.len, (const char *)text.data, (int)name.len, (const char *)name.data);
+		if (permission == 0)
+			return refuse_form(text, err);
+		*out |= permission;
+	}
+	return *out != 0 ? 0 : refuse_form(text, err);
+}
+
+static struct grant split_place(struct span where)
+{
+	const ptrdiff_t slash = span_find(where, '/');
+	if (slash < 0)
+		return (struct grant){.bucket = where};
+	return (struct grant){.bucket = span_slice(where, 0, (size_t)slash), .prefix = span_slice(where, (size_t)slash + 1, where.len)};
+}
+
 int keyring_parse_grant(struct span text, struct grant *out, struct error *err)
 {
+	const struct span shown = span_slice(text, 0, GRANT_SHOWN_BYTES);
 	if (span_equal_text(text, "metrics")) {
 		*out = metrics_grant;
 		return 0;
@@ -456,23 +501,12 @@ int keyring_parse_grant(struct span text, struct grant *out, struct error *err)
 	while (equals >= 0 && text.data[equals] != '=')
 		equals--;
 	const struct span where = span_slice(text, 0, equals < 0 ? 0 : (size_t)equals);
-	const ptrdiff_t slash = span_find(where, '/');
-	struct grant grant = {.bucket = where, .prefix = {NULL, 0}, .permissions = 0};
-	if (slash >= 0) {
-		grant.bucket = span_slice(where, 0, (size_t)slash);
-		grant.prefix = span_slice(where, (size_t)slash + 1, where.len);
-	}
-	struct span rest = span_slice(text, (size_t)(equals + 1), text.len);
-	struct span name;
-	bool good = grant.bucket.len > 0 && rest.len > 0 && !keyring_is_metrics_grant(&grant);
-	while (good && span_split(&rest, ',', &name)) {
-		const unsigned permission = find_permission(name);
-		good = permission != 0;
-		grant.permissions |= permission;
-	}
-	if (!good || grant.permissions == 0)
-		return error_set(err, ERROR_INVALID, "the grant '%.*s' is not of the form BUCKET[/PREFIX]=read,write,list,admin, nor \"metrics\"",
-			(int)(text.len < 120 ? text.len : 120), (const char *)text.data);
+	const struct span rights = span_slice(text, (size_t)(equals + 1), text.len);
+	struct grant grant = split_place(where);
+	if (grant.bucket.len == 0 || keyring_is_metrics_grant(&grant))
+		return refuse_form(shown, err);
+	if (refuse_wildcard(where, rights, err) != 0 || parse_permissions(shown, rights, &grant.permissions, err) != 0)
+		return -1;
 	*out = grant;
 	return 0;
 }

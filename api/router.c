@@ -32,6 +32,7 @@ static const struct family families[] = {
 	{"xet", NULL, xet_routes, &face_xet},
 	{NULL, NULL, s3_routes, &face_s3},
 };
+static const struct family *const s3_family = &families[sizeof families / sizeof families[0] - 1];
 
 struct match {
 	struct span parameters[PARAMETERS_MAX]; /* still encoded */
@@ -145,6 +146,15 @@ static const struct route *find_route(struct exchange *exchange, const struct ro
 	return NULL;
 }
 
+/* `aws s3 mb s3://api`: a signed request for a name alone means a bucket, and S3 says why there is none of that name. No row of the other
+ * faces is such a path. */
+static bool means_bucket(struct exchange *exchange, struct span path)
+{
+	const ptrdiff_t slash = span_find(path, '/');
+	const bool is_name = path.len > 0 && (slash < 0 || (size_t)slash == path.len - 1);
+	return is_name && identify_is_signed(exchange);
+}
+
 static int find_allowed(const struct route *routes, struct span path)
 {
 	struct match match;
@@ -160,12 +170,12 @@ void router_match(struct exchange *exchange)
 	bool is_virtual;
 	struct match match;
 	const struct span path = routed_path(exchange, &is_virtual);
-	const struct family *const family = find_family(path, is_virtual);
+	const struct span below = span_slice(path, 1, path.len);
+	const struct family *const family = means_bucket(exchange, below) ? s3_family : find_family(path, is_virtual);
 	exchange->resource = path;
 	exchange->face = family->face;
 	if (path.len == 0 || path.data[0] != '/')
 		return;
-	const struct span below = span_slice(path, 1, path.len);
 	exchange->route = find_route(exchange, family->routes, below, &match);
 	if (exchange->route == NULL) {
 		exchange->allowed_methods = find_allowed(family->routes, below);
@@ -253,6 +263,8 @@ static int prepare(struct exchange *exchange, struct error *err)
 	if (decode_parameters(exchange, err) != 0 || join_bucket(exchange, err) != 0)
 		return -1;
 	if (authorise(exchange, err) != 0)
+		return -1;
+	if (exchange->face->check != NULL && exchange->face->check(exchange, err) != 0)
 		return -1;
 	if (arena_overflowed(exchange->arena))
 		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");

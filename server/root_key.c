@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { ROOT_ARENA_BYTES = 64 * 1024 * 1024 };
+enum { ROOT_ARENA_BYTES = 64 * 1024 * 1024, SECRET_MIN_BYTES = 8 };
 
 static const char *find_variable(char *const *environment, const char *name)
 {
@@ -11,6 +11,33 @@ static const char *find_variable(char *const *environment, const char *name)
 		if (strncmp(*environment, name, len) == 0 && (*environment)[len] == '=' && (*environment)[len + 1] != '\0')
 			return *environment + len + 1;
 	return NULL;
+}
+
+struct part { /* of the root key, as the environment may set it */
+	const char *variable;
+	bool is_secret;
+};
+static const struct part parts[] = {
+	{"DELTABUCKET_ROOT_KEY_ID", false}, {"DELTABUCKET_ROOT_SECRET", true}, {"DELTABUCKET_ROOT_TOKEN", true}};
+
+static int check_part(const struct part *part, const char *value, struct error *err)
+{
+	if (keyring_check_texts(part->is_secret ? NULL : value, part->is_secret ? value : NULL, NULL, err) != 0)
+		return error_wrap(err, "environment, %s", part->variable);
+	if (part->is_secret && strlen(value) < SECRET_MIN_BYTES)
+		return error_set(err, ERROR_INVALID, "%s has %zu characters and must have at least %d: whoever guesses it may do everything"
+			" (`openssl rand -hex 20` makes a good one)", part->variable, strlen(value), SECRET_MIN_BYTES);
+	return 0;
+}
+
+int root_key_check(char *const *environment, struct error *err)
+{
+	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+		const char *const value = find_variable(environment, parts[i].variable);
+		if (value != NULL && check_part(&parts[i], value, err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int has_root(struct keyring *keyring, struct arena *arena, bool *out_found, struct error *err)
@@ -45,20 +72,6 @@ static int make_root(struct keyring *keyring, const struct keyring_new_key *root
 		return error_wrap(err, "cannot make the root key");
 	if (root->id == NULL || root->secret == NULL || root->token == NULL)
 		start_notice_print(place, root, &made, out_notice);
-	return 0;
-}
-
-int root_key_check(char *const *environment, struct error *err)
-{
-	static const char id[] = "DELTABUCKET_ROOT_KEY_ID";
-	static const char secret[] = "DELTABUCKET_ROOT_SECRET";
-	static const char token[] = "DELTABUCKET_ROOT_TOKEN";
-	if (keyring_check_texts(find_variable(environment, id), NULL, NULL, err) != 0)
-		return error_wrap(err, "environment, %s", id);
-	if (keyring_check_texts(NULL, find_variable(environment, secret), NULL, err) != 0)
-		return error_wrap(err, "environment, %s", secret);
-	if (keyring_check_texts(NULL, NULL, find_variable(environment, token), err) != 0)
-		return error_wrap(err, "environment, %s", token);
 	return 0;
 }
 

@@ -99,7 +99,7 @@ static int check_sdk(struct exchange *const exchange, const struct checksum_head
 	if (out->algorithm == CHECKSUM_NONE)
 		return error_set(err, ERROR_INVALID_REQUEST,
 			"%s specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.", header);
-	return error_set(err, ERROR_INVALID_REQUEST, "Value for %s header is invalid: the checksum that comes is a %s.", header,
+	return error_set(err, ERROR_INVALID_REQUEST, "Value for %s header is invalid: the checksum that comes is %s.", header,
 		checksum_name(out->algorithm));
 }
 

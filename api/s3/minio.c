@@ -42,3 +42,9 @@ enum next minio_admin_begin(struct exchange *const exchange)
 		"This server is deltabucket: it does not have MinIO's admin API. `deltabucketd keys`,"
 		" `deltabucketd gc` and the paths under /-/ administer it.");
 }
+
+enum next minio_metrics_begin(struct exchange *const exchange)
+{
+	return fail(exchange, ERROR_UNSUPPORTED, "This server is deltabucket: its metrics are at"
+		" /-/metrics, for a key with the grant metrics.");
+}

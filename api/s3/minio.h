@@ -10,5 +10,6 @@ enum next minio_ready_begin(struct exchange *exchange);   /* reads are served */
 /* Writes too. ?maintenance=true: could it go on without this server? */
 enum next minio_cluster_begin(struct exchange *exchange);
 enum next minio_admin_begin(struct exchange *exchange);   /* 501 */
+enum next minio_metrics_begin(struct exchange *exchange); /* 501 */
 
 #endif

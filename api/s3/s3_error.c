@@ -3,6 +3,7 @@
 
 #include "api/hub_name.h"
 #include "api/s3/bucket_cors.h"
+#include "api/s3/plain_query.h"
 #include "api/s3/xml_writer.h"
 
 enum { ERROR_BODY_MAX_BYTES = 1024 * 1024 };
@@ -163,7 +164,8 @@ static void write_error(struct exchange *const exchange, const struct error *con
 		exchange_add_header(exchange, "x-amz-bucket-region", exchange->context->region);
 }
 
-const struct face face_s3 = {.name = "s3", .write_error = write_error, .prepare = bucket_cors_prepare};
+const struct face face_s3 = {.name = "s3", .write_error = write_error, .prepare = bucket_cors_prepare,
+	.check = plain_query_check};
 
 enum next s3_error_reply(struct exchange *const exchange, const struct s3_error *const error)
 {

@@ -1,5 +1,5 @@
-/* S3's rows. Markers of sub-resources stand before the plain rows and name what this server does not do yet, so that no such request is
- * ever taken for a plain object or bucket operation. */
+/* S3's rows. Markers of sub-resources stand before the plain rows and name what this server does not do. Those that nobody here knows
+ * come to the plain rows, where api/s3/plain_query.h refuses them: no such request is ever taken for a plain one. */
 #include "api/router.h"
 
 #include "api/s3/abort_upload.h"
@@ -85,6 +85,11 @@ const struct route s3_routes[] = {
 	MINIO_HEALTH("cluster/read", "MinioClusterRead", minio_ready_begin),
 	MINIO_ADMIN("v3"),
 	MINIO_ADMIN("v4"),
+	{METHOD_GET, "/minio/v2/metrics/{rest*}", NULL, ACCESS_ANYONE, BODY_NONE, &face_s3,
+		"MinioMetrics", minio_metrics_begin, NULL, NULL},
+	REFUSED(METHOD_GET, "/", "events", "ListenNotification"),
+	REFUSED(METHOD_GET, "/", "max-directory-buckets", "ListDirectoryBuckets"),
+	REFUSED(METHOD_GET, "/", "x-id=ListDirectoryBuckets", "ListDirectoryBuckets"),
 	{METHOD_GET, "/", NULL, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, "ListBuckets", list_buckets_begin, NULL, NULL},
 
 	{METHOD_GET, BUCKET, "location", ACCESS_BUCKET_KNOWN, BODY_NONE, &face_s3, "GetBucketLocation", get_bucket_location_begin, NULL, NULL},
@@ -135,6 +140,7 @@ const struct route s3_routes[] = {
 		delete_objects_resume},
 	REFUSED(METHODS_ALL, BUCKET, "delete", "DeleteObjects"),
 	REFUSED(METHODS_ALL, BUCKET, "encryption", "BucketEncryption"),
+	REFUSED(METHODS_ALL, BUCKET, "events", "ListenBucketNotification"),
 	REFUSED(METHODS_ALL, BUCKET, "intelligent-tiering", "BucketIntelligentTieringConfiguration"),
 	REFUSED(METHODS_ALL, BUCKET, "inventory", "BucketInventoryConfiguration"),
 	REFUSED(METHODS_ALL, BUCKET, "lifecycle", "BucketLifecycle"),

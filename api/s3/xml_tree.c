@@ -12,7 +12,7 @@ static int add_node(void *const owner, const size_t depth, const struct span nam
 	struct builder *const builder = owner;
 	struct xml_node *const node = arena_take(builder->arena, sizeof(*node));
 	if (depth == 1 && !span_equal_text(name, builder->root))
-		return error_set(err, ERROR_MALFORMED_XML, "The body must be a %s.", builder->root);
+		return error_set(err, ERROR_MALFORMED_XML, "The root of the body must be %s.", builder->root);
 	if (node == NULL)
 		return error_set(err, ERROR_NO_MEMORY, "The XML body does not fit the memory of a request.");
 	node->name = arena_copy(builder->arena, name);

@@ -7,6 +7,7 @@ import unittest
 import zlib
 
 from tests.support.daemon import Daemon
+from tests.support.signer import Signer
 
 THREADS_MEET = False
 
@@ -54,6 +55,23 @@ class Buckets(unittest.TestCase):
         self.assertEqual(self.request('DELETE', '/kept').code(), 'BucketNotEmpty')
         self.assertEqual(self.request('DELETE', f'/kept/k?versionId={marker}').status, 204)
         self.assertEqual(self.request('DELETE', '/kept').status, 204)
+
+    def test_names_of_other_faces_are_no_buckets(self):
+        """Told as S3 tells it to whoever speaks S3, and as those faces do to others."""
+        signer = Signer.of(self.daemon)
+        for name in ('api', 'buckets', 'console', 'hot_load', 'v1', 'xet', '-'):
+            for method, target, answer in (
+                ('PUT', f'/{name}', (400, 'InvalidBucketName')),
+                ('DELETE', f'/{name}', (404, 'NoSuchBucket')),
+                ('HEAD', f'/{name}', (404, None)),
+                ('GET', f'/{name}?list-type=2', (404, 'NoSuchBucket')),
+            ):
+                headers = signer.headers(method, target)
+                reply = self.request(method, target, headers=headers, token=None)
+                self.assertEqual((reply.status, reply.code()), answer, (target, reply.body))
+        for target in ('/api', '/v1', '/xet/nothing'):
+            self.assertEqual(self.request('PUT', target).headers['Content-Type'].split(';')[0],
+                             'application/json', target)
 
     def test_region_is_said_on_every_status(self):
         self.request('PUT', '/where')

@@ -85,6 +85,12 @@ class OtherRepositories(HubDaemon):
 
 @bytes_alone
 class Identity(HubDaemon):
+    def test_sentences_end_where_clients_put_a_full_stop(self):
+        """huggingface_hub makes "403 Forbidden: {sentence}." of it."""
+        reply = self.ask('POST', '/api/buckets/main/theirs', {}, self.alice, status=403)
+        said = 'You cannot have buckets in the namespace main'
+        self.assertEqual((reply.headers['X-Error-Message'], reply.json()), (said, {'error': said}))
+
     def test_the_key_speaks_for_its_namespace(self):
         for token in (self.alice, 'hf_' + self.alice):
             reply = self.ask('GET', '/api/whoami-v2', token=token, status=200)

@@ -81,6 +81,21 @@ class Grants(unittest.TestCase):
             done = self.daemon.admin('keys', 'add', '--grant', wrong, check=False)
             self.assertEqual(done.returncode, 1, done.stderr)
 
+    def test_there_are_no_wildcards(self):
+        """They were taken for a bucket and a prefix of that name, which opened nothing."""
+        for running in (True, False):
+            with Daemon(tls=False) as daemon:
+                if not running:
+                    daemon.stop()
+                for grant, said in (
+                    ('*=read', "no wildcards: '*' in a grant is to be the name of one bucket"),
+                    ('files/*=read', "'files/*' is written files/=read"),
+                    ('files=reed', "names 'reed', which is none of read, write, list and admin"),
+                ):
+                    done = daemon.admin('keys', 'add', '--grant', grant, check=False)
+                    self.assertEqual((done.returncode, done.stdout), (1, ''), done.stderr)
+                    self.assertIn(said, done.stderr)
+
 
 if __name__ == '__main__':
     unittest.main()

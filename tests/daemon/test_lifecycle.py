@@ -161,6 +161,23 @@ class Lifecycle(unittest.TestCase):
             self.assertCountEqual(os.listdir(daemon.scratch), ['d.ini', 'data', 'log'])
             self.assertIn('did you mean DELTABUCKET_GC_RATE?', daemon.log())
 
+    def test_a_root_secret_that_can_be_guessed_is_refused(self):
+        with tempfile.TemporaryDirectory(prefix='deltabucket-test-') as scratch:
+            folder = os.path.join(scratch, 'never-made')
+            for name in ('DELTABUCKET_ROOT_SECRET', 'DELTABUCKET_ROOT_TOKEN'):
+                done = subprocess.run(
+                    [SERVER, '--data', folder, '--listen', '127.0.0.1:1'],
+                    capture_output=True,
+                    text=True,
+                    timeout=120,
+                    env=dict(os.environ, **{name: 'seven77'}),
+                )
+                self.assertEqual(done.returncode, 2, done.stderr)
+                said = f'deltabucketd: {name} has 7 characters and must have at least 8'
+                self.assertTrue(done.stderr.startswith(said), done.stderr)
+                self.assertNotIn('seven77', done.stderr)
+            self.assertFalse(os.path.exists(folder))
+
     def test_metrics_are_for_root(self):
         with Daemon(tls=False) as daemon:
             self.assertIn(b'deltabucket_requests', daemon.request('GET', '/-/metrics').body)

@@ -181,7 +181,7 @@ TAKEN = [
     ('HTTP/1.2', get(line='GET /wire HTTP/1.2'), [200]),
     ('HTTP/1.0', get(line='GET /wire HTTP/1.0').replace(HOST, 'Connection: keep-alive\r\n'), [200]),
     ('%00 in a path', get(line='GET /wire/%00 HTTP/1.1'), [400]),
-    ('a query', get(line='GET /wire?list-type=2&prefix=a+b&x HTTP/1.1'), [200]),
+    ('a query', get(line='GET /wire?list-type=2&prefix=a+b&x-y HTTP/1.1'), [200]),
     ('a query of nothing', get(line='GET /wire? HTTP/1.1'), [200]),
     ('query marks', get(line='GET /wire?prefix=a?b&list-type=2 HTTP/1.1'), [200]),
     ('a URL', get(line='GET http://127.0.0.1/wire HTTP/1.1'), [200]),
@@ -448,7 +448,7 @@ class Sizes(Wire):
     def test_many_parameters(self):
         for count in (1, 250, 255, 256, 257, 500, 1000, 3000):
             with self.subTest(count=count):
-                self.assert_answered(get(line=f'GET /wire?{"a&" * count} HTTP/1.1'), [200])
+                self.assert_answered(get(line=f'GET /wire?{"x-&" * count} HTTP/1.1'), [200])
                 self.assert_answered(get(line=f'GET /wire?{"a=b&" * count} HTTP/1.1'), [200, 414])
 
     def test_many_headers(self):

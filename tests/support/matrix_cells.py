@@ -68,6 +68,9 @@ NOT_THERE = {
     'CreateMultipartUpload',
     "Writing an object under a version's id",
     'MinioAdmin',
+    'ListenNotification',
+    'ListenBucketNotification',
+    'ListDirectoryBuckets',
 }
 # Sub-resources on the wrong kind of path: refused for themselves, whoever asks.
 MISPLACED = {'OfBucket', 'OfKey'}
@@ -76,7 +79,7 @@ NAMES = {
     'anyone': (
         'Health Ready GetCa AgentHarnesses NoModel NoDataset NoSpace NoRepository NoLogin ListHubBuckets '
         'NoBucket FetchRecords PostTelemetry Preflight PostObject OfBucket OfKey '
-        'MinioLive MinioReady MinioCluster MinioClusterRead'
+        'MinioLive MinioReady MinioCluster MinioClusterRead MinioMetrics'
     ),
     'metrics': 'Metrics',
     'root': 'ListKeys AddKey RevokeKey Gc',
@@ -625,6 +628,10 @@ def name_owner(matrix, cell):
     cell.parameters.update({'owner': cell.world.owner, 'account': cell.world.owner})
 
 
+def not_here(matrix, cell):
+    cell.ok = (501,)
+
+
 def nothing(matrix, cell):
     cell.parameters.update({'repository*': 'x/y', 'owner': cell.world.owner})
     cell.ok = (404,)
@@ -713,6 +720,7 @@ PLANS = {
     'RevokeKey': revoke_key,
     'Gc': body('{"dry_run":true}'),
     'PutBucket': settings_of_bucket,
+    'MinioMetrics': not_here,
     **{name: nothing for name in ('NoModel', 'NoDataset', 'NoSpace', 'NoRepository', 'NoLogin', 'NoBucket')},
     'GetCa': nothing,
     'ListHubBuckets': name_owner,

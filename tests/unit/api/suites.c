@@ -29,6 +29,7 @@ Suite *test_s3_buckets_suite(void);
 Suite *test_s3_policy_document_suite(void);
 Suite *test_s3_cors_suite(void);
 Suite *test_s3_lifecycle_suite(void);
+Suite *test_plain_query_suite(void);
 Suite *test_routes_suite(void);
 Suite *test_s3_xml_tree_suite(void);
 Suite *test_s3_objects_suite(void);
@@ -81,6 +82,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_s3_policy_document_suite,
 	test_s3_cors_suite,
 	test_s3_lifecycle_suite,
+	test_plain_query_suite,
 	test_routes_suite,
 	test_s3_xml_tree_suite,
 	test_s3_objects_suite,

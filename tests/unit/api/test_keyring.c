@@ -282,6 +282,27 @@ START_TEST(grants_as_people_write_them)
 }
 END_TEST
 
+static const struct { const char *text; const char *said; } refused_grants[] = {
+	{"files=reed", "the grant 'files=reed' names 'reed', which is none of read, write, list and admin"},
+	{"files=read,Write", "the grant 'files=read,Write' names 'Write', which is none of"},
+	{"files=read,", "the grant 'files=read,' is not of the form BUCKET[/PREFIX]=read,write,list,admin"},
+	{"metric", "the grant 'metric' is not of the form"},
+	{"*=read", "grants have no wildcards: '*' in a grant is to be the name of one bucket, as in files=read"},
+	{"run*/x=list", "'run*/x' in a grant is to be the name of one bucket, as in files=list"},
+	{"files/*=read,list", "grants have no wildcards: 'files/*' is written files/=read,list, which covers all"},
+	{"files/run*/x=read", "'files/run*/x' is written files/run=read, which covers all keys that begin so"},
+};
+
+START_TEST(a_refused_grant_is_told_what_is_wrong)
+{
+	struct grant grant;
+	struct error err = {0};
+	ck_assert_int_eq(keyring_parse_grant(span_text(refused_grants[_i].text), &grant, &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_msg(strstr(err.text, refused_grants[_i].said) != NULL, "%s", err.text);
+}
+END_TEST
+
 START_TEST(a_printed_grant_reads_back)
 {
 	struct grant grant;
@@ -348,6 +369,8 @@ Suite *test_keyring_suite(void)
 	tcase_add_test(tcase, a_key_that_cannot_be_unsealed_keeps_nobody_from_the_others);
 	tcase_add_test(tcase, a_new_root_key_replaces_the_old_one);
 	tcase_add_loop_test(tcase, grants_as_people_write_them, 0, sizeof grants / sizeof grants[0]);
+	tcase_add_loop_test(tcase, a_refused_grant_is_told_what_is_wrong, 0,
+		sizeof(refused_grants) / sizeof(refused_grants[0]));
 	tcase_add_test(tcase, a_printed_grant_reads_back);
 	tcase_add_loop_test(tcase, who_may_do_what, 0, sizeof cases / sizeof cases[0]);
 	suite_add_tcase(suite, tcase);

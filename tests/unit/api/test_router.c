@@ -57,6 +57,32 @@ START_TEST(paths_find_their_rows)
 }
 END_TEST
 
+static const struct { const char *authorization; const char *target; const char *face; } names[] = {
+	{"AWS4-HMAC-SHA256 Credential=x", "/api", "s3"},
+	{"AWS4-HMAC-SHA256 Credential=x", "/v1/", "s3"},
+	{"AWS4-HMAC-SHA256 Credential=x", "/-?acl", "s3"},
+	{"AWS id:signature", "/xet", "s3"},
+	{NULL, "/hot_load?X-Amz-Algorithm=AWS4-HMAC-SHA256", "s3"},
+	{NULL, "/buckets?AWSAccessKeyId=x&Expires=1&Signature=x", "s3"},
+	{"AWS4-HMAC-SHA256 Credential=x", "/api/x", "hub"},
+	{"AWS4-HMAC-SHA256 Credential=x", "/v1/runs/bkt", "steps"},
+	{"AWS4-HMAC-SHA256 Credential=x", "/v1//", "steps"},
+	{"Bearer x", "/api", "hub"},
+	{NULL, "/api", "hub"},
+	{NULL, "/v1", "steps"},
+};
+
+START_TEST(a_signed_name_alone_means_a_bucket)
+{
+	struct fake_exchange *const fake = fake_exchange_new(NULL, METHOD_PUT, names[_i].target);
+	if (names[_i].authorization != NULL)
+		fake_exchange_add(fake, "Authorization", names[_i].authorization);
+	router_match(&fake->exchange);
+	ck_assert_str_eq(fake->exchange.face->name, names[_i].face);
+	fake_exchange_free(fake);
+}
+END_TEST
+
 static const struct { const char *host; const char *target; const char *bucket; const char *key; } hosts[] = {
 	{"models.example.org", "/k", "models", "k"},
 	{"models.example.org:9000", "/a/b", "models", "a/b"},
@@ -92,6 +118,7 @@ START_TEST(rows_are_well_formed)
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) - 1; i++)
 		for (const struct route *route = tables[i]; route->pattern != NULL; route++) {
 			ck_assert_msg(route->pattern[0] == '/' && route->begin != NULL && route->face != NULL && route->name != NULL, "%s", route->name);
+			ck_assert_msg(strchr(route->pattern + 1, '/') != NULL, "%s has a path that is a bucket's to whoever signs", route->name);
 			ck_assert_msg(route->body == BODY_NONE || route->finish != NULL, "%s takes a body and does not finish it", route->name);
 			const bool names_bucket = strstr(route->pattern, "{bucket}") != NULL;
 			const bool has_token = route->access == ACCESS_XET_READ || route->access == ACCESS_XET_WRITE;
@@ -300,6 +327,7 @@ Suite *test_router_suite(void)
 	Suite *const suite = suite_create("router");
 	TCase *const tcase = tcase_create("router");
 	tcase_add_loop_test(tcase, paths_find_their_rows, 0, sizeof matches / sizeof matches[0]);
+	tcase_add_loop_test(tcase, a_signed_name_alone_means_a_bucket, 0, sizeof(names) / sizeof(names[0]));
 	tcase_add_loop_test(tcase, virtual_hosts_name_the_bucket, 0, sizeof hosts / sizeof hosts[0]);
 	tcase_add_test(tcase, rows_are_well_formed);
 	tcase_add_test(tcase, refusals_speak_the_language_of_the_path);

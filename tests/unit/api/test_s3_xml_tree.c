@@ -60,6 +60,15 @@ START_TEST(test_bad)
 }
 END_TEST
 
+START_TEST(test_other_root)
+{
+	struct xml_node *root;
+	struct error err = {0};
+	ck_assert_int_eq(xml_tree_parse(span_text("<Q/>"), "AccessControlPolicy", arena, &root, &err), -1);
+	ck_assert_str_eq(err.text, "The root of the body must be AccessControlPolicy.");
+}
+END_TEST
+
 START_TEST(test_full_arena)
 {
 	struct arena *const small = arena_new(256);
@@ -80,6 +89,7 @@ Suite *test_s3_xml_tree_suite(void)
 	tcase_add_test(tree, test_walk);
 	tcase_add_test(tree, test_check);
 	tcase_add_loop_test(tree, test_bad, 0, sizeof(bad) / sizeof(bad[0]));
+	tcase_add_test(tree, test_other_root);
 	tcase_add_test(tree, test_full_arena);
 	suite_add_tcase(suite, tree);
 	return suite;

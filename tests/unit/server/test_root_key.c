@@ -28,6 +28,26 @@ static bool is_root(struct server_fixture *fixture, const char *token)
 	return root;
 }
 
+static const struct { char *setting; bool good; } checked[] = {
+	{"DELTABUCKET_ROOT_SECRET=x", false},
+	{"DELTABUCKET_ROOT_SECRET=1234567", false},
+	{"DELTABUCKET_ROOT_TOKEN=1234567", false},
+	{"DELTABUCKET_ROOT_SECRET=12345678", true},
+	{"DELTABUCKET_ROOT_TOKEN=12345678", true},
+	{"DELTABUCKET_ROOT_SECRET=", true},
+	{"DELTABUCKET_ROOT_KEY_ID=x", true},
+};
+
+START_TEST(a_secret_that_can_be_guessed_is_refused)
+{
+	char *environment[] = {checked[_i].setting, NULL};
+	struct error err = {0};
+	ck_assert_int_eq(root_key_check(environment, &err), checked[_i].good ? 0 : -1);
+	if (!checked[_i].good)
+		ck_assert_ptr_nonnull(strstr(err.text, "DELTABUCKET_ROOT_"));
+}
+END_TEST
+
 START_TEST(the_first_start_makes_and_shows_a_key_and_the_second_keeps_it)
 {
 	struct server_fixture fixture;
@@ -168,6 +188,8 @@ Suite *test_root_key_suite(void)
 	tcase_add_test(tcase, lines_to_paste_come_with_the_key);
 	tcase_add_loop_test(tcase, the_endpoint_is_one_to_connect_to, 0, sizeof places / sizeof places[0]);
 	tcase_add_test(tcase, the_first_start_makes_and_shows_a_key_and_the_second_keeps_it);
+	tcase_add_loop_test(tcase, a_secret_that_can_be_guessed_is_refused, 0,
+		sizeof(checked) / sizeof(checked[0]));
 	tcase_add_test(tcase, the_environment_defines_it_at_every_start);
 	tcase_add_test(tcase, what_the_environment_leaves_out_is_made_and_shown);
 	tcase_add_loop_test(
