@@ -18,6 +18,7 @@ enum { STATE_MAX_BYTES = 64 * 1024, SENT_MAX_BYTES = 16 * 1024 * 1024, STATE_VER
 
 static const char STATE_FILE[] = "state.json";
 static const char STEP[] = "step-";
+static const char PROVEN[] = "proven";
 
 char *publish_state_default_folder(const char *const endpoint, const char *const run, struct error *const err)
 {
@@ -323,7 +324,7 @@ int publish_state_commit(struct publish_state *const state, const bool with_anch
 		state->has_anchor = true;
 		state->anchor_step = step;
 	}
-	if (publish_state_save(state, err) != 0 || remove_of(state, step, "sent", err) != 0)
+	if (publish_state_save(state, err) != 0 || remove_of(state, step, "sent", err) != 0 || remove_of(state, step, PROVEN, err) != 0)
 		return -1;
 	return has_copy ? remove_of(state, step, "delta", err) : 0;
 }
@@ -373,6 +374,23 @@ int publish_state_drop_pending(struct publish_state *const state, struct error *
 {
 	state->has_pending = false;
 	return publish_state_save(state, err);
+}
+
+bool publish_state_is_proven(const struct publish_state *const state)
+{
+	ASSERT(state->has_pending);
+	return has(state, state->pending.step, PROVEN);
+}
+
+int publish_state_set_proven(const struct publish_state *const state, const bool is_proven, struct error *const err)
+{
+	ASSERT(state->has_pending);
+	if (!is_proven)
+		return remove_of(state, state->pending.step, PROVEN, err);
+	char *const path = publish_state_path(state, state->pending.step, PROVEN);
+	const int result = file_place(state->files, path, (struct span){0}, 0600, err);
+	free(path);
+	return result;
 }
 
 static int append_line(const struct publish_state *const state, const char *const path,

@@ -183,6 +183,15 @@ static void keep_baseline(struct publisher *const publisher)
 	free(folder);
 }
 
+/* After a failure: what was made of a checkpoint that changed meanwhile is of no use to the next call. */
+static int leave_pending(struct publisher *const publisher, const struct error *const failure)
+{
+	struct error ignored = {0};
+	if (failure->kind == ERROR_INVALID)
+		publish_state_drop_pending(&publisher->state, &ignored);
+	return -1;
+}
+
 static int publish_snapshot(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
 {
 	struct publish_forms forms = {0};
@@ -193,7 +202,7 @@ static int publish_snapshot(struct publisher *const publisher, const struct snap
 		result = send_step(publisher, snapshot, &forms, err);
 	publish_forms_release(&forms);
 	if (result != 0)
-		return -1;
+		return leave_pending(publisher, err);
 	struct publish_outcome *const outcome = &publisher->outcome;
 	outcome->step = publisher->state.pending.step;
 	outcome->digest = snapshot->digest;
