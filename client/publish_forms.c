@@ -263,7 +263,7 @@ int publish_forms_make(struct publish_forms *const forms, struct publisher *cons
 	struct publish_form *const delta = &forms->form[STEP_DELTA];
 	struct publish_form *const anchor = &forms->form[STEP_ANCHOR];
 	*forms = (struct publish_forms){0};
-	if (state->has_committed) {
+	if (state->has_committed && !publisher->goes_whole) {
 		const int made = make_delta(publisher, snapshot, err);
 		if (made < 0 || (made == 0 && read_delta(delta, publisher, err) != 0))
 			return -1;

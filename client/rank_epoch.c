@@ -52,13 +52,14 @@ static int lead(const struct rank_epoch_params *const params, struct publish_sta
 	const bool has_known = read_epoch(params, &known);
 	if (has_known && state->has_epoch && known != state->epoch)
 		state->has_epoch = false; /* the same ranks have published since, numbered otherwise */
-	if (!state->has_epoch && !order->take_over &&
-		run_claim_check(params->remote, params->run, params->shared, has_known ? &known : NULL, err) != 0)
-		return -1;
 	if (!state->has_epoch || order->take_over) {
+		const struct run_claim claim = {
+			.state_folder = params->shared, .own_epoch = has_known ? &known : NULL, .take_over = order->take_over};
 		struct run_message run;
 		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-		int result = order->create_bucket ? remote_object_make_bucket(params->remote, span_text(params->run->bucket), err) : 0;
+		int result = run_claim_check(params->remote, params->run, &claim, arena, &run, err) < 0 ? -1 : 0;
+		if (result == 0 && order->create_bucket)
+			result = remote_object_make_bucket(params->remote, span_text(params->run->bucket), err);
 		if (result == 0)
 			result = remote_run_open(params->remote, params->run, order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
 		if (result == 0) {
