@@ -211,51 +211,62 @@ static bool is_own(const struct publish_state *const state, const struct publish
 	return head != NULL && (mark_equal(head, &state->committed) || (state->has_pending && mark_equal(head, &state->pending)));
 }
 
-static int meet_failed(struct publisher *const publisher, const struct publish_mark *const head, const struct step_message *const step,
-	struct error *const err)
+static int meet_failed(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
 {
-	struct error reason;
+	const struct step_message *const step = &publisher->head;
+	struct error reason = {0};
 	error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof (%.*s)", head->step, publisher->run.text,
 		(int)span_slice(step->verify_error, 0, 300).len, (const char *)step->verify_error.data);
 	return go_whole(publisher, head, &reason, err);
 }
 
-static int meet_head(struct publisher *const publisher, const struct publish_mark *const head, const struct step_message *const step,
-	struct error *const err)
+static int meet_head(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
 {
+	const struct step_message *const step = &publisher->head;
 	struct publish_state *const state = &publisher->state;
 	if (state->has_pending && mark_equal(head, &state->pending)) {
 		publisher->adopted = true;
 		return publish_state_commit(state, step_message_form(step, STEP_ANCHOR) != NULL, err);
 	}
 	if (step->verified == STEP_PROOF_FAILED)
-		return meet_failed(publisher, head, step, err);
+		return meet_failed(publisher, head, err);
 	if (state->has_committed && mark_equal(head, &state->committed))
 		return 0;
 	return fetch_baseline(publisher, head, err);
 }
 
+/* Fills *out when there is one. */
+static int read_head(struct publisher *const publisher, const struct run_message *const run, struct publish_mark *const out, struct error *const err)
+{
+	struct step_message *const head = &publisher->head;
+	publisher->has_head = run->has_head;
+	arena_free(publisher->head_arena);
+	publisher->head_arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	if (!run->has_head)
+		return 0;
+	if (remote_run_step(publisher->remote, &publisher->run, run->head, publisher->head_arena, head, err) != 0)
+		return -1;
+	*out = (struct publish_mark){.step = head->step, .digest = head->digest, .content = snapshot_content(head->files, head->file_count)};
+	return 0;
+}
+
 int publish_head_settle(struct publisher *const publisher, struct error *const err)
 {
 	struct run_message run;
-	struct step_message step;
 	struct publish_mark head;
 	new_answer(publisher);
 	const bool opens = publisher->enters && !publisher->has_opened;
 	if ((opens ? approach(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
 		return -1;
 	publisher->anchor_due = run.anchor_due;
-	if (run.has_head && remote_run_step(publisher->remote, &publisher->run, run.head, publisher->arena, &step, err) != 0)
+	if (read_head(publisher, &run, &head, err) != 0)
 		return -1;
-	if (run.has_head)
-		head = (struct publish_mark){
-			.step = step.step, .digest = step.digest, .content = snapshot_content(step.files, step.file_count)};
 	if (!publisher->enters && !is_own(&publisher->state, run.has_head ? &head : NULL))
 		return refuse_head(publisher, &run, err);
 	if (check_step(publisher, &run, err) != 0)
 		return -1;
 	if (run.has_head)
-		return meet_head(publisher, &head, &step, err);
+		return meet_head(publisher, &head, err);
 	return publisher->state.has_committed ? start_anew(publisher, err) : 0;
 }
 

@@ -200,6 +200,8 @@ static int publish_snapshot(struct publisher *const publisher, const struct snap
 	outcome->checkpoint_bytes = snapshot->bytes;
 	if (publish_state_commit(&publisher->state, outcome->anchor_bytes > 0, err) != 0)
 		return -1;
+	if (publisher->has_head)
+		publish_choice_say_lost(&publisher->head, snapshot->files, snapshot->file_count, &publisher->session->output);
 	keep_baseline(publisher);
 	return 0;
 }
@@ -319,6 +321,7 @@ int publisher_run(struct session *const session, const char *const run, const st
 		result = publish_on_head(&publisher, err);
 out:
 	*out_outcome = publisher.outcome;
+	arena_free(publisher.head_arena);
 	arena_free(publisher.arena);
 	remote_free(publisher.remote);
 	publish_source_release(&publisher.source);

@@ -639,6 +639,8 @@ static int publish(struct rank_publisher *const self, struct error *const err)
 		return -1;
 	if (check_published(self, err) != 0)
 		return -1;
+	if (settled == 0 && self->has_head && self->rank->rank == 0) /* which takes all files that are no weights */
+		publish_choice_say_lost(&self->head, self->share.files, self->share.file_count, &self->session->output);
 	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
 }
 

@@ -174,6 +174,18 @@ class Sync(unittest.TestCase):
         self.assertEqual(self.held(), sha256(self.checkpoints[2]))
 
     @bytes_alone
+    def test_a_key_that_may_not_write_is_told_so(self):
+        """And not to take the run over, which it may not either."""
+        self.publish(0)
+        token = json.loads(self.daemon.client('keys', 'add', '--json', '--grant', 'models=read').stdout)['token']
+        for more in ((), ('--take-over',), ('--rank', '0/1')):
+            state = os.path.join(self.daemon.scratch, 'reader')
+            words = ('publish', '--run', 'models/r', '--state', state, *more, self.checkpoints[1])
+            refused = self.daemon.client(*words, token=token, check=False)
+            self.assertEqual((refused.returncode, 'take-over' in refused.stderr), (DENIED, False), refused.stderr)
+            shutil.rmtree(state)
+
+    @bytes_alone
     def test_refusals(self):
         self.publish(0)
         out_of_order = self.publish(1, '--step', 5, check=False)

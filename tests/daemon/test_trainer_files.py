@@ -142,6 +142,30 @@ class TrainerFiles(unittest.TestCase):
             self.publish(folder)
             self.assertEqual(self.follow(), self.wanted(folder, KEPT))
 
+    def test_files_that_workers_lose_are_named(self):
+        """One file where a folder was takes config and tokenizer from all workers."""
+        folder = self.save('step0', 0)
+        self.publish(folder)
+        self.assertNotIn('lose', self.publish(self.save('step1', 1))[1])
+        shard = os.path.join(self.save('step2', 2), 'model-00001-of-00001.safetensors')
+        said = self.publish(shard)[1]
+        self.assertIn(f'this step is without {len(KEPT)} files of step 1, so workers lose them (config.json, ', said)
+        self.assertNotIn('index.json', said)
+        self.assertEqual(list(self.follow()), ['model.safetensors'])
+        self.assertNotIn('lose', self.publish(shard)[1])
+        self.assertNotIn('lose', self.publish(folder)[1])
+
+    def test_ranks_say_what_workers_lose(self):
+        for step in range(2):
+            folder = self.save(f'step{step}', step, shards=2)
+            if step == 1:
+                os.remove(os.path.join(folder, 'tokenizer.json'))
+            words = ('publish', '--run', self.run_name, '--anchor', 'always', '--state', self.path('state'), folder)
+            ranks = [self.start(*words, '--rank', f'{rank}/2') for rank in range(2)]
+            said = [self.finish(rank)[1] for rank in ranks]
+        self.assertIn('without 1 file of step 0, so workers lose it (tokenizer.json)', said[0])
+        self.assertNotIn('lose', said[1])
+
     def test_ranks_leave_them_too(self):
         for step, more in ((0, []), (1, []), (2, ['--include', 'optimizer.pt', '--anchor', 'always'])):
             folder = self.save(f'step{step}', step, shards=2)
