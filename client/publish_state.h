@@ -54,9 +54,10 @@ struct publish_state {
 char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err);
 
 /* Makes the folder where needed, locks it, reads it, cleans it. busy when another publisher holds it; exists when it belongs to another
- * run or endpoint; corrupt when state.json is unreadable. */
+ * run or endpoint, or holds other files; corrupt when state.json is unreadable. `is_anew`, for those that take the run over: what is ours and damaged, or lacks
+ * its state.json, is begun anew. */
 int publish_state_open(struct publish_state *state, const struct file_ops *files,
-	const char *folder, const char *endpoint, const char *run, struct error *err);
+	const char *folder, const char *endpoint, const char *run, bool is_anew, struct error *err);
 void publish_state_close(struct publish_state *state); /* a zeroed one is fine */
 
 /* "<folder>/new": where a copy of the next checkpoint is made; heap, the caller's. */

@@ -261,7 +261,7 @@ static int open_state(struct publisher *const publisher, struct error *const err
 		return -1;
 	const int result = publish_state_open(&publisher->state, publisher->session->files,
 		folder != NULL ? folder : publisher->order->state_folder, endpoint,
-		publisher->run.text, err);
+		publisher->run.text, publisher->order->take_over, err);
 	free(folder);
 	return result;
 }

@@ -68,7 +68,7 @@ static int open_state(struct rank_publisher *const self, struct error *const err
 	snprintf(name, sizeof name, "rank-%05" PRIu64 "-of-%05" PRIu64, self->rank->rank, self->rank->ranks);
 	char *const folder = folder_files_join(self->shared, name);
 	const int result = publish_state_open(&self->state, self->session->files, folder, endpoint,
-		self->run.text, err);
+		self->run.text, self->order->take_over, err);
 	free(folder);
 	return result;
 }

@@ -536,7 +536,7 @@ START_TEST(what_only_looks_like_the_baseline_is_none)
 	struct error err = {0};
 	publish_ok(0, "", "\"step\":0");
 	char *const folder = folder_files_join(scratch, "state");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web), "b/r", &err), 0);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web), "b/r", false, &err), 0);
 	write_weights(9, "other.safetensors");
 	char *const path = folder_files_join(scratch, "other.safetensors");
 	ck_assert_int_eq(publish_source_take(&other, &state, path, NULL, &err), 0);

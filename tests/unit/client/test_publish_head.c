@@ -272,6 +272,20 @@ START_TEST(a_taker_with_a_full_disk_has_ended_nobody)
 }
 END_TEST
 
+/* One command is the way out of it. */
+START_TEST(a_trainer_with_a_damaged_state_goes_on_by_taking_its_run_over)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	training_put(&training, "state/state.json", span_text("{\"version\":"));
+	training_write(&training, 2);
+	training_expect_failed(training_publish(&training, "", "state"), ERROR_CORRUPT);
+	training_expect_ok(training_publish(&training, "--take-over", "state"), "\"step\":2");
+	ck_assert(has_form(2, STEP_DELTA));
+	training_expect_worker(&training, 2);
+}
+END_TEST
+
 /* What the trainer that is to be ended publishes while the other makes its delta. */
 struct racing {
 	struct file_ops ops; /* first */
@@ -365,6 +379,7 @@ Suite *test_publish_head_suite(void)
 	tcase_add_loop_test(tests, a_taker_that_is_refused_has_ended_nobody, 0, sizeof refused_takers / sizeof *refused_takers);
 	tcase_add_test(tests, a_taker_with_other_tensors_has_ended_nobody);
 	tcase_add_test(tests, a_taker_with_a_full_disk_has_ended_nobody);
+	tcase_add_test(tests, a_trainer_with_a_damaged_state_goes_on_by_taking_its_run_over);
 	tcase_add_test(tests, a_step_that_comes_before_the_run_is_taken_over_is_the_base);
 	suite_add_tcase(suite, tests);
 	return suite;
