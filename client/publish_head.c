@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "client/catch_up.h"
+#include "client/missing_bucket.h"
 #include "client/remote_object.h"
 #include "client/run_claim.h"
 
@@ -26,7 +27,7 @@ static int open_run(struct publisher *const publisher, struct run_message *const
 	if (failure.kind != ERROR_NO_BUCKET)
 		return -1;
 	if (!order->create_bucket)
-		return error_set(err, ERROR_NO_BUCKET, "there is no bucket %s; --create-bucket makes it", publisher->run.bucket);
+		return missing_bucket_refuse(span_text(publisher->run.bucket), err);
 	if (remote_object_make_bucket(publisher->remote, span_text(publisher->run.bucket), err) != 0)
 		return error_wrap(err, "there is no bucket %s, and making it failed", publisher->run.bucket);
 	output_note(&publisher->session->output, "made the bucket %s", publisher->run.bucket);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "client/missing_bucket.h"
 #include "client/publish_choice.h"
 #include "client/publish_forms.h"
 #include "client/progress.h"
@@ -310,12 +311,11 @@ int publisher_run(struct session *const session, const char *const run, const st
 	int result = -1;
 	if (run_name_init(&publisher.run, run, err) != 0)
 		return -1;
-	if (check_checkpoint(session, order, err) != 0 || open_state(&publisher, err) != 0)
+	publisher.remote = session_connect(session, err);
+	if (publisher.remote == NULL || missing_bucket_check(publisher.remote, &publisher.run, order->create_bucket, err) != 0 ||
+		check_checkpoint(session, order, err) != 0 || open_state(&publisher, err) != 0)
 		goto out;
 	publisher.enters = !publisher.state.has_epoch || order->take_over;
-	publisher.remote = session_connect(session, err);
-	if (publisher.remote == NULL)
-		goto out;
 	result = publish_on_head(&publisher, err);
 	if (result == 1)
 		result = publish_on_head(&publisher, err);

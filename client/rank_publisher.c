@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "client/catch_up.h"
 #include "client/folder_files.h"
+#include "client/missing_bucket.h"
 #include "client/publish_choice.h"
 #include "client/rank_delta.h"
 #include "client/rank_epoch.h"
@@ -644,17 +645,22 @@ static int publish(struct rank_publisher *const self, struct error *const err)
 	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
 }
 
+/* Rank 0 asks; the others wait for it in any case. */
+static int check_bucket(const struct rank_publisher *const self, struct error *const err)
+{
+	return self->rank->rank == 0 ? missing_bucket_check(self->remote, &self->run, self->order->create_bucket, err) : 0;
+}
+
 int rank_publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
 	const struct rank_order *const rank, struct publish_outcome *const out_outcome, struct error *const err)
 {
 	struct rank_publisher self = {.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
 	if (run_name_init(&self.run, run, err) != 0)
 		return -1;
-	int result = open_state(&self, err);
-	if (result == 0) {
-		self.remote = session_connect(session, err);
-		result = self.remote != NULL ? settle_epoch(&self, err) : -1;
-	}
+	self.remote = session_connect(session, err);
+	int result = self.remote == NULL || check_bucket(&self, err) != 0 ? -1 : open_state(&self, err);
+	if (result == 0)
+		result = settle_epoch(&self, err);
 	if (result == 0)
 		result = find_head(&self, err);
 	if (result == 0)

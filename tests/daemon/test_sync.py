@@ -174,6 +174,15 @@ class Sync(unittest.TestCase):
         self.assertEqual(self.held(), sha256(self.checkpoints[2]))
 
     @bytes_alone
+    def test_a_bucket_is_made_only_when_that_is_wanted(self):
+        state = os.path.join(self.daemon.scratch, 'new')
+        words = ('publish', '--state', state, self.checkpoints[0])
+        refused = self.daemon.client(*words, '--run', 'made/r', check=False)
+        self.assertEqual((refused.returncode, '--create-bucket makes it' in refused.stderr), (NOT_FOUND, True), refused.stderr)
+        made = self.daemon.client(*words, '--run', 'made/r', '--create-bucket', '--json')
+        self.assertEqual(json.loads(made.stdout)['step'], 0)
+
+    @bytes_alone
     def test_a_key_that_may_not_write_is_told_so(self):
         """And not to take the run over, which it may not either."""
         self.publish(0)

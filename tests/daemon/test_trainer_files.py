@@ -180,6 +180,26 @@ class TrainerFiles(unittest.TestCase):
             self.assertNotIn('left out', said[1])
             self.assertEqual(self.follow(), self.wanted(folder, [*KEPT, *more[1:2]]))
 
+    def test_a_run_is_judged_before_its_files(self):
+        folder = self.save('step0', 0)
+        for run in ('models', 'models/-x', 'KKK/x'):
+            done = self.start('publish', '--run', run, '--state', self.path('state'), folder)
+            said = done.communicate(timeout=90)[1]
+            self.assertNotEqual(done.returncode, 0)
+            self.assertNotIn('left out', said)
+        self.assertIn("none can be made of this name: it may hold only a-z, 0-9, '.' and '-'", said)
+        self.assertFalse(os.path.exists(self.path('state')))
+
+    def test_what_trainers_pickle_is_not_called_weights(self):
+        os.makedirs(self.path('resumed', 'deep'))
+        for name in ('optimizer.pt', 'deep/rng_state_0.pth', 'training_args.bin'):
+            with open(self.path('resumed', name), 'wb') as file:
+                file.write(b'PK\3\4')
+        done = self.start('publish', '--run', self.run_name, self.path('resumed'))
+        said = done.communicate(timeout=90)[1]
+        self.assertIn('holds no .safetensors file', said)
+        self.assertNotIn('pickle', said)
+
     def test_pickled_weights_alone_are_still_named(self):
         os.makedirs(self.path('pickled'))
         with open(self.path('pickled', 'pytorch_model.bin'), 'wb') as file:
