@@ -97,8 +97,9 @@ static bool is_made(const struct publisher *const publisher, const struct snapsh
 {
 	struct delta_summary summary;
 	struct error ignored = {0};
-	return publish_state_is_proven(&publisher->state) && file_exists(path) && delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta && summary.has_digests &&
-		summary.format == publisher->order->format && digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
+	if (!publish_state_is_proven(&publisher->state) || !file_exists(path) || delta_inspect(path, &summary, &ignored) != 0)
+		return false;
+	return summary.is_delta && summary.has_digests && summary.format == publisher->order->format && digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
 		digest128_equal(&summary.result_digest, &snapshot->digest);
 }
 

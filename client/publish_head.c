@@ -256,6 +256,7 @@ int publish_head_settle(struct publisher *const publisher, struct error *const e
 	struct run_message run;
 	struct publish_mark head;
 	new_answer(publisher);
+	publisher->goes_whole = false;
 	const bool opens = publisher->enters && !publisher->has_opened;
 	if ((opens ? approach(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
 		return -1;

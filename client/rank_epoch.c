@@ -7,10 +7,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "client/folder_files.h"
+#include "client/missing_bucket.h"
 #include "client/remote_object.h"
 #include "client/run_claim.h"
 
-enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200, REJOIN_MS = 10 * 1000 };
+enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
 
 static int64_t now_ms(void)
 {
@@ -57,6 +58,8 @@ int rank_epoch_open(const struct rank_epoch_params *const params, struct publish
 	int result = order->create_bucket ? remote_object_make_bucket(params->remote, span_text(params->run->bucket), err) : 0;
 	if (result == 0)
 		result = remote_run_open(params->remote, params->run, order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
+	if (result != 0 && err->kind == ERROR_NO_BUCKET)
+		missing_bucket_refuse(span_text(params->run->bucket), err);
 	if (result == 0) {
 		state->has_epoch = true;
 		state->epoch = run.epoch;
@@ -118,10 +121,10 @@ int rank_epoch_settle(const struct rank_epoch_params *const params, struct publi
 	return params->rank->rank == 0 ? lead(params, state, err) : follow_leader(params, state, err);
 }
 
-int rank_epoch_rejoin(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+int rank_epoch_rejoin(const struct rank_epoch_params *const params, const uint64_t wait_s, struct publish_state *const state,
+	struct error *const err)
 {
-	const int64_t wait_ms = (int64_t)params->rank->wait_s * 1000;
-	const int64_t deadline = now_ms() + (params->order->take_over && wait_ms > REJOIN_MS ? wait_ms : REJOIN_MS);
+	const int64_t deadline = now_ms() + (int64_t)wait_s * 1000;
 	uint64_t epoch = state->epoch;
 	if (params->rank->has_epoch || params->rank->rank == 0)
 		return 0;

@@ -20,9 +20,9 @@ struct rank_epoch_params {
 int rank_epoch_settle(const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
 /* Rank 0 becomes the run's writer, and tells the others. */
 int rank_epoch_open(const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
+enum { RANK_EPOCH_REJOIN_S = 10 };
 /* The run is at another epoch than this rank's: 1 when rank 0 has opened it anew meanwhile, as it does when the ranks are numbered otherwise than
- * before, and state has the new epoch; 0 when nobody of ours has, after ten seconds, or, where the run is taken over, as long as ranks wait for
- * each other: rank 0 makes its part first. */
-int rank_epoch_rejoin(const struct rank_epoch_params *params, struct publish_state *state, struct error *err);
+ * before, and state has the new epoch; 0 when nobody of ours has within that time. */
+int rank_epoch_rejoin(const struct rank_epoch_params *params, uint64_t wait_s, struct publish_state *state, struct error *err);
 
 #endif

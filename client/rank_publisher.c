@@ -90,11 +90,11 @@ static int settle_epoch(struct rank_publisher *const self, struct error *const e
 }
 
 /* Whether what failed may be tried again, since rank 0 has opened the run anew; else *err is the failure, or a worse one. */
-static bool rejoins(struct rank_publisher *const self, const struct error *const failure, struct error *const err)
+static bool rejoins(struct rank_publisher *const self, const uint64_t wait_s, const struct error *const failure, struct error *const err)
 {
 	const struct rank_epoch_params params = epoch_params(self);
 	*err = *failure;
-	return failure->kind == ERROR_STALE_EPOCH && rank_epoch_rejoin(&params, &self->state, err) == 1;
+	return failure->kind == ERROR_STALE_EPOCH && rank_epoch_rejoin(&params, wait_s, &self->state, err) == 1;
 }
 
 static int read_head(struct rank_publisher *const self, struct error *const err)
@@ -111,13 +111,15 @@ static int read_head(struct rank_publisher *const self, struct error *const err)
 	return run.has_head ? remote_run_step(self->remote, &self->run, run.head, self->arena, &self->head, err) : 0;
 }
 
+/* Where rank 0 takes the run over, it makes its part first, and the others wait for it as they wait for each other's parts. */
 static int find_head(struct rank_publisher *const self, struct error *const err)
 {
+	const uint64_t wait_s = self->order->take_over && self->rank->wait_s > RANK_EPOCH_REJOIN_S ? self->rank->wait_s : RANK_EPOCH_REJOIN_S;
 	struct error failure = {0};
 	do {
 		if (read_head(self, &failure) == 0)
 			return 0;
-	} while (rejoins(self, &failure, err));
+	} while (rejoins(self, wait_s, &failure, err));
 	return -1;
 }
 
@@ -573,7 +575,7 @@ static int send_part_until_it_counts(struct rank_publisher *const self, struct e
 	do {
 		if (send_part(self, &failure) == 0)
 			return 0;
-	} while (rejoins(self, &failure, err));
+	} while (rejoins(self, RANK_EPOCH_REJOIN_S, &failure, err));
 	return -1;
 }
 

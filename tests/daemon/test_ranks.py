@@ -214,6 +214,14 @@ class Ranks(unittest.TestCase):
         self.assertGreater(self.head()['epoch'], fencing)
         self.check(folder)
 
+    def test_the_first_rank_makes_what_is_missing(self):
+        words = ('publish', '--run', 'made/r', '--rank', '0/1', '--state', self.state, '--json', self.make(0))
+        refused = self.daemon.client(*words, check=False)
+        self.assertEqual((refused.returncode, '--create-bucket makes it' in refused.stderr), (NOT_FOUND, True), refused.stderr)
+        made = self.daemon.client(*words, '--create-bucket', '--keep-steps', '7')
+        self.assertEqual(json.loads(made.stdout)['step'], 0)
+        self.assertEqual(json.loads(self.daemon.request('GET', '/v1/runs/made/r').body)['settings']['keep_steps'], 7)
+
     def test_more_ranks_than_shards_all_end(self):
         folder = self.make(0)
         for process in [self.start(rank, 8, folder) for rank in range(8)]:
