@@ -291,7 +291,8 @@ static const struct step_file *find_new_shard(const struct rank_publisher *const
 {
 	for (size_t i = 0; i < self->share.file_count; i++) {
 		const struct step_file *const file = &self->share.files[i];
-		if (span_ends_text(file->path, ".safetensors") && !has_file(&self->head, file->path))
+		const bool is_shard = span_ends_text(file->path, ".safetensors") && memchr(file->path.data, '/', file->path.len) == NULL;
+		if (is_shard && !has_file(&self->head, file->path))
 			return file;
 	}
 	return NULL;
@@ -560,11 +561,24 @@ static int check_published(struct rank_publisher *const self, struct error *cons
 	return result;
 }
 
+static int blame_part(const struct rank_publisher *const self, struct error *const err)
+{
+	return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
+}
+
+static int explain_put(const struct rank_publisher *const self, struct error *const err)
+{
+	const struct error found = *err;
+	if (found.kind == ERROR_PARTS_MISMATCH)
+		error_set(err, found.kind, "%s Where some ranks send a full copy and others a delta, --anchor always on every rank helps", found.text);
+	return blame_part(self, err);
+}
+
 static int send_part(struct rank_publisher *const self, struct error *const err)
 {
 	bool published = false;
 	if (put_part(self, &published, err) != 0)
-		return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
+		return explain_put(self, err);
 	return published ? 0 : wait_for_step(self, err);
 }
 
@@ -587,11 +601,6 @@ static void release_form(struct rank_publisher *const self)
 	self->objects = NULL;
 	folder_files_release(&self->sending);
 	self->outcome = (struct publish_outcome){0};
-}
-
-static int blame_part(const struct rank_publisher *const self, struct error *const err)
-{
-	return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
 }
 
 /* Our part, ready to be sent. 1 when the step turned out to be published already. */

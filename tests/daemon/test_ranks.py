@@ -251,6 +251,16 @@ class Ranks(unittest.TestCase):
         self.publish(self.make(2, config='two'))
         self.check(os.path.join(self.daemon.scratch, 'step2'))
 
+    def test_ranks_that_send_different_forms_are_told_what_helps(self):
+        self.publish(self.make(0))
+        folder = self.make(1)
+        self.finish(self.start(0, 2, folder, '--anchor', 'always', '--wait', '0'), code=NOT_READY)
+        refused = self.start(1, 2, folder)
+        _, err = refused.communicate(timeout=60)
+        self.assertEqual((refused.returncode, '--anchor always on every rank helps' in err), (CONFLICT, True), err)
+        self.publish(folder, '--anchor', 'always')
+        self.check(folder)
+
     def test_refusals(self):
         folder = self.make(0)
         for more in (['--rank', '2/2'], ['--rank', 'x'], ['--epoch', '1'], ['--rank', '0/2', '--format', 'trl-gap']):

@@ -254,6 +254,18 @@ START_TEST(shards_of_other_names_come_whole)
 }
 END_TEST
 
+/* Rank 0 alone sees them, so the ranks would not agree. */
+START_TEST(tensors_below_the_folder_are_no_shards)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	training_write(&training, 1);
+	training_put_shard(&training, "trained/adapter/a.safetensors", "a", 1);
+	struct command_result refused = publish("", "ranks");
+	ck_assert_ptr_ne(strstr(refused.err.text, "--anchor always, on every rank"), NULL);
+	training_expect_failed(refused, ERROR_UNSUPPORTED);
+}
+END_TEST
+
 START_TEST(a_head_that_failed_its_proof_is_followed_by_a_full_copy)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -330,6 +342,7 @@ Suite *test_rank_publisher_suite(void)
 	tcase_add_test(tests, an_anchor_that_is_asked_for_carries_another_config);
 	tcase_add_test(tests, a_rank_waits_no_more_when_its_trainer_was_fenced);
 	tcase_add_test(tests, shards_of_other_names_come_whole);
+	tcase_add_test(tests, tensors_below_the_folder_are_no_shards);
 	tcase_add_test(tests, a_head_that_failed_its_proof_is_followed_by_a_full_copy);
 	tcase_add_test(tests, a_taker_that_is_refused_has_ended_nobody);
 	tcase_add_test(tests, ranks_that_were_fenced_are_told_what_happened);
