@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "client/file_word.h"
+#include "client/missing_bucket.h"
 #include "client/remote_hub.h"
 #include "client/remote_object.h"
 
@@ -94,6 +95,13 @@ static void say_copied(const struct copy *const copy)
 		(const char *)copy->to.bucket.data, (int)key.len, (const char *)key.data, size);
 }
 
+static int explain_bucket(const struct copy *const copy, const char *const to, struct error *const err)
+{
+	missing_bucket_refuse(copy->to.bucket, err);
+	const struct error found = *err;
+	return error_set(err, found.kind, "%s. A file is written as a path: ./%s", found.text, to);
+}
+
 static int copy_inside(struct session *const session, struct error *const err)
 {
 	const char *const *const words = session->options->arguments;
@@ -109,8 +117,7 @@ static int copy_inside(struct session *const session, struct error *const err)
 	if (result == 0)
 		say_copied(&copy);
 	else if (err->kind == ERROR_NO_BUCKET && copy.has_source)
-		error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it. A file is written as a path: ./%s",
-			(int)copy.to.bucket.len, (const char *)copy.to.bucket.data, words[1]);
+		explain_bucket(&copy, words[1], err);
 	remote_free(copy.remote);
 	free(copy.source);
 	free(copy.target);

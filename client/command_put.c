@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "client/file_word.h"
+#include "client/missing_bucket.h"
 #include "client/remote_hub.h"
 #include "client/remote_object.h"
 #include "client/xet_upload.h"
@@ -202,8 +203,7 @@ int command_put(struct session *const session, struct error *const err)
 	if (result == 0)
 		say_put(&put);
 	else if (err->kind == ERROR_NO_BUCKET)
-		error_set(err, ERROR_NO_BUCKET, "there is no bucket %.*s; --create-bucket makes it", (int)name.bucket.len,
-			(const char *)name.bucket.data);
+		missing_bucket_refuse(name.bucket, err);
 out:
 	remote_free(put.remote);
 	buffer_release(&key);

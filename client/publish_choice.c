@@ -1,6 +1,7 @@
 #include "client/publish_choice.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
@@ -73,6 +74,39 @@ bool publish_choice_wants(struct publish_choice *const choice, const char *const
 	choice->left_count++;
 	choice->left_bytes += size;
 	return false;
+}
+
+static bool is_among(const struct span path, const struct step_file *const files, const size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (span_equal(files[i].path, path))
+			return true;
+	return false;
+}
+
+static bool is_of_weights(const struct span path)
+{
+	return span_ends_text(path, ".safetensors") || span_ends_text(path, ".safetensors.index.json");
+}
+
+void publish_choice_say_lost(const struct step_message *const before, const struct step_file *const files, const size_t count,
+	const struct output *const output)
+{
+	struct buffer names;
+	size_t lost = 0;
+	buffer_init(&names, NAMES_MAX_BYTES);
+	for (size_t i = 0; i < before->file_count; i++) {
+		const struct span path = before->files[i].path;
+		if (is_of_weights(path) || is_among(path, files, count))
+			continue;
+		if (lost++ < NAMES_SHOWN)
+			buffer_format(&names, "%s%.*s", lost > 1 ? ", " : "", (int)path.len, (const char *)path.data);
+	}
+	if (lost > 0)
+		output_note(output, "this step is without %zu file%s of step %" PRIu64 ", so workers lose %s (%s%s); publish a folder that has %s to keep %s",
+			lost, lost == 1 ? "" : "s", before->step, lost == 1 ? "it" : "them", buffer_text(&names), lost > NAMES_SHOWN ? ", ..." : "",
+			lost == 1 ? "it" : "them", lost == 1 ? "it" : "them");
+	buffer_release(&names);
 }
 
 void publish_choice_say(const struct publish_choice *const choice, const struct output *const output)

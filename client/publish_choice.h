@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "client/output.h"
 #include "weights/checkpoint.h"
+#include "wire/step_message.h"
 
 enum { PUBLISH_CHOICE_MAX_BYTES = 64 * 1024 * 1024 };
 
@@ -27,5 +28,9 @@ void publish_choice_release(struct publish_choice *choice);
 bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size);
 /* Notes what was left behind, if anything was. */
 void publish_choice_say(const struct publish_choice *choice, const struct output *output);
+
+/* Notes which files of the step before are not among those of this one, so that workers lose them: config and tokenizer, when one file is
+ * published where a folder was. Of weights and their index nothing is said: the schema holds them together. */
+void publish_choice_say_lost(const struct step_message *before, const struct step_file *files, size_t count, const struct output *output);
 
 #endif

@@ -35,7 +35,6 @@ static int encode(struct publisher *const publisher, const struct snapshot *cons
 		.base_files = base->files,
 		.next_files = &next_files,
 		.format = publisher->order->format,
-		.next_digests = snapshot->tensor_digests,
 		.expected_base = &state->committed.digest,
 		.model_version = state->pending.step,
 		.has_base_step = true,
@@ -51,6 +50,16 @@ static int encode(struct publisher *const publisher, const struct snapshot *cons
 	model_files_release(&next_files);
 	tensor_source_free(next);
 	return result;
+}
+
+/* The delta is of what was hashed before: the digest of what it was made from says so where a file system's clock is too coarse to
+ * show a change. */
+static int check_source(const struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
+{
+	if (publish_source_check(&publisher->source, err) != 0)
+		return -1;
+	return digest128_equal(&publisher->outcome.stats.result_digest, &snapshot->digest) ? 0 :
+		publish_source_refuse(publisher->source.path, err);
 }
 
 /* Deltas of ours that do not read as they were written: the state folder is damaged. */
@@ -88,9 +97,20 @@ static bool is_made(const struct publisher *const publisher, const struct snapsh
 {
 	struct delta_summary summary;
 	struct error ignored = {0};
-	return file_exists(path) && delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta && summary.has_digests &&
-		summary.format == publisher->order->format && digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
+	if (!publish_state_is_proven(&publisher->state) || !file_exists(path) || delta_inspect(path, &summary, &ignored) != 0)
+		return false;
+	return summary.is_delta && summary.has_digests && summary.format == publisher->order->format && digest128_equal(&summary.base_digest, &publisher->state.committed.digest) &&
 		digest128_equal(&summary.result_digest, &snapshot->digest);
+}
+
+static int make_anew(struct publisher *const publisher, const struct snapshot *const snapshot, const char *const out,
+	struct error *const err)
+{
+	const struct publish_state *const state = &publisher->state;
+	if (publish_state_set_proven(state, false, err) != 0 || file_remove_tree(state->files, out, err) != 0 ||
+		diff(publisher, snapshot, out, err) != 0 || check_source(publisher, snapshot, err) != 0)
+		return -1;
+	return publish_state_set_proven(state, true, err);
 }
 
 /* 1 when the format cannot hold these tensors exactly, so that there will be no delta. */
@@ -100,12 +120,7 @@ static int make_delta(struct publisher *const publisher, const struct snapshot *
 	char *const out = publish_state_path(state, state->pending.step, "delta");
 	const int64_t started = now_ms();
 	struct error failure = {0};
-	int result = 0;
-	if (!is_made(publisher, snapshot, out)) {
-		result = file_remove_tree(state->files, out, &failure);
-		if (result == 0)
-			result = diff(publisher, snapshot, out, &failure);
-	}
+	int result = is_made(publisher, snapshot, out) ? 0 : make_anew(publisher, snapshot, out, &failure);
 	if (result != 0 && failure.kind == ERROR_UNSUPPORTED) {
 		output_note(&publisher->session->output, "%s; publishing a full copy instead", failure.text);
 		result = 1;
@@ -249,7 +264,7 @@ int publish_forms_make(struct publish_forms *const forms, struct publisher *cons
 	struct publish_form *const delta = &forms->form[STEP_DELTA];
 	struct publish_form *const anchor = &forms->form[STEP_ANCHOR];
 	*forms = (struct publish_forms){0};
-	if (state->has_committed) {
+	if (state->has_committed && !publisher->goes_whole) {
 		const int made = make_delta(publisher, snapshot, err);
 		if (made < 0 || (made == 0 && read_delta(delta, publisher, err) != 0))
 			return -1;

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "client/catch_up.h"
+#include "client/missing_bucket.h"
 #include "client/remote_object.h"
 #include "client/run_claim.h"
 
@@ -26,7 +27,7 @@ static int open_run(struct publisher *const publisher, struct run_message *const
 	if (failure.kind != ERROR_NO_BUCKET)
 		return -1;
 	if (!order->create_bucket)
-		return error_set(err, ERROR_NO_BUCKET, "there is no bucket %s; --create-bucket makes it", publisher->run.bucket);
+		return missing_bucket_refuse(span_text(publisher->run.bucket), err);
 	if (remote_object_make_bucket(publisher->remote, span_text(publisher->run.bucket), err) != 0)
 		return error_wrap(err, "there is no bucket %s, and making it failed", publisher->run.bucket);
 	output_note(&publisher->session->output, "made the bucket %s", publisher->run.bucket);
@@ -37,9 +38,18 @@ static int become_writer(struct publisher *const publisher, struct run_message *
 {
 	if (open_run(publisher, out, err) != 0)
 		return -1;
+	publisher->has_opened = true;
 	publisher->state.has_epoch = true;
 	publisher->state.epoch = out->epoch;
 	return publish_state_save(&publisher->state, err);
+}
+
+/* The run as it is. Where there is none, nobody can be ended: it is opened. */
+static int approach(struct publisher *const publisher, struct run_message *const out, struct error *const err)
+{
+	const struct run_claim claim = {.state_folder = publisher->state.folder, .take_over = publisher->order->take_over};
+	const int found = run_claim_check(publisher->remote, &publisher->run, &claim, publisher->arena, out, err);
+	return found == 0 ? become_writer(publisher, out, err) : found < 0 ? -1 : 0;
 }
 
 static int stay_writer(struct publisher *const publisher, struct run_message *const out, struct error *const err)
@@ -114,6 +124,27 @@ static int fetch_from(struct publisher *const publisher, const struct publish_ma
 	return result;
 }
 
+/* The head is the committed step, and nothing is at hand that a delta could be made against. */
+static int go_whole(struct publisher *const publisher, const struct publish_mark *const head, const struct error *const reason,
+	struct error *const err)
+{
+	struct publish_state *const state = &publisher->state;
+	if (publisher->order->anchor.when == ANCHOR_NEVER)
+		return error_set(err, reason->kind, "%s. No delta can be made against it: --anchor auto goes on with a full copy", reason->text);
+	output_note(&publisher->session->output, "%s; publishing a full copy instead", reason->text);
+	publisher->goes_whole = true;
+	publish_state_forget(state);
+	state->committed = *head;
+	state->has_committed = true;
+	return publish_state_save(state, err);
+}
+
+/* Its proof failed, or what came is not what was published: trying again will not help. */
+static bool is_lost(const struct error *const failure)
+{
+	return failure->kind == ERROR_STEP_FAILED || catch_up_wants_anchor(failure);
+}
+
 /* Brings the head as the committed step. */
 static int fetch_baseline(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
 {
@@ -128,11 +159,13 @@ static int fetch_baseline(struct publisher *const publisher, const struct publis
 	int result = fetch_from(publisher, state->has_base ? &state->base : NULL, head, &fetched, &failure);
 	if (result != 0 && state->has_base && catch_up_wants_anchor(&failure))
 		result = fetch_from(publisher, NULL, head, &fetched, &failure);
-	if (result != 0) {
-		*err = failure;
-		return error_wrap(err, "fetching the baseline");
-	}
-	return publish_state_adopt(state, head, err);
+	if (result == 0)
+		return publish_state_adopt(state, head, err);
+	error_wrap(&failure, "fetching the baseline");
+	if (is_lost(&failure))
+		return go_whole(publisher, head, &failure, err);
+	*err = failure;
+	return -1;
 }
 
 static int start_anew(struct publisher *const publisher, struct error *const err)
@@ -155,39 +188,102 @@ static int refuse_head(const struct publisher *const publisher, const struct run
 		publisher->run.text, head, ours);
 }
 
+static uint64_t next_step(const struct run_message *const run)
+{
+	return run->has_head ? run->head + 1 : 0;
+}
+
+/* --step may name the next step, or the one published last (a repeated call). */
+static int check_step(const struct publisher *const publisher, const struct run_message *const run, struct error *const err)
+{
+	const struct publish_order *const order = publisher->order;
+	if (!order->has_step || order->step == next_step(run) || (run->has_head && order->step == run->head))
+		return 0;
+	return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step,
+		publisher->run.text, next_step(run));
+}
+
+/* A publisher goes on from what it has published, or what it was about to. Without a baseline, but with the current epoch, an earlier call was
+ * killed while it fetched. `head` NULL: the run has none. */
+static bool is_own(const struct publish_state *const state, const struct publish_mark *const head)
+{
+	if (!state->has_committed)
+		return true;
+	return head != NULL && (mark_equal(head, &state->committed) || (state->has_pending && mark_equal(head, &state->pending)));
+}
+
+static int meet_failed(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
+{
+	const struct step_message *const step = &publisher->head;
+	struct error reason = {0};
+	error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof (%.*s)", head->step, publisher->run.text,
+		(int)span_slice(step->verify_error, 0, 300).len, (const char *)step->verify_error.data);
+	return go_whole(publisher, head, &reason, err);
+}
+
+static int meet_head(struct publisher *const publisher, const struct publish_mark *const head, struct error *const err)
+{
+	const struct step_message *const step = &publisher->head;
+	struct publish_state *const state = &publisher->state;
+	if (state->has_pending && mark_equal(head, &state->pending)) {
+		publisher->adopted = true;
+		return publish_state_commit(state, step_message_form(step, STEP_ANCHOR) != NULL, err);
+	}
+	if (step->verified == STEP_PROOF_FAILED)
+		return meet_failed(publisher, head, err);
+	if (state->has_committed && mark_equal(head, &state->committed))
+		return 0;
+	return fetch_baseline(publisher, head, err);
+}
+
+/* Fills *out when there is one. */
+static int read_head(struct publisher *const publisher, const struct run_message *const run, struct publish_mark *const out, struct error *const err)
+{
+	struct step_message *const head = &publisher->head;
+	publisher->has_head = run->has_head;
+	arena_free(publisher->head_arena);
+	publisher->head_arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	if (!run->has_head)
+		return 0;
+	if (remote_run_step(publisher->remote, &publisher->run, run->head, publisher->head_arena, head, err) != 0)
+		return -1;
+	*out = (struct publish_mark){.step = head->step, .digest = head->digest, .content = snapshot_content(head->files, head->file_count)};
+	return 0;
+}
+
 int publish_head_settle(struct publisher *const publisher, struct error *const err)
 {
-	struct publish_state *const state = &publisher->state;
-	const bool take_over = publisher->order->take_over;
-	const bool opens = !state->has_epoch || take_over;
 	struct run_message run;
-	struct step_message step;
+	struct publish_mark head;
 	new_answer(publisher);
-	if (opens && !take_over && run_claim_check(publisher->remote, &publisher->run, state->folder, NULL, err) != 0)
-		return -1;
-	if ((opens ? become_writer(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
+	publisher->goes_whole = false;
+	const bool opens = publisher->enters && !publisher->has_opened;
+	if ((opens ? approach(publisher, &run, err) : stay_writer(publisher, &run, err)) != 0)
 		return -1;
 	publisher->anchor_due = run.anchor_due;
-	if (!run.has_head) {
-		if (!state->has_committed)
-			return 0;
-		return opens ? start_anew(publisher, err) : refuse_head(publisher, &run, err);
-	}
-	if (remote_run_step(publisher->remote, &publisher->run, run.head, publisher->arena, &step, err) != 0)
+	if (read_head(publisher, &run, &head, err) != 0)
 		return -1;
-	const struct publish_mark head = {
-		.step = step.step,
-		.digest = step.digest,
-		.content = snapshot_content(step.files, step.file_count),
-	};
-	if (state->has_committed && mark_equal(&head, &state->committed))
+	if (!publisher->enters && !is_own(&publisher->state, run.has_head ? &head : NULL))
+		return refuse_head(publisher, &run, err);
+	if (check_step(publisher, &run, err) != 0)
+		return -1;
+	if (run.has_head)
+		return meet_head(publisher, &head, err);
+	return publisher->state.has_committed ? start_anew(publisher, err) : 0;
+}
+
+int publish_head_open(struct publisher *const publisher, struct error *const err)
+{
+	const struct publish_state *const state = &publisher->state;
+	struct run_message run;
+	if (!publisher->enters || publisher->has_opened)
 		return 0;
-	if (state->has_pending && mark_equal(&head, &state->pending)) {
-		publisher->adopted = true;
-		return publish_state_commit(state, step_message_form(&step, STEP_ANCHOR) != NULL, err);
-	}
-	/* Without a baseline, but with the current epoch: an earlier call was killed while it fetched. */
-	return opens || !state->has_committed ? fetch_baseline(publisher, &head, err) : refuse_head(publisher, &run, err);
+	new_answer(publisher);
+	if (become_writer(publisher, &run, err) != 0)
+		return -1;
+	const bool is_there = run.has_head == state->has_committed &&
+		(!run.has_head || (run.head == state->committed.step && digest128_equal(&run.head_digest, &state->committed.digest)));
+	return is_there ? 0 : 1;
 }
 
 int publish_head_refetch(struct publisher *const publisher, struct error *const err)

@@ -122,6 +122,12 @@ uint64_t publish_source_bytes(const struct publish_source *const source)
 	return bytes;
 }
 
+int publish_source_refuse(const char *const path, struct error *const err)
+{
+	return error_set(err, ERROR_INVALID, "%s changed while it was being published; a checkpoint has to stay as it is until publish"
+		" has ended", path);
+}
+
 int publish_source_check(const struct publish_source *const source, struct error *const err)
 {
 	for (size_t i = 0; i < source->count && !source->is_copy; i++) {
@@ -129,8 +135,7 @@ int publish_source_check(const struct publish_source *const source, struct error
 		struct file_facts now;
 		int result = file_facts_read(path, &now, err);
 		if (result == 0 && !file_facts_equal(&now, &source->facts[i]))
-			result = error_set(err, ERROR_INVALID, "%s changed while it was being published; a checkpoint has to stay as it is"
-				" until publish has ended", path);
+			result = publish_source_refuse(path, err);
 		free(path);
 		if (result != 0)
 			return -1;

@@ -30,6 +30,8 @@ char *publish_source_file(const struct publish_source *source, const char *name)
 uint64_t publish_source_bytes(const struct publish_source *source); /* of all files */
 /* invalid when a file is not what it was when it was taken. */
 int publish_source_check(const struct publish_source *source, struct error *err);
+/* Gives -1 with that failure. */
+int publish_source_refuse(const char *path, struct error *err);
 
 /* Writes down where the committed step came from; a hint, which may be lost. Nothing of a copy. */
 void publish_source_note(const struct publish_source *source, const struct publish_state *state);

@@ -18,6 +18,7 @@ enum { STATE_MAX_BYTES = 64 * 1024, SENT_MAX_BYTES = 16 * 1024 * 1024, STATE_VER
 
 static const char STATE_FILE[] = "state.json";
 static const char STEP[] = "step-";
+static const char PROVEN[] = "proven";
 
 char *publish_state_default_folder(const char *const endpoint, const char *const run, struct error *const err)
 {
@@ -109,6 +110,7 @@ static int check_owner(const struct publish_state *const state, const struct jso
 	return 0;
 }
 
+/* 1: it is damaged, and *err says how. */
 static int load(struct publish_state *const state, struct error *const err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
@@ -119,11 +121,11 @@ static int load(struct publish_state *const state, struct error *const err)
 	if (result != 0)
 		goto out;
 	root = json_node_parse(buffer_span(&text), path, err);
-	result = root == NULL ? -1 : check_owner(state, root, path, err);
-	if (root == NULL)
-		err->kind = ERROR_CORRUPT;
-	if (result == 0 && !read_facts(state, root))
-		result = error_set(err, ERROR_CORRUPT, "%s lacks facts that it has to hold", path);
+	result = root == NULL ? 1 : check_owner(state, root, path, err);
+	if (result == 0 && !read_facts(state, root)) {
+		error_set(err, ERROR_CORRUPT, "%s lacks facts that it has to hold", path);
+		result = 1;
+	}
 out:
 	json_node_free(root);
 	buffer_release(&text);
@@ -213,29 +215,83 @@ int publish_state_save(struct publish_state *const state, struct error *const er
 	return result == 0 ? clean(state, err) : -1;
 }
 
+static bool is_ours(const char *const name)
+{
+	static const char *const names[] = {STATE_FILE, "incoming", "new"};
+	uint64_t step;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, STEP, strlen(STEP)) == 0 && span_parse_u64(span_text(name + strlen(STEP)), &step);
+}
+
+static int check_names(const struct publish_state *const state, char *const *const names, const size_t count, const bool is_anew,
+	struct error *const err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!is_ours(names[i]))
+			return error_set(err, ERROR_EXISTS, "%s holds other files (%s) and no state of deltabucket publish; give another --state folder",
+				state->folder, names[i]);
+	if (count == 0 || is_anew)
+		return 0;
+	return error_set(err, ERROR_EXISTS, "%s holds what is left of a state of deltabucket publish (%s), but no %s; --take-over begins it anew"
+		" from where the run is", state->folder, names[0], STATE_FILE);
+}
+
 /* A new folder is named ours before anything is put there; one that holds other things is never taken. */
-static int begin(struct publish_state *const state, struct error *const err)
+static int begin(struct publish_state *const state, const bool is_anew, struct error *const err)
 {
 	char **names;
 	size_t count;
 	if (file_list(state->folder, &names, &count, err) != 0)
 		return -1;
-	const int result = count == 0 ? 0 : error_set(err, ERROR_EXISTS,
-		"%s holds other files (%s) and no state of deltabucket publish; give another --state folder", state->folder, names[0]);
+	const int result = check_names(state, names, count, is_anew, err);
 	file_names_free(names, count);
 	return result == 0 ? publish_state_save(state, err) : -1;
 }
 
-static int load_or_begin(struct publish_state *const state, struct error *const err)
+static void forget_all(struct publish_state *const state)
+{
+	publish_state_forget(state);
+	state->has_epoch = false;
+	state->has_pending = false;
+	state->has_anchor = false;
+}
+
+static int load_or_begin(struct publish_state *const state, const bool is_anew, struct error *const err)
 {
 	char *const path = publish_state_work_path(state, STATE_FILE);
 	const bool is_new = !file_exists(path);
+	struct error damage = {0};
 	free(path);
-	return is_new ? begin(state, err) : load(state, err);
+	if (is_new)
+		return begin(state, is_anew, err);
+	const int loaded = load(state, &damage);
+	if (loaded == 1 && is_anew) {
+		forget_all(state);
+		return begin(state, is_anew, err);
+	}
+	if (loaded == 1)
+		return error_set(err, ERROR_CORRUPT, "the state of deltabucket publish is damaged: %s; --take-over begins it anew from where the run is",
+			damage.text);
+	if (loaded < 0)
+		*err = damage;
+	return loaded;
+}
+
+static int open_folder(struct publish_state *const state, const bool is_anew, struct error *const err)
+{
+	if (file_make_folder(state->files, state->folder, 0700, err) != 0)
+		return -1;
+	state->lock_fd = folder_lock_enter(state->folder, "deltabucket publish", err);
+	if (state->lock_fd < 0 || folder_files_remove_temporary(state->files, state->folder, STATE_FILE, err) != 0 ||
+		load_or_begin(state, is_anew, err) != 0)
+		return -1;
+	return clean(state, err);
 }
 
 int publish_state_open(struct publish_state *const state, const struct file_ops *const files,
-	const char *const folder, const char *const endpoint, const char *const run,
+	const char *const folder, const char *const endpoint, const char *const run, const bool is_anew,
 	struct error *const err)
 {
 	*state = (struct publish_state){
@@ -245,16 +301,8 @@ int publish_state_open(struct publish_state *const state, const struct file_ops 
 		.endpoint = memory_copy_text(endpoint),
 		.run = memory_copy_text(run),
 	};
-	if (file_make_folder(files, folder, 0700, err) != 0)
-		goto fail;
-	state->lock_fd = folder_lock_enter(folder, "deltabucket publish", err);
-	if (state->lock_fd < 0)
-		goto fail;
-	if (folder_files_remove_temporary(files, folder, STATE_FILE, err) != 0 ||
-		load_or_begin(state, err) != 0 || clean(state, err) != 0)
-		goto fail;
-	return 0;
-fail:
+	if (open_folder(state, is_anew, err) == 0)
+		return 0;
 	publish_state_close(state);
 	return -1;
 }
@@ -323,7 +371,7 @@ int publish_state_commit(struct publish_state *const state, const bool with_anch
 		state->has_anchor = true;
 		state->anchor_step = step;
 	}
-	if (publish_state_save(state, err) != 0 || remove_of(state, step, "sent", err) != 0)
+	if (publish_state_save(state, err) != 0 || remove_of(state, step, "sent", err) != 0 || remove_of(state, step, PROVEN, err) != 0)
 		return -1;
 	return has_copy ? remove_of(state, step, "delta", err) : 0;
 }
@@ -373,6 +421,23 @@ int publish_state_drop_pending(struct publish_state *const state, struct error *
 {
 	state->has_pending = false;
 	return publish_state_save(state, err);
+}
+
+bool publish_state_is_proven(const struct publish_state *const state)
+{
+	ASSERT(state->has_pending);
+	return has(state, state->pending.step, PROVEN);
+}
+
+int publish_state_set_proven(const struct publish_state *const state, const bool is_proven, struct error *const err)
+{
+	ASSERT(state->has_pending);
+	if (!is_proven)
+		return remove_of(state, state->pending.step, PROVEN, err);
+	char *const path = publish_state_path(state, state->pending.step, PROVEN);
+	const int result = file_place(state->files, path, (struct span){0}, 0600, err);
+	free(path);
+	return result;
 }
 
 static int append_line(const struct publish_state *const state, const char *const path,

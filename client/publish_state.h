@@ -5,6 +5,7 @@
  *   step-NNNNNN/      of the pending step, and of the committed one with those that it is made from:
  *       checkpoint/   a copy of the checkpoint: of the base, the newest step that has one
  *       delta/        of those behind the base: the delta against the step before
+ *       proven        pending only, empty: the delta leads to the step's digest
  *       sent          pending only: request targets whose upload is done, a line each
  *       source        committed only: where the trainer's own checkpoint lies (client/publish_source.h)
  *
@@ -17,7 +18,7 @@
  * The copies of checkpoints are not synced: that would cost more than the publish. So what a power
  * cut has left of the committed one is held against its digest before a delta is made of it
  * (wrong_base: it is fetched again), and what it has left of the pending one is never used. `sent`
- * may be lost: then its objects are sent again. */
+ * and `proven` may be lost: then objects are sent again, and the delta is made again. */
 #ifndef CLIENT_PUBLISH_STATE_H
 #define CLIENT_PUBLISH_STATE_H
 
@@ -53,15 +54,16 @@ struct publish_state {
 char *publish_state_default_folder(const char *endpoint, const char *run, struct error *err);
 
 /* Makes the folder where needed, locks it, reads it, cleans it. busy when another publisher holds it; exists when it belongs to another
- * run or endpoint; corrupt when state.json is unreadable. */
+ * run or endpoint, or holds other files; corrupt when state.json is unreadable. `is_anew`, for those that take the run over: what is ours and damaged, or lacks
+ * its state.json, is begun anew. */
 int publish_state_open(struct publish_state *state, const struct file_ops *files,
-	const char *folder, const char *endpoint, const char *run, struct error *err);
+	const char *folder, const char *endpoint, const char *run, bool is_anew, struct error *err);
 void publish_state_close(struct publish_state *state); /* a zeroed one is fine */
 
 /* "<folder>/new": where a copy of the next checkpoint is made; heap, the caller's. */
 char *publish_state_new_path(const struct publish_state *state);
 /* That copy, if there is one, becomes the pending step's. Where an earlier call has made the same step pending, its
- * delta and what it sent still count, but not its copy: a power cut may have taken bytes of it.
+ * delta, if proven, and what it sent still count, but not its copy: a power cut may have taken bytes of it.
  * Another one that is pending is dropped. Saves. */
 int publish_state_set_pending(struct publish_state *state, const struct publish_mark *mark,
 	struct error *err);
@@ -79,6 +81,11 @@ int publish_state_adopt(struct publish_state *state, const struct publish_mark *
 void publish_state_forget(struct publish_state *state);
 /* Forgets the pending step and its folder. Saves. */
 int publish_state_drop_pending(struct publish_state *state, struct error *err);
+
+/* Whether the pending step's delta is what its digests say. A delta that was made while the checkpoint changed is not, and looks
+ * the same: so each is unproven from before it is made until the checkpoint has been found unchanged behind it. */
+bool publish_state_is_proven(const struct publish_state *state);
+int publish_state_set_proven(const struct publish_state *state, bool is_proven, struct error *err);
 
 /* "<folder>/step-NNNNNN/<name>"; heap, the caller's. */
 char *publish_state_path(const struct publish_state *state, uint64_t step, const char *name);

@@ -210,7 +210,6 @@ static void settle(struct watch *const watch)
 {
 	watch->has_last = true;
 	watch->last = watch->next_number;
-	watch->order.take_over = false; /* once */
 	retry_reset(&watch->pause);
 }
 
@@ -254,8 +253,10 @@ static int publish_next(struct watch *const watch, struct error *const err)
 	watch->order.label = watch->next;
 	const int result = watch->params->publish(watch->session, &watch->order, err);
 	free(path);
-	if (result == 0)
+	if (result == 0) {
 		settle(watch);
+		watch->order.take_over = false; /* once */
+	}
 	return result;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "client/missing_bucket.h"
 #include "client/publish_choice.h"
 #include "client/publish_forms.h"
 #include "client/progress.h"
@@ -17,18 +18,6 @@ enum {
 static uint64_t next_step(const struct publish_state *const state)
 {
 	return state->has_committed ? state->committed.step + 1 : 0;
-}
-
-/* --step may name the next step, or the one published last (a repeated call). */
-static int check_step(const struct publisher *const publisher, struct error *const err)
-{
-	const struct publish_order *const order = publisher->order;
-	const struct publish_state *const state = &publisher->state;
-	if (!order->has_step || order->step == next_step(state) || (state->has_committed && order->step == state->committed.step))
-		return 0;
-	return error_set(err, ERROR_HEAD_MOVED, "--step says %" PRIu64 ", but the next step of run %s is %" PRIu64, order->step,
-		publisher->run.text,
-		next_step(state));
 }
 
 /* True when this very checkpoint is the committed step already, and the caller means that step. */
@@ -183,6 +172,16 @@ static void keep_baseline(struct publisher *const publisher)
 	free(folder);
 }
 
+/* After a failure: what was made of a checkpoint that changed meanwhile is of no use to the next call. */
+static int leave_pending(struct publisher *const publisher, const struct error *const failure)
+{
+	struct error ignored = {0};
+	if (failure->kind == ERROR_INVALID)
+		publish_state_drop_pending(&publisher->state, &ignored);
+	return -1;
+}
+
+/* 1: the head has moved, see publish_head_open. */
 static int publish_snapshot(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
 {
 	struct publish_forms forms = {0};
@@ -190,16 +189,20 @@ static int publish_snapshot(struct publisher *const publisher, const struct snap
 	if (result == 0)
 		result = interrupt_check(publisher->session->interrupt, err);
 	if (result == 0)
+		result = publish_head_open(publisher, err);
+	if (result == 0)
 		result = send_step(publisher, snapshot, &forms, err);
 	publish_forms_release(&forms);
 	if (result != 0)
-		return -1;
+		return result > 0 ? result : leave_pending(publisher, err);
 	struct publish_outcome *const outcome = &publisher->outcome;
 	outcome->step = publisher->state.pending.step;
 	outcome->digest = snapshot->digest;
 	outcome->checkpoint_bytes = snapshot->bytes;
 	if (publish_state_commit(&publisher->state, outcome->anchor_bytes > 0, err) != 0)
 		return -1;
+	if (publisher->has_head)
+		publish_choice_say_lost(&publisher->head, snapshot->files, snapshot->file_count, &publisher->session->output);
 	keep_baseline(publisher);
 	return 0;
 }
@@ -207,8 +210,10 @@ static int publish_snapshot(struct publisher *const publisher, const struct snap
 static int publish_opened(struct publisher *const publisher, const struct snapshot *const snapshot, struct error *const err)
 {
 	const struct publish_order *const order = publisher->order;
-	if (is_repeat(publisher, snapshot))
-		return finish_repeat(publisher, snapshot, err);
+	if (is_repeat(publisher, snapshot)) {
+		const int opened = publish_head_open(publisher, err);
+		return opened != 0 ? opened : finish_repeat(publisher, snapshot, err);
+	}
 	if (order->has_step && order->step != next_step(&publisher->state))
 		return error_set(err, ERROR_STEP_DIFFERS, "step %" PRIu64 " of run %s is published with other content", order->step,
 			publisher->run.text);
@@ -240,7 +245,7 @@ static int publish_once(struct publisher *const publisher, struct error *const e
 {
 	struct snapshot snapshot = {0};
 	publish_source_release(&publisher->source);
-	if (check_step(publisher, err) != 0 || take_source(publisher, err) != 0 || measure(publisher, &snapshot, err) != 0)
+	if (take_source(publisher, err) != 0 || measure(publisher, &snapshot, err) != 0)
 		return -1;
 	const int result = publish_opened(publisher, &snapshot, err);
 	snapshot_close(&snapshot);
@@ -257,7 +262,7 @@ static int open_state(struct publisher *const publisher, struct error *const err
 		return -1;
 	const int result = publish_state_open(&publisher->state, publisher->session->files,
 		folder != NULL ? folder : publisher->order->state_folder, endpoint,
-		publisher->run.text, err);
+		publisher->run.text, publisher->order->take_over, err);
 	free(folder);
 	return result;
 }
@@ -281,30 +286,42 @@ static int check_checkpoint(const struct session *const session, const struct pu
 	return checkpoint == NULL ? -1 : 0;
 }
 
+/* 1: the head has moved. */
+static int publish_on_head(struct publisher *const publisher, struct error *const err)
+{
+	struct error failure = {0};
+	if (publish_head_settle(publisher, err) != 0)
+		return -1;
+	int result = publish_once(publisher, &failure);
+	if (result < 0 && failure.kind == ERROR_WRONG_BASE) {
+		output_note(&publisher->session->output, "%s", failure.text);
+		result = publish_head_refetch(publisher, &failure);
+		if (result == 0)
+			result = publish_once(publisher, &failure);
+	}
+	if (result < 0)
+		*err = failure;
+	return result;
+}
+
 int publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
 	struct publish_outcome *const out_outcome, struct error *const err)
 {
 	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
-	struct error failure = {0};
 	int result = -1;
-	if (check_checkpoint(session, order, err) != 0 || run_name_init(&publisher.run, run, err) != 0)
+	if (run_name_init(&publisher.run, run, err) != 0)
 		return -1;
-	if (open_state(&publisher, &failure) != 0)
+	publisher.remote = session_connect(session, err);
+	if (publisher.remote == NULL || missing_bucket_check(publisher.remote, &publisher.run, order->create_bucket, err) != 0 ||
+		check_checkpoint(session, order, err) != 0 || open_state(&publisher, err) != 0)
 		goto out;
-	publisher.remote = session_connect(session, &failure);
-	if (publisher.remote == NULL || publish_head_settle(&publisher, &failure) != 0)
-		goto out;
-	result = publish_once(&publisher, &failure);
-	if (result != 0 && failure.kind == ERROR_WRONG_BASE) {
-		output_note(&session->output, "%s", failure.text);
-		result = publish_head_refetch(&publisher, &failure);
-		if (result == 0)
-			result = publish_once(&publisher, &failure);
-	}
+	publisher.enters = !publisher.state.has_epoch || order->take_over;
+	result = publish_on_head(&publisher, err);
+	if (result == 1)
+		result = publish_on_head(&publisher, err);
 out:
-	if (result != 0)
-		*err = failure;
 	*out_outcome = publisher.outcome;
+	arena_free(publisher.head_arena);
 	arena_free(publisher.arena);
 	remote_free(publisher.remote);
 	publish_source_release(&publisher.source);

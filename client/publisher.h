@@ -51,8 +51,14 @@ struct publisher {
 	struct remote *remote;
 	struct publish_state state;
 	struct publish_source source; /* of what is being published */
+	bool enters;              /* this call makes the state folder the run's writer */
+	bool has_opened;          /* and it has done so */
+	bool goes_whole;          /* nothing can be built upon the committed step: the next one has no delta */
 	bool used_copy;           /* the delta was made against what the state folder has */
 	struct arena *arena;      /* of one answer at a time */
+	struct arena *head_arena; /* of the next two */
+	bool has_head;
+	struct step_message head; /* as the server has it */
 	bool anchor_due;          /* the server wants an anchor with the next step */
 	bool adopted;             /* the pending step turned out to be published */
 	struct publish_outcome outcome;

@@ -7,10 +7,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "client/folder_files.h"
+#include "client/missing_bucket.h"
 #include "client/remote_object.h"
 #include "client/run_claim.h"
 
-enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200, REJOIN_MS = 10 * 1000 };
+enum { EPOCH_MAX_BYTES = 64, EPOCH_POLL_MS = 200 };
 
 static int64_t now_ms(void)
 {
@@ -44,32 +45,54 @@ static bool read_epoch(const struct rank_epoch_params *const params, uint64_t *c
 	return parsed;
 }
 
+static int tell(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+{
+	return write_epoch(params, state->epoch, err) != 0 ? -1 : publish_state_save(state, err);
+}
+
+int rank_epoch_open(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+{
+	const struct publish_order *const order = params->order;
+	struct run_message run;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	int result = order->create_bucket ? remote_object_make_bucket(params->remote, span_text(params->run->bucket), err) : 0;
+	if (result == 0)
+		result = remote_run_open(params->remote, params->run, order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
+	if (result != 0 && err->kind == ERROR_NO_BUCKET)
+		missing_bucket_refuse(span_text(params->run->bucket), err);
+	if (result == 0) {
+		state->has_epoch = true;
+		state->epoch = run.epoch;
+		result = tell(params, state, err);
+	}
+	arena_free(arena);
+	return result;
+}
+
+/* As run_claim_check. */
+static int check_claim(const struct rank_epoch_params *const params, const uint64_t *const known, struct error *const err)
+{
+	const struct run_claim claim = {.state_folder = params->shared, .own_epoch = known, .take_over = params->order->take_over};
+	struct run_message run;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	const int found = run_claim_check(params->remote, params->run, &claim, arena, &run, err);
+	arena_free(arena);
+	return found;
+}
+
 /* Rank 0 becomes the writer unless it is; what it learns is for all. */
 static int lead(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
 {
-	const struct publish_order *const order = params->order;
 	uint64_t known;
 	const bool has_known = read_epoch(params, &known);
 	if (has_known && state->has_epoch && known != state->epoch)
 		state->has_epoch = false; /* the same ranks have published since, numbered otherwise */
-	if (!state->has_epoch && !order->take_over &&
-		run_claim_check(params->remote, params->run, params->shared, has_known ? &known : NULL, err) != 0)
+	if (state->has_epoch && !params->order->take_over)
+		return tell(params, state, err);
+	const int found = check_claim(params, has_known ? &known : NULL, err);
+	if (found < 0)
 		return -1;
-	if (!state->has_epoch || order->take_over) {
-		struct run_message run;
-		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-		int result = order->create_bucket ? remote_object_make_bucket(params->remote, span_text(params->run->bucket), err) : 0;
-		if (result == 0)
-			result = remote_run_open(params->remote, params->run, order->has_keep_steps ? &order->keep_steps : NULL, arena, &run, err);
-		if (result == 0) {
-			state->has_epoch = true;
-			state->epoch = run.epoch;
-		}
-		arena_free(arena);
-		if (result != 0)
-			return -1;
-	}
-	return write_epoch(params, state->epoch, err) != 0 ? -1 : publish_state_save(state, err);
+	return found == 1 && params->order->take_over ? 1 : rank_epoch_open(params, state, err);
 }
 
 static int follow_leader(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
@@ -98,9 +121,10 @@ int rank_epoch_settle(const struct rank_epoch_params *const params, struct publi
 	return params->rank->rank == 0 ? lead(params, state, err) : follow_leader(params, state, err);
 }
 
-int rank_epoch_rejoin(const struct rank_epoch_params *const params, struct publish_state *const state, struct error *const err)
+int rank_epoch_rejoin(const struct rank_epoch_params *const params, const uint64_t wait_s, struct publish_state *const state,
+	struct error *const err)
 {
-	const int64_t deadline = now_ms() + REJOIN_MS;
+	const int64_t deadline = now_ms() + (int64_t)wait_s * 1000;
 	uint64_t epoch = state->epoch;
 	if (params->rank->has_epoch || params->rank->rank == 0)
 		return 0;

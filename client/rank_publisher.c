@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "client/catch_up.h"
 #include "client/folder_files.h"
+#include "client/missing_bucket.h"
 #include "client/publish_choice.h"
 #include "client/rank_delta.h"
 #include "client/rank_epoch.h"
@@ -31,8 +32,10 @@ struct rank_publisher {
 	char *shared;               /* folder of all ranks' states */
 	struct publish_state state;
 	struct arena *arena;        /* of what the server said of the head */
+	bool enters;                /* rank 0 takes the run over, and has not done so yet */
 	bool has_head;
 	struct step_message head;
+	bool goes_whole;            /* the head is no base for our shards */
 	struct rank_share share;    /* of the pending step */
 	struct folder_files sending; /* the objects of the one form, beneath `sending_root` */
 	struct step_object *objects;
@@ -66,7 +69,7 @@ static int open_state(struct rank_publisher *const self, struct error *const err
 	snprintf(name, sizeof name, "rank-%05" PRIu64 "-of-%05" PRIu64, self->rank->rank, self->rank->ranks);
 	char *const folder = folder_files_join(self->shared, name);
 	const int result = publish_state_open(&self->state, self->session->files, folder, endpoint,
-		self->run.text, err);
+		self->run.text, self->order->take_over, err);
 	free(folder);
 	return result;
 }
@@ -81,15 +84,17 @@ static struct rank_epoch_params epoch_params(const struct rank_publisher *const 
 static int settle_epoch(struct rank_publisher *const self, struct error *const err)
 {
 	const struct rank_epoch_params params = epoch_params(self);
-	return rank_epoch_settle(&params, &self->state, err);
+	const int settled = rank_epoch_settle(&params, &self->state, err);
+	self->enters = settled == 1;
+	return settled < 0 ? -1 : 0;
 }
 
 /* Whether what failed may be tried again, since rank 0 has opened the run anew; else *err is the failure, or a worse one. */
-static bool rejoins(struct rank_publisher *const self, const struct error *const failure, struct error *const err)
+static bool rejoins(struct rank_publisher *const self, const uint64_t wait_s, const struct error *const failure, struct error *const err)
 {
 	const struct rank_epoch_params params = epoch_params(self);
 	*err = *failure;
-	return failure->kind == ERROR_STALE_EPOCH && rank_epoch_rejoin(&params, &self->state, err) == 1;
+	return failure->kind == ERROR_STALE_EPOCH && rank_epoch_rejoin(&params, wait_s, &self->state, err) == 1;
 }
 
 static int read_head(struct rank_publisher *const self, struct error *const err)
@@ -99,20 +104,22 @@ static int read_head(struct rank_publisher *const self, struct error *const err)
 	self->arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
 	if (remote_run_find(self->remote, &self->run, self->arena, &run, err) != 0)
 		return -1;
-	if (run.epoch != self->state.epoch)
+	if (!self->enters && run.epoch != self->state.epoch)
 		return error_set(err, ERROR_STALE_EPOCH, "run %s is at epoch %" PRIu64 ", this rank's is %" PRIu64
 			": another trainer has taken it over, or rank 0 has opened it anew", self->run.text, run.epoch, self->state.epoch);
 	self->has_head = run.has_head;
 	return run.has_head ? remote_run_step(self->remote, &self->run, run.head, self->arena, &self->head, err) : 0;
 }
 
+/* Where rank 0 takes the run over, it makes its part first, and the others wait for it as they wait for each other's parts. */
 static int find_head(struct rank_publisher *const self, struct error *const err)
 {
+	const uint64_t wait_s = self->order->take_over && self->rank->wait_s > RANK_EPOCH_REJOIN_S ? self->rank->wait_s : RANK_EPOCH_REJOIN_S;
 	struct error failure = {0};
 	do {
 		if (read_head(self, &failure) == 0)
 			return 0;
-	} while (rejoins(self, &failure, err));
+	} while (rejoins(self, wait_s, &failure, err));
 	return -1;
 }
 
@@ -195,6 +202,16 @@ static int copy_ours(const struct rank_publisher *const self, const char *const 
 	return result;
 }
 
+/* Only all ranks together can do without. */
+static int explain_fetch(struct error *const err)
+{
+	const struct error found = *err;
+	if (found.kind != ERROR_STEP_FAILED && !catch_up_wants_anchor(&found))
+		return -1;
+	return error_set(err, found.kind, "fetching the baseline: %s. No delta can be made without it: --anchor always, on every rank, goes on with a"
+		" full copy", found.text);
+}
+
 /* The shards of the head that are ours, when we did not publish it: the whole step is fetched, and the others' files are let go. */
 static int fetch_baseline(struct rank_publisher *const self, struct error *const err)
 {
@@ -245,7 +262,7 @@ static int fetch_baseline(struct rank_publisher *const self, struct error *const
 	free(work);
 	free(whole);
 	arena_free(arena);
-	return result;
+	return result == 0 ? 0 : explain_fetch(err);
 }
 
 /* This rank was stopped when its part was put, the others completed the step meanwhile, and now the same comes again: 1, with it as the pending
@@ -259,6 +276,52 @@ static int settle_pending(struct rank_publisher *const self, struct error *const
 		return -1;
 	return digest128_equal(&self->state.pending.content, &before.content) &&
 		has_files(&self->head, self->share.files, self->share.file_count);
+}
+
+static bool has_file(const struct step_message *const step, const struct span path)
+{
+	for (size_t i = 0; i < step->file_count; i++)
+		if (span_equal(step->files[i].path, path))
+			return true;
+	return false;
+}
+
+/* A shard of ours that the head does not have: the weights have been divided anew. */
+static const struct step_file *find_new_shard(const struct rank_publisher *const self)
+{
+	for (size_t i = 0; i < self->share.file_count; i++) {
+		const struct step_file *const file = &self->share.files[i];
+		const bool is_shard = span_ends_text(file->path, ".safetensors") && memchr(file->path.data, '/', file->path.len) == NULL;
+		if (is_shard && !has_file(&self->head, file->path))
+			return file;
+	}
+	return NULL;
+}
+
+/* A head that is no base is followed by an anchor. All ranks have to find the same: they see the head's proof and, as shards are named
+ * after their number, other names. */
+static int judge_head(struct rank_publisher *const self, struct error *const err)
+{
+	const struct step_file *const fresh = find_new_shard(self);
+	const bool has_failed = self->head.verified == STEP_PROOF_FAILED;
+	struct error reason = {0};
+	self->goes_whole = has_failed || fresh != NULL;
+	if (!self->goes_whole)
+		return 0;
+	if (has_failed)
+		error_set(&reason, ERROR_STEP_FAILED, "step %" PRIu64 " of run %s failed its proof", self->head.step, self->run.text);
+	else
+		error_set(&reason, ERROR_UNSUPPORTED, "step %" PRIu64 " of run %s has no file %.*s", self->head.step, self->run.text,
+			(int)fresh->path.len, (const char *)fresh->path.data);
+	if (self->order->anchor.when == ANCHOR_NEVER)
+		return error_set(err, reason.kind, "%s. No delta can be made against it: --anchor auto goes on with a full copy", reason.text);
+	output_note(&self->session->output, "%s; publishing a full copy instead", reason.text);
+	return 0;
+}
+
+static bool wants_anchor(const struct rank_publisher *const self)
+{
+	return !self->has_head || self->goes_whole || self->order->anchor.when == ANCHOR_ALWAYS;
 }
 
 /* Which step this is, and what it is made against. 1 when the pending step turned out to be published already. */
@@ -281,10 +344,10 @@ static int settle_step(struct rank_publisher *const self, struct error *const er
 	const int settled = settle_pending(self, err);
 	if (settled != 0)
 		return settled;
-	if (take_share(self, next, err) != 0)
+	if (take_share(self, next, err) != 0 || (!wants_anchor(self) && judge_head(self, err) != 0))
 		return -1;
 	const bool has_baseline = self->state.has_committed && self->has_head && self->state.committed.step == self->head.step;
-	return !self->has_head || has_baseline || self->order->anchor.when == ANCHOR_ALWAYS ? 0 : fetch_baseline(self, err);
+	return has_baseline || wants_anchor(self) ? 0 : fetch_baseline(self, err);
 }
 
 /* What earlier versions noted of a baseline that they fetched. */
@@ -350,7 +413,7 @@ static int choose_form(struct rank_publisher *const self, struct error *const er
 {
 	char *const checkpoint = publish_state_path(&self->state, self->state.pending.step,
 		"checkpoint");
-	self->kind = self->has_head && self->order->anchor.when != ANCHOR_ALWAYS ? STEP_DELTA : STEP_ANCHOR;
+	self->kind = wants_anchor(self) ? STEP_ANCHOR : STEP_DELTA;
 	const int result = self->kind == STEP_ANCHOR ?
 		folder_files_read(checkpoint, &self->sending, err) :
 		choose_delta(self, checkpoint, err);
@@ -498,11 +561,24 @@ static int check_published(struct rank_publisher *const self, struct error *cons
 	return result;
 }
 
+static int blame_part(const struct rank_publisher *const self, struct error *const err)
+{
+	return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
+}
+
+static int explain_put(const struct rank_publisher *const self, struct error *const err)
+{
+	const struct error found = *err;
+	if (found.kind == ERROR_PARTS_MISMATCH)
+		error_set(err, found.kind, "%s Where some ranks send a full copy and others a delta, --anchor always on every rank helps", found.text);
+	return blame_part(self, err);
+}
+
 static int send_part(struct rank_publisher *const self, struct error *const err)
 {
 	bool published = false;
 	if (put_part(self, &published, err) != 0)
-		return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
+		return explain_put(self, err);
 	return published ? 0 : wait_for_step(self, err);
 }
 
@@ -513,27 +589,77 @@ static int send_part_until_it_counts(struct rank_publisher *const self, struct e
 	do {
 		if (send_part(self, &failure) == 0)
 			return 0;
-	} while (rejoins(self, &failure, err));
+	} while (rejoins(self, RANK_EPOCH_REJOIN_S, &failure, err));
 	return -1;
 }
 
-static int publish(struct rank_publisher *const self, struct error *const err)
+static void release_form(struct rank_publisher *const self)
 {
+	for (size_t i = 0; i < self->sending.count && self->objects != NULL; i++)
+		free((uint8_t *)self->objects[i].key.data);
+	free(self->objects);
+	self->objects = NULL;
+	folder_files_release(&self->sending);
+	self->outcome = (struct publish_outcome){0};
+}
+
+/* Our part, ready to be sent. 1 when the step turned out to be published already. */
+static int prepare(struct rank_publisher *const self, struct error *const err)
+{
+	release_form(self);
+	self->goes_whole = false;
 	const int settled = settle_step(self, err);
 	if (settled < 0)
 		return -1;
 	self->outcome.step = self->state.pending.step;
 	self->outcome.checkpoint_bytes = self->share.snapshot.bytes;
 	self->outcome.already = settled > 0;
-	if (settled == 0) {
-		if (choose_form(self, err) != 0 || describe_objects(self, err) != 0 || upload(self, err) != 0)
-			return error_wrap(err, "rank %" PRIu64 " of step %" PRIu64 " of run %s", self->rank->rank, self->state.pending.step, self->run.text);
-		if (send_part_until_it_counts(self, err) != 0)
-			return -1;
-	}
+	if (settled == 0 && (choose_form(self, err) != 0 || describe_objects(self, err) != 0))
+		return blame_part(self, err);
+	return settled;
+}
+
+/* What is refused on this side has ended no other writer, so the run is opened when the part is ready. 1: the other has published a step meanwhile. */
+static int enter(struct rank_publisher *const self, struct error *const err)
+{
+	const struct rank_epoch_params params = epoch_params(self);
+	const bool had_head = self->has_head;
+	const struct digest128 before = self->head.digest;
+	const uint64_t step = self->head.step;
+	if (!self->enters)
+		return 0;
+	if (rank_epoch_open(&params, &self->state, err) != 0)
+		return -1;
+	self->enters = false;
+	if (find_head(self, err) != 0)
+		return -1;
+	const bool is_same = self->has_head == had_head && (!had_head || (self->head.step == step && digest128_equal(&self->head.digest, &before)));
+	return is_same ? 0 : 1;
+}
+
+static int publish(struct rank_publisher *const self, struct error *const err)
+{
+	int settled = prepare(self, err);
+	const int entered = settled < 0 ? -1 : enter(self, err);
+	if (entered == 1)
+		settled = prepare(self, err);
+	if (entered < 0 || settled < 0)
+		return -1;
+	if (settled == 0 && upload(self, err) != 0)
+		return blame_part(self, err);
+	if (settled == 0 && send_part_until_it_counts(self, err) != 0)
+		return -1;
 	if (check_published(self, err) != 0)
 		return -1;
+	if (settled == 0 && self->has_head && self->rank->rank == 0) /* which takes all files that are no weights */
+		publish_choice_say_lost(&self->head, self->share.files, self->share.file_count, &self->session->output);
 	return publish_state_commit(&self->state, self->kind == STEP_ANCHOR && settled == 0, err);
+}
+
+/* Rank 0 asks; the others wait for it in any case. */
+static int check_bucket(const struct rank_publisher *const self, struct error *const err)
+{
+	return self->rank->rank == 0 ? missing_bucket_check(self->remote, &self->run, self->order->create_bucket, err) : 0;
 }
 
 int rank_publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
@@ -542,20 +668,16 @@ int rank_publisher_run(struct session *const session, const char *const run, con
 	struct rank_publisher self = {.session = session, .order = order, .rank = rank, .state = {.lock_fd = -1}};
 	if (run_name_init(&self.run, run, err) != 0)
 		return -1;
-	int result = open_state(&self, err);
-	if (result == 0) {
-		self.remote = session_connect(session, err);
-		result = self.remote != NULL ? settle_epoch(&self, err) : -1;
-	}
+	self.remote = session_connect(session, err);
+	int result = self.remote == NULL || check_bucket(&self, err) != 0 ? -1 : open_state(&self, err);
+	if (result == 0)
+		result = settle_epoch(&self, err);
 	if (result == 0)
 		result = find_head(&self, err);
 	if (result == 0)
 		result = publish(&self, err);
 	*out_outcome = self.outcome;
-	for (size_t i = 0; i < self.sending.count && self.objects != NULL; i++)
-		free((uint8_t *)self.objects[i].key.data);
-	free(self.objects);
-	folder_files_release(&self.sending);
+	release_form(&self);
 	rank_share_release(&self.share);
 	arena_free(self.arena);
 	remote_free(self.remote);

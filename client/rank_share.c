@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "client/file_chunks.h"
 #include "client/folder_files.h"
+#include "client/publish_source.h"
 #include "client/transfer.h"
 #include "weights/shard_index.h"
 
@@ -91,24 +93,74 @@ static int copy_file(const struct file_ops *const files, const struct folder_fil
 	return result;
 }
 
-static int copy(const struct file_ops *const files, const struct share *const share,
-	const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+static int check_count(const struct share *const share, const uint64_t ranks, struct error *const err)
+{
+	const size_t count = share->is_complete ? shard_index_file_count(share->index) : 0;
+	if (count == 0 || count >= ranks)
+		return 0;
+	return error_set(err, ERROR_NOT_FOUND, "there are %zu shards for %" PRIu64 " ranks: every rank needs one, so at most %zu ranks can publish"
+		" this checkpoint", count, ranks, count);
+}
+
+static int copy_ours(const struct file_ops *const files, const struct share *const share, const bool *const ours, const char *const to,
+	struct error *const err)
+{
+	if (file_make_folder(files, to, 0755, err) != 0)
+		return -1;
+	for (size_t i = 0; i < share->files.count; i++)
+		if (ours[i] && copy_file(files, &share->files.files[i], to, err) != 0)
+			return -1;
+	return 0;
+}
+
+/* What the files are now goes to `facts`; with `before`, they are to be what they were then. */
+static int look(const struct share *const share, const bool *const ours, const struct file_facts *const before, struct file_facts *const facts,
+	struct error *const err)
+{
+	for (size_t i = 0; i < share->files.count; i++) {
+		const char *const path = share->files.files[i].path;
+		if (!ours[i])
+			continue;
+		if (file_facts_read(path, &facts[i], err) != 0)
+			return -1;
+		if (before != NULL && !file_facts_equal(&before[i], &facts[i]))
+			return publish_source_refuse(path, err);
+	}
+	return 0;
+}
+
+/* Gives how many shards are among ours. */
+static size_t choose(const struct share *const share, const uint64_t rank, const uint64_t ranks, bool *const ours)
 {
 	uint64_t number = 0;
 	size_t shards = 0;
-	if (file_make_folder(files, to, 0755, err) != 0)
-		return -1;
 	for (size_t i = 0; i < share->files.count; i++) {
-		const struct folder_file *const file = &share->files.files[i];
-		if (!is_ours(share, file, rank, ranks, &number))
-			continue;
-		if (copy_file(files, file, to, err) != 0)
-			return -1;
-		shards += is_safetensors(file->name) ? 1 : 0;
+		ours[i] = is_ours(share, &share->files.files[i], rank, ranks, &number);
+		shards += ours[i] && is_safetensors(share->files.files[i].name) ? 1 : 0;
 	}
-	if (shards > 0)
-		return 0;
-	return error_set(err, ERROR_NOT_FOUND, "there is no shard for rank %" PRIu64 " of %" PRIu64 ": every rank needs one", rank, ranks);
+	return shards;
+}
+
+static int copy(const struct file_ops *const files, const struct share *const share,
+	const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+{
+	const size_t count = share->files.count;
+	bool *const ours = memory_new_array(count + 1, sizeof *ours);
+	struct file_facts *const before = memory_new_array(count + 1, sizeof *before);
+	struct file_facts *const after = memory_new_array(count + 1, sizeof *after);
+	int result = check_count(share, ranks, err);
+	if (result == 0 && choose(share, rank, ranks, ours) == 0)
+		result = error_set(err, ERROR_NOT_FOUND, "there is no shard for rank %" PRIu64 " of %" PRIu64 ": every rank needs one", rank, ranks);
+	if (result == 0)
+		result = look(share, ours, NULL, before, err);
+	if (result == 0)
+		result = copy_ours(files, share, ours, to, err);
+	if (result == 0)
+		result = look(share, ours, before, after, err);
+	free(after);
+	free(before);
+	free(ours);
+	return result;
 }
 
 int rank_share_copy(const struct file_ops *const files, const char *const checkpoint,

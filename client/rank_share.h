@@ -11,7 +11,8 @@
 #define RANK_SHARE_INDEX ".model.safetensors.index.json"
 #define RANK_SHARE_INDEX_NAME "model.safetensors.index.json"
 
-/* not_found when there is no shard for this rank. `choice` (NULL: all) says which files without tensors
+/* not_found when there is no shard for this rank, or, as all ranks are told that see the whole checkpoint, for one of the others. invalid when
+ * a file changed meanwhile. `choice` (NULL: all) says which files without tensors
  * rank 0 takes. `to` must not exist. */
 int rank_share_copy(const struct file_ops *files, const char *checkpoint, uint64_t rank,
 	uint64_t ranks, const struct checkpoint_choice *choice, const char *to, struct error *err);

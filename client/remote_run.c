@@ -90,6 +90,23 @@ int remote_run_find(struct remote *const remote, const struct run_name *const ru
 	return result;
 }
 
+/* What only writers may read. */
+int remote_run_may_write(struct remote *const remote, const struct run_name *const run, struct error *const err)
+{
+	struct target target;
+	struct error failure = {0};
+	target_begin(&target, run);
+	buffer_add_text(&target.text, "/webhook");
+	const struct http_request request = {.method = "GET"};
+	struct http_response response;
+	const int result = target_send(&target, remote, &request, &response, &failure);
+	http_response_release(&response);
+	if (result == 0 || (failure.kind != ERROR_DENIED && failure.kind != ERROR_NO_CREDENTIALS))
+		return 0; /* what else there is against it, the next request says */
+	*err = failure;
+	return -1;
+}
+
 /* The step is published, whatever the answer's body says: a hint that cannot be read is none. */
 static void read_published(const struct http_response *const response, struct remote_run_published *const out)
 {

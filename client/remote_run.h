@@ -15,6 +15,8 @@ int remote_run_open(struct remote *remote, const struct run_name *run, const uin
 	struct run_message *out,
 	struct error *err);
 int remote_run_find(struct remote *remote, const struct run_name *run, struct arena *arena, struct run_message *out, struct error *err);
+/* Denied when the token may not write to the run, which must be there; changes nothing. */
+int remote_run_may_write(struct remote *remote, const struct run_name *run, struct error *err);
 int remote_run_set_keep(struct remote *remote, const struct run_name *run, uint64_t keep_steps, struct error *err);
 struct remote_run_published {
 	bool already;    /* the same step was there before */

@@ -1,100 +1,16 @@
-/* The naming rules as one table: s3.md 3 and design 6. */
 #include <string.h>
 
 #include "storage/bucket.h"
-
-static bool is_alphanumeric(const uint8_t byte)
-{
-	return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9');
-}
-
-static bool bad_length(const struct span name)
-{
-	return name.len < 3 || name.len > 63;
-}
-
-static bool bad_bytes(const struct span name)
-{
-	for (size_t i = 0; i < name.len; i++)
-		if (!is_alphanumeric(name.data[i]) && name.data[i] != '.' && name.data[i] != '-')
-			return true;
-	return false;
-}
-
-static bool bad_ends(const struct span name)
-{
-	return !is_alphanumeric(name.data[0]) || !is_alphanumeric(name.data[name.len - 1]);
-}
-
-static bool bad_neighbours(const struct span name)
-{
-	for (size_t i = 1; i < name.len; i++)
-		if ((name.data[i - 1] == '.' && (name.data[i] == '.' || name.data[i] == '-')) || (name.data[i - 1] == '-' && name.data[i] == '.'))
-			return true;
-	return false;
-}
-
-static bool looks_like_ipv4(const struct span name)
-{
-	struct span rest = name;
-	struct span piece;
-	unsigned pieces = 0;
-	while (span_split(&rest, '.', &piece)) {
-		uint64_t value;
-		if (piece.len > 3 || !span_parse_u64(piece, &value))
-			return false;
-		pieces++;
-	}
-	return pieces == 4;
-}
-
-static bool reserved_affix(const struct span name)
-{
-	static const char *const prefixes[] = {"xn--", "sthree-"};
-	static const char *const suffixes[] = {"-s3alias", "--ol-s3", "--x-s3"};
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (span_starts(name, span_text(prefixes[i])))
-			return true;
-	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
-		if (span_ends_text(name, suffixes[i]))
-			return true;
-	return false;
-}
+#include "wire/bucket_rule.h"
 
 bool bucket_name_is_reserved(const struct span name)
 {
-	static const char *const words[] = {"api", "buckets", "console", "health", "hot_load", "v1", "v2", "xet"};
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (span_equal_text(name, words[i]))
-			return true;
-	return false;
-}
-
-static const struct {
-	bool (*broken)(struct span name);
-	const char *rule;
-} rules[] = {
-	{bucket_name_is_reserved, "is reserved"},
-	{bad_length, "must have 3 to 63 bytes"},
-	{bad_bytes, "may hold only a-z, 0-9, '.' and '-'"},
-	{bad_ends, "must begin and end with a letter or digit"},
-	{bad_neighbours, "must not hold '..', '.-' or '-.'"},
-	{looks_like_ipv4, "must not look like an IPv4 address"},
-	{reserved_affix, "has a reserved prefix or suffix"},
-};
-
-/* NULL when none is broken. */
-static const char *broken_rule(const struct span name)
-{
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (rules[i].broken(name))
-			return rules[i].rule;
-	return NULL;
+	return bucket_rule_is_reserved(name);
 }
 
 bool bucket_name_is_possible(const struct span name)
 {
-	return broken_rule(name) == NULL;
+	return bucket_rule_broken(name) == NULL;
 }
 
 /* What stands before the first "--" names the namespace that the bucket is shown under. */
@@ -107,7 +23,7 @@ static bool foreign_namespace(const struct span name, const struct span namespac
 int bucket_check_name(const struct span name, const struct span namespace, struct error *const err)
 {
 	const int shown = (int)(name.len > 100 ? 100 : name.len);
-	const char *const rule = broken_rule(name);
+	const char *const rule = bucket_rule_broken(name);
 	if (rule != NULL)
 		return error_set(err, ERROR_BAD_NAME, "The bucket name '%.*s' %s.", shown,
 			(const char *)name.data, rule);

@@ -54,10 +54,22 @@ static int add_entry(struct checkpoint *const checkpoint, const char *const path
 	return 0;
 }
 
-static bool is_pickle(const char *const name)
+/* What trainers pickle beside the weights is none. */
+static bool is_trainers(const char *const path)
 {
-	const struct span text = span_text(name);
-	return span_ends_text(text, ".bin") || span_ends_text(text, ".pt") || span_ends_text(text, ".pth");
+	static const char *const begins[] = {"optimizer", "scheduler", "scaler", "sampler", "rng_state", "random_states_", "training_args"};
+	const char *const slash = strrchr(path, '/');
+	const char *const name = slash == NULL ? path : slash + 1;
+	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+		if (strncmp(name, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool is_pickle(const char *const path)
+{
+	const struct span text = span_text(path);
+	return (span_ends_text(text, ".bin") || span_ends_text(text, ".pt") || span_ends_text(text, ".pth")) && !is_trainers(path);
 }
 
 static int take_file(struct checkpoint *const checkpoint, const char *const path, const char *const full_path,

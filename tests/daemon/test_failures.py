@@ -223,7 +223,7 @@ class Failures(unittest.TestCase):
         for words in (['--step', '2'], ['--step', '1', '--take-over']):
             again = self.publish(self.checkpoints[2], *words, state=self.state + '-new', check=False)
             self.assertEqual(again.returncode, CONFLICT, again.stderr)
-        self.publish(self.checkpoints[2], '--step', '2', state=self.state + '-new')
+        self.publish(self.checkpoints[2], '--step', '2', '--take-over', state=self.state + '-new')
         self.follow()
         self.assertEqual(self.held(), sha256(self.checkpoints[2]))
 

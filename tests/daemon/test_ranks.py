@@ -25,20 +25,24 @@ class Ranks(unittest.TestCase):
     def tearDown(self):
         self.daemon.__exit__()
 
-    def make(self, step, config='one', shards=range(SHARDS), index=True, name=None):
-        """A folder with the checkpoint of a step, or with some of its shards."""
+    def make(self, step, config='one', shards=range(SHARDS), index=True, name=None, count=SHARDS):
+        """A folder with the checkpoint of a step, or with some of its shards, in so many files."""
         folder = os.path.join(self.daemon.scratch, name or f'step{step}')
         os.makedirs(folder)
-        names = [f'model-{shard + 1:05d}-of-{SHARDS:05d}.safetensors' for shard in range(SHARDS)]
-        for shard in shards:
-            weights = bytearray(random.Random(shard).randbytes(60_000))
-            for at in random.Random(step).sample(range(0, 60_000, 2), 300 if step else 0):
-                weights[at] ^= 1
-            write_safetensors(os.path.join(folder, names[shard]), {
-                f'layer{shard}.w': ('BF16', [300, 100], bytes(weights)), f'layer{shard}.still': ('F32', [8], bytes(32))}, {'format': 'pt'})
+        names = [f'model-{number + 1:05d}-of-{count:05d}.safetensors' for number in range(count)]
+        file_of = {shard: names[shard * count // SHARDS] for shard in range(SHARDS)}
+        for name in sorted({file_of[shard] for shard in shards}):
+            tensors = {}
+            for shard in (shard for shard in shards if file_of[shard] == name):
+                weights = bytearray(random.Random(shard).randbytes(60_000))
+                for at in random.Random(step).sample(range(0, 60_000, 2), 300 if step else 0):
+                    weights[at] ^= 1
+                tensors.update({f'layer{shard}.w': ('BF16', [300, 100], bytes(weights)), f'layer{shard}.still': ('F32', [8], bytes(32))})
+            write_safetensors(os.path.join(folder, name), tensors, {'format': 'pt'})
         if index:
             with open(os.path.join(folder, 'model.safetensors.index.json'), 'w') as file:
-                json.dump({'metadata': {'total_size': 1}, 'weight_map': {f'layer{s}.{t}': names[s] for s in range(SHARDS) for t in ('w', 'still')}}, file)
+                json.dump({'metadata': {'total_size': 1},
+                           'weight_map': {f'layer{s}.{t}': file_of[s] for s in range(SHARDS) for t in ('w', 'still')}}, file)
             with open(os.path.join(folder, 'config.json'), 'w') as file:
                 file.write(config)
         return folder
@@ -178,6 +182,52 @@ class Ranks(unittest.TestCase):
         self.assertGreater(self.head()['epoch'], fencing)
         self.check(folder)
 
+    def test_the_weights_are_divided_anew(self):
+        """No rank has a base under the names of its shards: the step goes whole, and the next one as deltas."""
+        self.publish(self.make(0, count=2), ranks=2)
+        for step in (1, 2):
+            folder = self.make(step, count=4)
+            said = self.publish(folder, ranks=4)
+            self.assertEqual({one['anchor_bytes'] > 0 for one in said}, {step == 1})
+            self.check(folder)
+
+    def test_a_taker_that_is_refused_has_ended_nobody(self):
+        self.publish(self.make(0))
+        epoch = self.head()['epoch']
+        others = ('--take-over', '--state', os.path.join(self.daemon.scratch, 'others'))
+        folder = self.make(1)
+        self.finish(self.start(0, 2, folder, *others, '--step', '9'), code=CONFLICT)
+        self.finish(self.start(0, 2, os.path.join(self.daemon.scratch, 'none'), *others), code=NOT_FOUND)
+        self.assertEqual(self.head()['epoch'], epoch)
+        self.publish(folder)
+        self.check(folder)
+
+    def test_ranks_wait_for_the_one_that_takes_over(self):
+        """It makes its part before the other trainer is ended."""
+        self.publish(self.make(0))
+        fencing = json.loads(self.daemon.request('POST', '/v1/runs/models/r', '{}').body)['epoch']
+        folder = self.make(1)
+        early = self.start(1, 2, folder, '--take-over')
+        with self.assertRaises(subprocess.TimeoutExpired):
+            early.wait(timeout=12)
+        self.finish(early, self.start(0, 2, folder, '--take-over'))
+        self.assertGreater(self.head()['epoch'], fencing)
+        self.check(folder)
+
+    def test_the_first_rank_makes_what_is_missing(self):
+        words = ('publish', '--run', 'made/r', '--rank', '0/1', '--state', self.state, '--json', self.make(0))
+        refused = self.daemon.client(*words, check=False)
+        self.assertEqual((refused.returncode, '--create-bucket makes it' in refused.stderr), (NOT_FOUND, True), refused.stderr)
+        made = self.daemon.client(*words, '--create-bucket', '--keep-steps', '7')
+        self.assertEqual(json.loads(made.stdout)['step'], 0)
+        self.assertEqual(json.loads(self.daemon.request('GET', '/v1/runs/made/r').body)['settings']['keep_steps'], 7)
+
+    def test_more_ranks_than_shards_all_end(self):
+        folder = self.make(0)
+        for process in [self.start(rank, 8, folder) for rank in range(8)]:
+            _, err = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, 'there are 4 shards for 8 ranks' in err), (NOT_FOUND, True), err)
+
     def test_a_baseline_that_lost_bytes_is_fetched(self):
         """The copy of the step before is not synced: a power cut may take some of it."""
         self.publish(self.make(0))
@@ -200,6 +250,16 @@ class Ranks(unittest.TestCase):
         self.check(folder)
         self.publish(self.make(2, config='two'))
         self.check(os.path.join(self.daemon.scratch, 'step2'))
+
+    def test_ranks_that_send_different_forms_are_told_what_helps(self):
+        self.publish(self.make(0))
+        folder = self.make(1)
+        self.finish(self.start(0, 2, folder, '--anchor', 'always', '--wait', '0'), code=NOT_READY)
+        refused = self.start(1, 2, folder)
+        _, err = refused.communicate(timeout=60)
+        self.assertEqual((refused.returncode, '--anchor always on every rank helps' in err), (CONFLICT, True), err)
+        self.publish(folder, '--anchor', 'always')
+        self.check(folder)
 
     def test_refusals(self):
         folder = self.make(0)

@@ -12,6 +12,7 @@ from tests.support.checkpoints import SMALL, expand_small, write_safetensors
 from tests.support.daemon import Daemon, bytes_alone
 
 STEPS = 5
+CONFLICT = 6
 FORMATS = ('ulp-class', 'trl-gap', 'trl-raw', 'slime-xor', 'slime-overwrite')
 
 
@@ -129,6 +130,24 @@ class StepProof(unittest.TestCase):
         self.assertEqual([link['step'] for link in held['links']], [5])
 
     @bytes_alone
+    def test_publishers_follow_a_failed_step_with_a_full_copy(self):
+        """Whether they have what was published there, or nothing."""
+        self.start()
+        self.publish(0, self.anchor_form(0))
+        self.publish(1, self.delta_form(1, target=2))
+        self.assertEqual([step['verified'] for step in self.settled(2)], ['ok', 'failed'])
+        state = os.path.join(self.daemon.scratch, 'taker')
+        words = ('publish', '--run', 'models/run', '--state', state)
+        never = self.daemon.client(*words, '--take-over', '--anchor', 'never', self.checkpoints[2], check=False)
+        self.assertEqual((never.returncode, '--anchor auto goes on' in never.stderr), (CONFLICT, True), never.stderr)
+        self.assertEqual(json.loads(self.call('GET', '').body)['epoch'], 1)
+        said = self.daemon.client(*words, '--take-over', self.checkpoints[2]).stderr
+        self.assertIn('step 1 of run models/run failed its proof', said)
+        self.daemon.client(*words, self.checkpoints[3])
+        known = self.settled(4)
+        self.assertEqual([step['verified'] for step in known], ['ok', 'failed', 'ok', 'ok'])
+        self.assertEqual([[form['kind'] for form in step['forms']] for step in known[2:]], [['anchor'], ['delta']])
+
     def test_deltas_of_others_need_no_digests(self):
         """The files of the small series are as TRL's trainer wrote them: they say nothing of base or result."""
         self.start()

@@ -174,6 +174,27 @@ class Sync(unittest.TestCase):
         self.assertEqual(self.held(), sha256(self.checkpoints[2]))
 
     @bytes_alone
+    def test_a_bucket_is_made_only_when_that_is_wanted(self):
+        state = os.path.join(self.daemon.scratch, 'new')
+        words = ('publish', '--state', state, self.checkpoints[0])
+        refused = self.daemon.client(*words, '--run', 'made/r', check=False)
+        self.assertEqual((refused.returncode, '--create-bucket makes it' in refused.stderr), (NOT_FOUND, True), refused.stderr)
+        made = self.daemon.client(*words, '--run', 'made/r', '--create-bucket', '--json')
+        self.assertEqual(json.loads(made.stdout)['step'], 0)
+
+    @bytes_alone
+    def test_a_key_that_may_not_write_is_told_so(self):
+        """And not to take the run over, which it may not either."""
+        self.publish(0)
+        token = json.loads(self.daemon.client('keys', 'add', '--json', '--grant', 'models=read').stdout)['token']
+        for more in ((), ('--take-over',), ('--rank', '0/1')):
+            state = os.path.join(self.daemon.scratch, 'reader')
+            words = ('publish', '--run', 'models/r', '--state', state, *more, self.checkpoints[1])
+            refused = self.daemon.client(*words, token=token, check=False)
+            self.assertEqual((refused.returncode, 'take-over' in refused.stderr), (DENIED, False), refused.stderr)
+            shutil.rmtree(state)
+
+    @bytes_alone
     def test_refusals(self):
         self.publish(0)
         out_of_order = self.publish(1, '--step', 5, check=False)

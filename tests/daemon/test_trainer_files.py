@@ -142,6 +142,30 @@ class TrainerFiles(unittest.TestCase):
             self.publish(folder)
             self.assertEqual(self.follow(), self.wanted(folder, KEPT))
 
+    def test_files_that_workers_lose_are_named(self):
+        """One file where a folder was takes config and tokenizer from all workers."""
+        folder = self.save('step0', 0)
+        self.publish(folder)
+        self.assertNotIn('lose', self.publish(self.save('step1', 1))[1])
+        shard = os.path.join(self.save('step2', 2), 'model-00001-of-00001.safetensors')
+        said = self.publish(shard)[1]
+        self.assertIn(f'this step is without {len(KEPT)} files of step 1, so workers lose them (config.json, ', said)
+        self.assertNotIn('index.json', said)
+        self.assertEqual(list(self.follow()), ['model.safetensors'])
+        self.assertNotIn('lose', self.publish(shard)[1])
+        self.assertNotIn('lose', self.publish(folder)[1])
+
+    def test_ranks_say_what_workers_lose(self):
+        for step in range(2):
+            folder = self.save(f'step{step}', step, shards=2)
+            if step == 1:
+                os.remove(os.path.join(folder, 'tokenizer.json'))
+            words = ('publish', '--run', self.run_name, '--anchor', 'always', '--state', self.path('state'), folder)
+            ranks = [self.start(*words, '--rank', f'{rank}/2') for rank in range(2)]
+            said = [self.finish(rank)[1] for rank in ranks]
+        self.assertIn('without 1 file of step 0, so workers lose it (tokenizer.json)', said[0])
+        self.assertNotIn('lose', said[1])
+
     def test_ranks_leave_them_too(self):
         for step, more in ((0, []), (1, []), (2, ['--include', 'optimizer.pt', '--anchor', 'always'])):
             folder = self.save(f'step{step}', step, shards=2)
@@ -155,6 +179,26 @@ class TrainerFiles(unittest.TestCase):
             self.assertIn(f'left out {len(LEFT) - len(more) // 4} files', said[0])
             self.assertNotIn('left out', said[1])
             self.assertEqual(self.follow(), self.wanted(folder, [*KEPT, *more[1:2]]))
+
+    def test_a_run_is_judged_before_its_files(self):
+        folder = self.save('step0', 0)
+        for run in ('models', 'models/-x', 'KKK/x'):
+            done = self.start('publish', '--run', run, '--state', self.path('state'), folder)
+            said = done.communicate(timeout=90)[1]
+            self.assertNotEqual(done.returncode, 0)
+            self.assertNotIn('left out', said)
+        self.assertIn("none can be made of this name: it may hold only a-z, 0-9, '.' and '-'", said)
+        self.assertFalse(os.path.exists(self.path('state')))
+
+    def test_what_trainers_pickle_is_not_called_weights(self):
+        os.makedirs(self.path('resumed', 'deep'))
+        for name in ('optimizer.pt', 'deep/rng_state_0.pth', 'training_args.bin'):
+            with open(self.path('resumed', name), 'wb') as file:
+                file.write(b'PK\3\4')
+        done = self.start('publish', '--run', self.run_name, self.path('resumed'))
+        said = done.communicate(timeout=90)[1]
+        self.assertIn('holds no .safetensors file', said)
+        self.assertNotIn('pickle', said)
 
     def test_pickled_weights_alone_are_still_named(self):
         os.makedirs(self.path('pickled'))

@@ -27,7 +27,6 @@ static int run_with(command_fn *const run, struct session *const session,
 {
 	session->options = options;
 	session->output = (struct output){.json = options->json, .quiet = options->quiet};
-	session->files = file_system();
 	session->remote_options = (struct remote_options){
 		.endpoint = endpoint,
 		.retries = (unsigned)options->retries.value,
@@ -61,8 +60,15 @@ static void turn_back(const int kept, FILE *const from, struct buffer *const out
 struct command_result command_fixture_run(command_fn *const run, const enum command_bit bit,
 	const char *const endpoint, const char *const words)
 {
+	return command_fixture_run_on(file_system(), run, bit, endpoint, words);
+}
+
+struct command_result command_fixture_run_on(const struct file_ops *const files,
+	command_fn *const run, const enum command_bit bit, const char *const endpoint,
+	const char *const words)
+{
 	struct command_result result = {.status = -1};
-	struct session session = {.usage = true};
+	struct session session = {.usage = true, .files = files};
 	struct options options;
 	char *list[WORDS_MAX];
 	char *const text = memory_copy_text(words);

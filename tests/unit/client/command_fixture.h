@@ -3,6 +3,7 @@
 #define TESTS_UNIT_CLIENT_COMMAND_FIXTURE_H
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "client/commands.h"
 
 struct command_result {
@@ -15,6 +16,9 @@ struct command_result {
  * result is for command_result_release. */
 struct command_result command_fixture_run(command_fn *run, enum command_bit bit,
 	const char *endpoint, const char *words);
+/* The same, and what it writes goes through this table. */
+struct command_result command_fixture_run_on(const struct file_ops *files, command_fn *run,
+	enum command_bit bit, const char *endpoint, const char *words);
 void command_result_release(struct command_result *result);
 
 #endif

@@ -208,6 +208,11 @@ static void answer_path(struct run_server *const server, const char *const query
 	path.to_step = server->steps[server->count - 1].step;
 	if (strstr(query, "want=latest") == NULL)
 		ck_assert_int_eq(sscanf(strstr(query, "want="), "want=%" SCNu64, &path.to_step), 1);
+	const struct step_message *const wanted = find_step(server, path.to_step);
+	if (wanted != NULL && wanted->verified == STEP_PROOF_FAILED) {
+		refuse(reply, 409, "step_failed");
+		return;
+	}
 	if (have != NULL && sscanf(have, "have=%" SCNu64, &path.from_step) == 1) {
 		path.from_nothing = false;
 		from = path.from_step + 1;

@@ -11,7 +11,7 @@ unit_suite_fn test_exit_code_suite, test_options_suite, test_output_suite, test_
 	test_rank_publisher_suite, test_publish_head_suite, test_progress_suite,
 	test_delta_commands_suite, test_object_commands_suite, test_follow_command_suite,
 	test_xet_access_suite, test_xet_fetch_suite, test_xet_upload_suite, test_remote_hub_suite, test_remote_suite, test_run_lines_suite,
-	test_option_rows_suite, test_subset_suite, test_profile_suite, test_publish_choice_suite;
+	test_option_rows_suite, test_subset_suite, test_profile_suite, test_publish_choice_suite, test_publish_torn_suite;
 
 unit_suite_fn *const unit_suites[] = {
 	test_exit_code_suite,
@@ -48,6 +48,7 @@ unit_suite_fn *const unit_suites[] = {
 	test_rank_delta_suite,
 	test_rank_publisher_suite,
 	test_publish_head_suite,
+	test_publish_torn_suite,
 	test_publish_command_suite,
 	test_follow_command_suite,
 	test_sync_command_suite,

@@ -304,6 +304,7 @@ START_TEST(an_object_that_cannot_be_removed_stops_no_other)
 }
 END_TEST
 
+#define NO_BUCKET "<Error><Code>NoSuchBucket</Code><Message>no</Message></Error>"
 #define NOT_EMPTY "<Error><Code>BucketNotEmpty</Code><Message>no</Message></Error>"
 
 static const struct {
@@ -333,8 +334,10 @@ static const struct {
 		{{"DELETE /b", 409, NOT_EMPTY}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}}},
 	{command_rb, COMMAND_RB, "--force b", ERROR_BUCKET_HAS_RUNS, "holds runs", "DELETE /api/buckets/-/b\nGET /v1/runs/b\n",
 		{{"DELETE /api/buckets/-/b", 409, "{\"error\":\"x\"}"}, {"GET /v1/runs/b", 200, "{\"runs\":[" RUN_R "]}"}}},
-	{command_cp, COMMAND_CP, "b/one c/two", ERROR_NO_BUCKET, "there is no bucket c; --create-bucket makes it", "HEAD /b/one\nPUT /c/two\n",
-		{{"HEAD /b/one", 200, ""}, {"PUT /c/two", 404, "<Error><Code>NoSuchBucket</Code><Message>no</Message></Error>"}}},
+	{command_cp, COMMAND_CP, "b/one new/two", ERROR_NO_BUCKET, "there is no bucket new; --create-bucket makes it. A file is written as a path: ./new/two",
+		"HEAD /b/one\nPUT /new/two\n", {{"HEAD /b/one", 200, ""}, {"PUT /new/two", 404, NO_BUCKET}}},
+	{command_cp, COMMAND_CP, "b/one New/two", ERROR_NO_BUCKET, "there is no bucket New, and none can be made of this name: it may hold only a-z, 0-9",
+		"HEAD /b/one\nPUT /New/two\n", {{"HEAD /b/one", 200, ""}, {"PUT /New/two", 404, NO_BUCKET}}},
 };
 
 START_TEST(what_is_refused_is_said_with_what_helps)

@@ -139,7 +139,7 @@ END_TEST
 START_TEST(a_bucket_is_made_only_when_that_is_wanted)
 {
 	has_bucket = false;
-	expect_failed(put("@/file b/key"), ERROR_NO_BUCKET, "--create-bucket makes it");
+	expect_failed(put("@/file b/key"), ERROR_NO_BUCKET, "there is no bucket b, and none can be made of this name");
 	ck_assert_ptr_eq(strstr(web_trace(web), "PUT /b\n"), NULL);
 	expect(put("--create-bucket @/file b/key"), "put b/key, 4 B, sent 4 B\n");
 }

@@ -30,7 +30,7 @@ static void open_state(struct publish_state *const state, const struct file_ops 
 	const char *const at, const char *const line)
 {
 	struct error err = {0};
-	ck_assert_msg(publish_state_open(state, files, at, ENDPOINT, "b/r", &err) == 0,
+	ck_assert_msg(publish_state_open(state, files, at, ENDPOINT, "b/r", false, &err) == 0,
 		"cut before \"%s\": %s", line, err.text);
 }
 

@@ -130,6 +130,14 @@ static void expect_current(const char *const into, const unsigned iteration)
 	free(path);
 }
 
+static bool exists(const char *const name)
+{
+	char *const path = folder_files_join(scratch, name);
+	const bool found = file_exists(path);
+	free(path);
+	return found;
+}
+
 static unsigned count_lines(const char *const begins)
 {
 	unsigned count = 0;
@@ -404,12 +412,17 @@ START_TEST(a_spoilt_copy_is_no_way_to_the_step_of_another_trainer)
 }
 END_TEST
 
-START_TEST(a_bucket_is_made_only_when_that_is_wanted)
+/* S3 clients cannot make one of a single letter. */
+START_TEST(a_bucket_that_cannot_be_made_is_told_so)
 {
 	server.has_bucket = false;
 	write_checkpoint(0);
-	expect_failed(publish_with("", "state"), ERROR_NO_BUCKET, "--create-bucket makes it");
-	expect_ok(publish_with("--create-bucket", "state"), "\"step\":0,");
+	expect_failed(publish_with("", "state"), ERROR_NO_BUCKET, "none can be made of this name: it must have 3 to 63 bytes");
+	expect_failed(publish_with("--create-bucket", "state"), ERROR_BAD_NAME, "none can be made of this name");
+	expect_failed(publish_with("--create-bucket --rank 0/1", "state"), ERROR_BAD_NAME, "none can be made of this name");
+	ck_assert(!exists("state"));
+	server.has_bucket = true; /* a Hub client has made it */
+	expect_ok(publish_with("", "state"), "\"step\":0,");
 	expect_ok(publish_with("--keep-steps 5 --step 0", "state"), "\"already\":true");
 	ck_assert_uint_eq(server.keep_steps, 5);
 }
@@ -430,7 +443,8 @@ START_TEST(what_is_no_checkpoint_fences_nobody_off)
 {
 	put("trained/model.safetensors", span_text("no safetensors"));
 	ck_assert_int_eq(publish_with("", "state").status, -1);
-	ck_assert_str_eq(web_trace(server.web), "");
+	ck_assert_uint_eq(count_lines("POST "), 0);
+	ck_assert(!exists("state"));
 }
 END_TEST
 
@@ -449,14 +463,6 @@ START_TEST(a_copy_that_was_spoilt_on_the_disk_is_fetched_again)
 	buffer_release(&other);
 }
 END_TEST
-
-static bool exists(const char *const name)
-{
-	char *const path = folder_files_join(scratch, name);
-	const bool found = file_exists(path);
-	free(path);
-	return found;
-}
 
 /* Such a file system has a copy of every step for nothing. */
 static bool shares_bytes(void)
@@ -536,7 +542,7 @@ START_TEST(what_only_looks_like_the_baseline_is_none)
 	struct error err = {0};
 	publish_ok(0, "", "\"step\":0");
 	char *const folder = folder_files_join(scratch, "state");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web), "b/r", &err), 0);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, web_endpoint(server.web), "b/r", false, &err), 0);
 	write_weights(9, "other.safetensors");
 	char *const path = folder_files_join(scratch, "other.safetensors");
 	ck_assert_int_eq(publish_source_take(&other, &state, path, NULL, &err), 0);
@@ -814,7 +820,7 @@ Suite *test_publish_command_suite(void)
 	tcase_add_loop_test(tests, a_run_that_went_back_is_gone_on_with_on_demand_alone, 0, 2);
 	tcase_add_test(tests, a_run_that_others_made_anew_is_taken_over_where_it_is);
 	tcase_add_test(tests, a_spoilt_copy_is_no_way_to_the_step_of_another_trainer);
-	tcase_add_test(tests, a_bucket_is_made_only_when_that_is_wanted);
+	tcase_add_test(tests, a_bucket_that_cannot_be_made_is_told_so);
 	tcase_add_test(tests, a_run_may_keep_every_step);
 	tcase_add_test(tests, what_is_no_checkpoint_fences_nobody_off);
 	tcase_add_loop_test(tests, a_copy_that_was_spoilt_on_the_disk_is_fetched_again, 0, 2);

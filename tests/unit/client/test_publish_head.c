@@ -2,6 +2,8 @@
  * of other content; and in which forms a step goes there. */
 #include "tests/unit/unit.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,7 +114,8 @@ START_TEST(a_baseline_that_could_not_be_fetched_is_fetched_by_the_next_call)
 	training_write(&training, 2);
 	training_expect_failed(training_publish(&training, "--take-over", "other"), ERROR_NO_KEY);
 	server->lost = 0;
-	training_expect_ok(training_publish(&training, "", "other"), "\"step\":2");
+	training_expect_failed(training_publish(&training, "", "other"), ERROR_STALE_EPOCH);
+	training_expect_ok(training_publish(&training, "--take-over", "other"), "\"step\":2");
 	ck_assert(has_form(2, STEP_DELTA));
 	training_expect_worker(&training, 2);
 }
@@ -142,6 +145,189 @@ START_TEST(a_step_that_is_named_is_published_also_without_a_change)
 }
 END_TEST
 
+/* Two steps, of which the second is not what it was published as. */
+static void fail_head(void)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	server->steps[1].verified = STEP_PROOF_FAILED;
+	server->steps[1].verify_error = span_text("its delta leads elsewhere");
+	training_write(&training, 2);
+}
+
+static void expect_whole(void)
+{
+	ck_assert(has_form(2, STEP_ANCHOR) && !has_form(2, STEP_DELTA));
+	training_expect_worker(&training, 2);
+	training_step(&training, 3, "state", "\"step\":3");
+	ck_assert(has_form(3, STEP_DELTA) && !has_form(3, STEP_ANCHOR));
+	training_expect_worker(&training, 3);
+}
+
+static const char *const whole_words[] = {"", "--anchor auto --step 2", "--anchor always", "--anchor 7", "--take-over"};
+
+/* Nothing can be built upon it, whether its bytes are at hand or not. */
+START_TEST(a_head_that_failed_its_proof_is_followed_by_a_full_copy)
+{
+	fail_head();
+	training_expect_ok(training_publish(&training, whole_words[_i], "state"), "\"step\":2,");
+	expect_whole();
+}
+END_TEST
+
+START_TEST(a_trainer_without_a_state_follows_a_failed_head_too)
+{
+	struct error err = {0};
+	char *const state = folder_files_join(training.scratch, "state");
+	fail_head();
+	ck_assert_int_eq(file_remove_tree(file_system(), state, &err), 0);
+	training_expect_ok(training_publish(&training, "--take-over", "state"), "\"step\":2,");
+	expect_whole();
+	free(state);
+}
+END_TEST
+
+START_TEST(a_failed_head_is_followed_by_no_delta_alone)
+{
+	fail_head();
+	struct command_result refused = training_publish(&training, "--anchor never", "state");
+	ck_assert_ptr_ne(strstr(refused.err.text, "failed its proof (its delta leads elsewhere)"), NULL);
+	ck_assert_ptr_ne(strstr(refused.err.text, "--anchor auto"), NULL);
+	training_expect_failed(refused, ERROR_STEP_FAILED);
+	training_expect_ok(training_publish(&training, "", "state"), "\"step\":2,");
+	expect_whole();
+}
+END_TEST
+
+/* Its proof is still to come. */
+START_TEST(a_head_that_comes_damaged_is_followed_by_a_full_copy)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	training_write(&training, 2);
+	server->flips = 1000;
+	training_expect_ok(training_publish(&training, "--take-over", "other"), "\"step\":2,");
+	server->flips = 0;
+	ck_assert(has_form(2, STEP_ANCHOR) && !has_form(2, STEP_DELTA));
+	training_expect_worker(&training, 2);
+}
+END_TEST
+
+static const struct {
+	const char *words;
+	enum error_kind kind;
+} refused_takers[] = {
+	{"--take-over --step 9", ERROR_HEAD_MOVED},
+	{"--take-over --step 1", ERROR_STEP_DIFFERS}, /* it is there, with other weights */
+};
+
+static void expect_healthy(void)
+{
+	training_expect_ok(training_publish(&training, "", "state"), "\"step\":2");
+}
+
+/* The trainer whose place it wanted goes on. */
+START_TEST(a_taker_that_is_refused_has_ended_nobody)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	training_write(&training, 2);
+	training_expect_failed(training_publish(&training, refused_takers[_i].words, "other"), refused_takers[_i].kind);
+	expect_healthy();
+}
+END_TEST
+
+START_TEST(a_taker_with_other_tensors_has_ended_nobody)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	training_put_shard(&training, "trained/b.safetensors", "c", 2);
+	training_put(&training, "trained/model.safetensors.index.json",
+		span_text("{\"weight_map\":{\"a\":\"a.safetensors\",\"c\":\"b.safetensors\"}}"));
+	training_expect_failed(training_publish(&training, "--take-over", "other"), ERROR_SCHEMA_MISMATCH);
+	training_write(&training, 2);
+	expect_healthy();
+}
+END_TEST
+
+/* Wherever it runs out of disk before it has made what it would send. */
+START_TEST(a_taker_with_a_full_disk_has_ended_nobody)
+{
+	char words[4096];
+	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r --take-over --state %s/other %s/trained", training.scratch,
+		training.scratch);
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	training_write(&training, 2);
+	int count = 0;
+	for (; server->epoch == 1; count++) {
+		struct file_faults faults;
+		file_faults_init(&faults, FILE_FAULT_WRITE, count, ENOSPC);
+		faults.sticky = true;
+		struct command_result taker = command_fixture_run_on(&faults.ops, command_publish, COMMAND_PUBLISH, web_endpoint(server->web), words);
+		ck_assert_msg(taker.status == 0 || taker.err.kind == ERROR_NO_SPACE, "%s", taker.err.text);
+		command_result_release(&taker);
+	}
+	ck_assert_int_gt(count, 5);
+}
+END_TEST
+
+/* One command is the way out of it. */
+START_TEST(a_trainer_with_a_damaged_state_goes_on_by_taking_its_run_over)
+{
+	training_step(&training, 0, "state", "\"step\":0");
+	training_step(&training, 1, "state", "\"step\":1");
+	training_put(&training, "state/state.json", span_text("{\"version\":"));
+	training_write(&training, 2);
+	training_expect_failed(training_publish(&training, "", "state"), ERROR_CORRUPT);
+	training_expect_ok(training_publish(&training, "--take-over", "state"), "\"step\":2");
+	ck_assert(has_form(2, STEP_DELTA));
+	training_expect_worker(&training, 2);
+}
+END_TEST
+
+/* What the trainer that is to be ended publishes while the other makes its delta. */
+struct racing {
+	struct file_ops ops; /* first */
+	bool is_done;
+};
+
+static void publish_other(void)
+{
+	char words[4096];
+	training_put_shard(&training, "older/a.safetensors", "a", 7);
+	training_put_shard(&training, "older/b.safetensors", "b", 8);
+	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r --state %s/state %s/older", training.scratch, training.scratch);
+	training_expect_ok(command_fixture_run(command_publish, COMMAND_PUBLISH, web_endpoint(server->web), words), "\"step\":1,");
+}
+
+static int make_folder_late(const struct file_ops *const ops, const char *const path, const mode_t mode)
+{
+	struct racing *const racing = (struct racing *)ops->state;
+	if (!racing->is_done && strstr(path, "other/step-000001/.") != NULL) {
+		racing->is_done = true;
+		publish_other();
+	}
+	return file_system()->mkdir(file_system(), path, mode);
+}
+
+START_TEST(a_step_that_comes_before_the_run_is_taken_over_is_the_base)
+{
+	char words[4096];
+	struct racing racing = {.ops = *file_system()};
+	racing.ops.mkdir = make_folder_late;
+	racing.ops.state = &racing;
+	snprintf(words, sizeof words, "--json --quiet --retries 0 --threads 1 --run b/r --take-over --state %s/other %s/trained", training.scratch,
+		training.scratch);
+	training_step(&training, 0, "state", "\"step\":0");
+	training_write(&training, 1);
+	training_expect_ok(command_fixture_run_on(&racing.ops, command_publish, COMMAND_PUBLISH, web_endpoint(server->web), words), "\"step\":2,");
+	ck_assert(racing.is_done && has_form(2, STEP_DELTA));
+	ck_assert_uint_eq(server->epoch, 2);
+	training_expect_worker(&training, 1);
+}
+END_TEST
+
 /* The folder of the checkpoint holds the files of a delta instead. */
 static void mistake_a_delta(void)
 {
@@ -166,7 +352,7 @@ START_TEST(a_delta_that_is_published_by_mistake_is_refused)
 	mistake_a_delta();
 	web_forget_trace(server->web);
 	training_expect_failed(training_publish(&training, "", "new"), ERROR_INVALID);
-	ck_assert_str_eq(web_trace(server->web), "");
+	ck_assert_ptr_eq(strstr(web_trace(server->web), "POST "), NULL);
 }
 END_TEST
 
@@ -186,6 +372,15 @@ Suite *test_publish_head_suite(void)
 	tcase_add_test(tests, a_step_with_another_config_is_not_the_one_that_was_refused);
 	tcase_add_test(tests, a_step_that_is_named_is_published_also_without_a_change);
 	tcase_add_test(tests, a_delta_that_is_published_by_mistake_is_refused);
+	tcase_add_loop_test(tests, a_head_that_failed_its_proof_is_followed_by_a_full_copy, 0, sizeof whole_words / sizeof *whole_words);
+	tcase_add_test(tests, a_trainer_without_a_state_follows_a_failed_head_too);
+	tcase_add_test(tests, a_failed_head_is_followed_by_no_delta_alone);
+	tcase_add_test(tests, a_head_that_comes_damaged_is_followed_by_a_full_copy);
+	tcase_add_loop_test(tests, a_taker_that_is_refused_has_ended_nobody, 0, sizeof refused_takers / sizeof *refused_takers);
+	tcase_add_test(tests, a_taker_with_other_tensors_has_ended_nobody);
+	tcase_add_test(tests, a_taker_with_a_full_disk_has_ended_nobody);
+	tcase_add_test(tests, a_trainer_with_a_damaged_state_goes_on_by_taking_its_run_over);
+	tcase_add_test(tests, a_step_that_comes_before_the_run_is_taken_over_is_the_base);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -50,7 +50,7 @@ static void set_up(void)
 	struct error err = {0};
 	scratch = unit_scratch_make();
 	char *const folder = folder_files_join(scratch, "state");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, "http://host", "b/r", &err), 0);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, "http://host", "b/r", false, &err), 0);
 	free(folder);
 	put_weights("trained/model.safetensors", "abcd");
 	put("trained/config.json", span_text("{}"));

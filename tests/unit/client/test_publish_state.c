@@ -27,7 +27,7 @@ static void tear_down(void)
 static void open_state(struct publish_state *state)
 {
 	struct error err = {0};
-	ck_assert_msg(publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", &err) == 0,
+	ck_assert_msg(publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", false, &err) == 0,
 		"%s", err.text);
 }
 
@@ -321,7 +321,7 @@ START_TEST(one_publisher_at_a_time)
 	struct publish_state second;
 	struct error err = {0};
 	open_state(&state);
-	ck_assert_int_eq(publish_state_open(&second, file_system(), folder, ENDPOINT, "b/r", &err),
+	ck_assert_int_eq(publish_state_open(&second, file_system(), folder, ENDPOINT, "b/r", false, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_BUSY);
 	publish_state_close(&state);
@@ -335,10 +335,10 @@ START_TEST(another_runs_state_is_refused)
 	open_state(&state);
 	publish_state_close(&state);
 	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/other",
-		&err), -1);
+		false, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, "https://elsewhere",
-		"b/r", &err), -1);
+		"b/r", false, &err), -1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 }
 END_TEST
@@ -350,7 +350,7 @@ START_TEST(a_folder_with_other_files_is_never_touched)
 	struct error err = {0};
 	char *const foreign = folder_files_join(folder, "step-000100/model.safetensors");
 	put(foreign, "precious");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", &err),
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_EXISTS);
 	ck_assert(file_exists(foreign));
@@ -372,10 +372,61 @@ START_TEST(a_damaged_state_is_not_guessed_at)
 	char *const file = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
 	put(file, BROKEN[_i]);
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", &err),
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
 		-1);
 	ck_assert_msg(err.kind == ERROR_CORRUPT, "%s", err.text);
 	free(file);
+}
+END_TEST
+
+static int open_anew(struct publish_state *const state, struct error *const err)
+{
+	return publish_state_open(state, file_system(), folder, ENDPOINT, "b/r", true, err);
+}
+
+/* By who takes the run over, whether state.json is damaged or gone. */
+START_TEST(what_is_left_of_a_state_is_begun_anew_on_demand)
+{
+	struct publish_state state;
+	struct error err = {0};
+	open_state(&state);
+	state.has_epoch = true;
+	make_pending(&state, 3);
+	ck_assert_int_eq(publish_state_commit(&state, false, &err), 0);
+	char *const incoming = publish_state_work_path(&state, "incoming/part");
+	char *const file = publish_state_work_path(&state, "state.json");
+	publish_state_close(&state);
+	put(incoming, "half a download");
+	if (_i == 0)
+		put(file, "{\"version\":");
+	else
+		ck_assert_int_eq(file_remove_tree(file_system(), file, &err), 0);
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err), -1);
+	ck_assert_msg(strstr(err.text, "--take-over begins it anew") != NULL, "%s", err.text);
+	ck_assert_msg(open_anew(&state, &err) == 0, "%s", err.text);
+	ck_assert(!state.has_epoch && !state.has_committed && !state.has_base && !has_step(&state, 3, ""));
+	publish_state_close(&state);
+	open_state(&state);
+	publish_state_close(&state);
+	free(file);
+	free(incoming);
+}
+END_TEST
+
+/* Not even then. */
+START_TEST(what_is_not_ours_is_never_begun_anew)
+{
+	static const struct {
+		const char *name;
+		const char *text;
+	} foreign[] = {{"weights.bin", "x"}, {"step-final/weights.bin", "x"}, {"state.json", "{\"epoch\": 3, \"optimizer\": \"adam\"}"}};
+	struct publish_state state;
+	struct error err = {0};
+	char *const path = folder_files_join(folder, foreign[_i].name);
+	put(path, foreign[_i].text);
+	ck_assert_int_eq(open_anew(&state, &err), -1);
+	ck_assert(file_exists(path));
+	free(path);
 }
 END_TEST
 
@@ -387,7 +438,7 @@ START_TEST(a_newer_version_is_refused)
 	char *const file = publish_state_work_path(&state, "state.json");
 	publish_state_close(&state);
 	put(file, "{\"version\":2,\"endpoint\":\"https://host:9000\",\"run\":\"b/r\"}");
-	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", &err),
+	ck_assert_int_eq(publish_state_open(&state, file_system(), folder, ENDPOINT, "b/r", false, &err),
 		-1);
 	ck_assert_int_eq(err.kind, ERROR_UNSUPPORTED);
 	free(file);
@@ -433,6 +484,8 @@ Suite *test_publish_state_suite(void)
 	tcase_add_test(tests, another_runs_state_is_refused);
 	tcase_add_test(tests, a_folder_with_other_files_is_never_touched);
 	tcase_add_loop_test(tests, a_damaged_state_is_not_guessed_at, 0, sizeof BROKEN / sizeof BROKEN[0]);
+	tcase_add_loop_test(tests, what_is_left_of_a_state_is_begun_anew_on_demand, 0, 2);
+	tcase_add_loop_test(tests, what_is_not_ours_is_never_begun_anew, 0, 3);
 	tcase_add_test(tests, a_newer_version_is_refused);
 	tcase_add_test(tests, the_default_folder_is_per_endpoint_and_run);
 	suite_add_tcase(suite, tests);

@@ -3,8 +3,10 @@
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "client/folder_files.h"
 #include "tests/unit/client/training_fixture.h"
 
 static const char COPY[] = "rank-00000-of-00001/step-000000/checkpoint";
@@ -223,6 +225,91 @@ START_TEST(an_anchor_that_is_asked_for_carries_another_config)
 }
 END_TEST
 
+/* The weights are divided otherwise: no rank has a base under the names of its shards. */
+static void divide_anew(void)
+{
+	struct error err = {0};
+	char *const folder = folder_files_join(training.scratch, "trained");
+	ck_assert_int_eq(file_remove_tree(file_system(), folder, &err), 0);
+	training_put_shard(&training, "trained/c.safetensors", "a", 1);
+	training_put_shard(&training, "trained/d.safetensors", "b", 2);
+	training_put(&training, "trained/model.safetensors.index.json",
+		span_text("{\"weight_map\":{\"a\":\"c.safetensors\",\"b\":\"d.safetensors\"}}"));
+	training_put(&training, "trained/config.json", span_text("{\"a\": 1}"));
+	free(folder);
+}
+
+START_TEST(shards_of_other_names_come_whole)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	training_write(&training, 1); /* the server finds its digest */
+	divide_anew();
+	struct command_result never = publish("--anchor never", "ranks");
+	ck_assert_ptr_ne(strstr(never.err.text, "has no file c.safetensors"), NULL);
+	ck_assert_ptr_ne(strstr(never.err.text, "--anchor auto"), NULL);
+	training_expect_failed(never, ERROR_UNSUPPORTED);
+	training_expect_ok(publish("", "ranks"), "\"step\":1");
+	ck_assert_ptr_ne(step_message_form(run_server_step(server, 1), STEP_ANCHOR), NULL);
+	training_expect_worker(&training, 1);
+}
+END_TEST
+
+/* Rank 0 alone sees them, so the ranks would not agree. */
+START_TEST(tensors_below_the_folder_are_no_shards)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	training_write(&training, 1);
+	training_put_shard(&training, "trained/adapter/a.safetensors", "a", 1);
+	struct command_result refused = publish("", "ranks");
+	ck_assert_ptr_ne(strstr(refused.err.text, "--anchor always, on every rank"), NULL);
+	training_expect_failed(refused, ERROR_UNSUPPORTED);
+}
+END_TEST
+
+START_TEST(a_head_that_failed_its_proof_is_followed_by_a_full_copy)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	server->steps[0].verified = STEP_PROOF_FAILED;
+	training_write(&training, 1);
+	training_expect_failed(publish("--anchor never", "ranks"), ERROR_STEP_FAILED);
+	training_expect_ok(publish("", "ranks"), "\"step\":1");
+	ck_assert_ptr_ne(step_message_form(run_server_step(server, 1), STEP_ANCHOR), NULL);
+	training_expect_worker(&training, 1);
+}
+END_TEST
+
+/* Nothing of it counts before the rank's part is ready. */
+START_TEST(a_taker_that_is_refused_has_ended_nobody)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	training_write(&training, 1);
+	training_expect_failed(publish("--take-over --step 9", "others"), ERROR_HEAD_MOVED);
+	training_put(&training, "trained/config.json", span_text("{\"a\": 2}"));
+	training_expect_failed(publish("--take-over", "others"), ERROR_UNSUPPORTED);
+	server->steps[0].forms[0].objects[0].url = span_text("objects/r/gone");
+	training_write(&training, 1);
+	training_expect_failed(publish("--take-over", "newcomers"), ERROR_NO_KEY);
+	ck_assert_uint_eq(server->epoch, 1);
+	training_expect_ok(publish("", "ranks"), "\"step\":1");
+}
+END_TEST
+
+/* What is said is true of ranks that have published, and of those that have not. */
+START_TEST(ranks_that_were_fenced_are_told_what_happened)
+{
+	publish_ok(0, "ranks", "\"step\":0");
+	server->epoch++;
+	training_write(&training, 1);
+	struct command_result fenced = publish_as("0/2", "--wait 0", "ranks");
+	ck_assert_ptr_ne(strstr(fenced.err.text, "another publisher has taken run b/r over since"), NULL);
+	ck_assert_ptr_ne(strstr(fenced.err.text, "--take-over"), NULL);
+	training_expect_failed(fenced, ERROR_STALE_EPOCH);
+	struct command_result stranger = publish_as("0/2", "--wait 0", "strangers");
+	ck_assert_ptr_ne(strstr(stranger.err.text, "has never published to it"), NULL);
+	training_expect_failed(stranger, ERROR_STALE_EPOCH);
+}
+END_TEST
+
 START_TEST(a_rank_waits_no_more_when_its_trainer_was_fenced)
 {
 	publish_ok(0, "ranks", "\"step\":0");
@@ -254,6 +341,11 @@ Suite *test_rank_publisher_suite(void)
 	tcase_add_test(tests, a_rank_that_is_not_where_the_run_is_is_refused);
 	tcase_add_test(tests, an_anchor_that_is_asked_for_carries_another_config);
 	tcase_add_test(tests, a_rank_waits_no_more_when_its_trainer_was_fenced);
+	tcase_add_test(tests, shards_of_other_names_come_whole);
+	tcase_add_test(tests, tensors_below_the_folder_are_no_shards);
+	tcase_add_test(tests, a_head_that_failed_its_proof_is_followed_by_a_full_copy);
+	tcase_add_test(tests, a_taker_that_is_refused_has_ended_nobody);
+	tcase_add_test(tests, ranks_that_were_fenced_are_told_what_happened);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/folder_files.h"
 #include "client/rank_share.h"
@@ -104,6 +105,45 @@ START_TEST(shards_of_an_older_layout_are_not_published)
 }
 END_TEST
 
+/* Each of them, at once: those that have one would wait for the others in vain. */
+START_TEST(more_ranks_than_shards_are_told_all)
+{
+	put_all("a.safetensors b.safetensors c.safetensors d.safetensors " RANK_SHARE_INDEX_NAME);
+	for (uint64_t rank = 0; rank < 5; rank++) {
+		struct error err = {0};
+		ck_assert_int_eq(copy(rank, 5, &err), -1);
+		ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+		ck_assert_ptr_ne(strstr(err.text, "there are 4 shards for 5 ranks"), NULL);
+	}
+}
+END_TEST
+
+/* The real table; the trainer writes into its first shard when the copy's folder is made. */
+static int make_folder_and_write(const struct file_ops *const ops, const char *const path, const mode_t mode)
+{
+	struct error err = {0};
+	char *const shard = folder_files_join(scratch, "trained/a.safetensors");
+	(void)ops;
+	ck_assert_int_eq(file_place(file_system(), shard, span_text("others"), 0600, &err), 0);
+	free(shard);
+	return file_system()->mkdir(file_system(), path, mode);
+}
+
+START_TEST(shards_that_change_meanwhile_are_no_share)
+{
+	struct error err = {0};
+	struct file_ops writing = *file_system();
+	char *const from = folder_files_join(scratch, "trained");
+	char *const to = folder_files_join(scratch, "copy");
+	writing.mkdir = make_folder_and_write;
+	put_all("a.safetensors b.safetensors c.safetensors d.safetensors " RANK_SHARE_INDEX_NAME);
+	ck_assert_int_eq(rank_share_copy(&writing, from, 0, 2, NULL, to, &err), -1);
+	ck_assert_msg(err.kind == ERROR_INVALID && strstr(err.text, "changed while it was being published") != NULL, "%s", err.text);
+	free(to);
+	free(from);
+}
+END_TEST
+
 START_TEST(a_rank_without_a_shard_is_told)
 {
 	struct error err = {0};
@@ -124,6 +164,8 @@ Suite *test_rank_share_suite(void)
 	tcase_add_test(tests, without_an_index_every_shard_is_the_ranks_own);
 	tcase_add_test(tests, shards_of_an_older_layout_are_not_published);
 	tcase_add_test(tests, a_rank_without_a_shard_is_told);
+	tcase_add_test(tests, more_ranks_than_shards_are_told_all);
+	tcase_add_test(tests, shards_that_change_meanwhile_are_no_share);
 	suite_add_tcase(suite, tests);
 	return suite;
 }

@@ -114,16 +114,6 @@ START_TEST(a_rank_tells_the_step_as_it_is)
 }
 END_TEST
 
-START_TEST(the_first_rank_makes_what_is_missing)
-{
-	server->has_bucket = false;
-	training_write(&training, 0);
-	training_expect_failed(training_publish(&training, "--rank 0/1", "state"), ERROR_NO_BUCKET);
-	training_expect_ok(training_publish(&training, "--rank 0/1 --create-bucket --keep-steps 7", "state"), "\"step\":0");
-	ck_assert_uint_eq(server->keep_steps, 7);
-}
-END_TEST
-
 static struct command_result follow(const char *const more)
 {
 	char words[4096];
@@ -194,7 +184,6 @@ Suite *test_run_lines_suite(void)
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_published_step_is_told_as_it_is);
 	tcase_add_test(tests, a_rank_tells_the_step_as_it_is);
-	tcase_add_test(tests, the_first_rank_makes_what_is_missing);
 	tcase_add_test(tests, a_step_that_came_is_told_as_it_is);
 	tcase_add_test(tests, people_read_sentences);
 	suite_add_tcase(suite, tests);
