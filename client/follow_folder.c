@@ -14,7 +14,7 @@
 #include "client/folder_files.h"
 #include "client/folder_lock.h"
 
-enum { STATE_MAX_BYTES = 64 * 1024, STATE_VERSION = 1 };
+enum { STATE_MAX_BYTES = 64 * 1024, SIDECAR_MAX_BYTES = STEP_MESSAGE_MAX_BYTES, STATE_VERSION = 1 };
 
 static const char STATE_FILE[] = ".deltabucket";
 static const char GENERATIONS[] = "generations";
@@ -54,6 +54,7 @@ static void generation_release(struct follow_generation *const generation)
 	free(generation->name);
 	free(generation->label);
 	free(generation->tensors);
+	proven_files_release(&generation->files);
 	*generation = (struct follow_generation){0};
 }
 
@@ -64,7 +65,7 @@ static struct json_node *read_json(const char *const path, bool *const out_absen
 	if (*out_absent)
 		return NULL;
 	struct buffer text;
-	buffer_init(&text, STATE_MAX_BYTES);
+	buffer_init(&text, SIDECAR_MAX_BYTES);
 	struct json_node *root = NULL;
 	if (file_read_all(path, &text, err) == 0)
 		root = json_node_parse(buffer_span(&text), path, err);
@@ -96,7 +97,8 @@ static bool generation_read(const struct follow_folder *const folder, const char
 	const bool whole = json_node_u64(json_node_member(root, "step"), &read.step) && json_node_u64(json_node_member(root, "order"),
 		&read.order) &&
 		json_node_text(json_node_member(root, "digest"), &digest) && digest128_parse(digest, &read.digest) &&
-		json_node_text(json_node_member(root, "label"), &label);
+		json_node_text(json_node_member(root, "label"), &label) &&
+		proven_files_parse(json_node_member(root, "files"), &read.files);
 	read.has_previous = json_node_u64(json_node_member(root, "previous"), &read.previous);
 	if (whole) {
 		read.name = memory_copy_text(name);
@@ -363,7 +365,7 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 {
 	struct buffer text;
 	struct json_writer writer;
-	buffer_init(&text, STATE_MAX_BYTES);
+	buffer_init(&text, SIDECAR_MAX_BYTES);
 	json_writer_init(&writer, &text);
 	json_writer_object(&writer, NULL);
 	print_generation(&writer, generation);
@@ -376,6 +378,7 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 		json_writer_text(&writer, "tensors", span_text(generation->tensors));
 		json_writer_text(&writer, "held", span_text(held));
 	}
+	proven_files_print(&generation->files, &writer);
 	json_writer_end(&writer, '}');
 	buffer_add_byte(&text, '\n');
 	char *const path = sidecar_path(folder, generation->name);
@@ -440,6 +443,7 @@ int follow_folder_swap(struct follow_folder *const folder, const struct follow_s
 		.has_previous = folder->has_current,
 		.previous = folder->current.step,
 	};
+	proven_files_copy(swap->files->files, swap->files->count, &fresh.files);
 	if (write_sidecar(folder, &fresh, err) != 0 || swap_link(folder, fresh.name, err) != 0) {
 		generation_release(&fresh);
 		return -1;

@@ -2,7 +2,8 @@
  *
  *   current                  symlink to generations/NAME: swapped by rename, so that it always leads to one whole checkpoint
  *   generations/NAME/        a checkpoint, never changed once it is there
- *   generations/NAME.json    which step it is; written after the folder is whole: a folder without it is a leftover
+ *   generations/NAME.json    which step it is, and the size and digest of each file; written after the folder is whole: a folder without it
+ *                            is a leftover
  *   incoming/                downloads
  *   .deltabucket             whose folder this is (endpoint, run), what current is, and for which generation which command
  *                            has succeeded
@@ -16,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/xxh3.h"
+#include "client/proven_files.h"
 
 struct follow_generation {
 	char *name;      /* "000007", or "000007.2" when the step had to be made again */
@@ -24,6 +26,7 @@ struct follow_generation {
 	char *label;     /* "" when the step has none */
 	char *tensors;   /* which part of the step is held, as subset.text has it; "": all */
 	struct digest128 held; /* of the tensors that are held: `digest` when these are all */
+	struct proven_files files; /* none where an older version made it */
 	uint64_t order;  /* rises with each one made here */
 	bool has_previous; /* what was current before it, if anything was */
 	uint64_t previous;
@@ -60,7 +63,7 @@ char *follow_folder_incoming(const struct follow_folder *folder);
 /* A free name for a generation of `step`, and where it has to be made. */
 void follow_folder_next(const struct follow_folder *folder, uint64_t step, char **out_name, char **out_path);
 
-/* The generation is whole and synced: makes it current. `name` and `label` are copied. */
+/* The generation is whole and synced: makes it current. What it points to is copied. */
 struct follow_swap {
 	const char *name;
 	uint64_t step;
@@ -68,6 +71,7 @@ struct follow_swap {
 	const char *label;
 	const char *tensors;     /* NULL or "": all */
 	struct digest128 held;
+	const struct proven_files *files; /* of the generation's folder */
 };
 int follow_folder_swap(struct follow_folder *folder, const struct follow_swap *swap, struct error *err);
 /* What is current turned out damaged: it is forgotten as a base, but stays in place until a new one is made. */

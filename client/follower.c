@@ -12,6 +12,7 @@
 #include "client/hook.h"
 #include "client/prefetch.h"
 #include "client/progress.h"
+#include "client/proven_files.h"
 #include "client/remote_run.h"
 #include "weights/checkpoint.h"
 
@@ -163,8 +164,24 @@ static int find_manifest(struct follower *const follower, const uint64_t step, s
 	return remote_run_step(follower->remote, &follower->run, step, follower->arena, out, err);
 }
 
+/* What lies in the folder that was made: all of the step's files, as they were just proven, or those of a part. */
+static int note_files(const struct catch_up_params *const params, struct follow_swap *const swap, struct proven_files *const out,
+	struct error *const err)
+{
+	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
+	swap->held = swap->digest;
+	swap->files = out;
+	if (params->subset == NULL) {
+		proven_files_copy(last->files, last->file_count, out);
+		return 0;
+	}
+	if (catch_up_folder_digest(params->out, params->threads, NULL, &swap->held, err) != 0)
+		return -1;
+	return proven_files_read(params->out, params->threads, out, err);
+}
+
 /* Downloads and makes; the server knows which of the two it is. */
-static int bring(struct follower *const follower, const struct catch_up_params *const params, struct follow_swap *const swap,
+static int bring(struct follower *const follower, const struct catch_up_params *const params, const struct follow_swap *const swap,
 	struct catch_up_result *const out, struct error *const err)
 {
 	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap->step);
@@ -172,10 +189,7 @@ static int bring(struct follower *const follower, const struct catch_up_params *
 		return -1;
 	follow_report_wanted(&follower->report, REPLICA_STAGING, swap->step);
 	start_prefetch(follower, swap);
-	if (catch_up_make(params, out, err) != 0)
-		return -1;
-	swap->held = swap->digest;
-	return params->subset == NULL ? 0 : catch_up_folder_digest(params->out, params->threads, NULL, &swap->held, err);
+	return catch_up_make(params, out, err);
 }
 
 /* Makes the generation that the path leads to, and swaps. */
@@ -207,7 +221,10 @@ static int advance(struct follower *const follower, const struct path_message *c
 	params.transfer.files = &follower->files;
 	struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
 		.label = label, .tensors = part_of(follower)};
+	struct proven_files files = {0};
 	int result = bring(follower, &params, &swap, &fetched, err);
+	if (result == 0)
+		result = note_files(&params, &swap, &files, err);
 	if (result == 0)
 		result = follow_folder_swap(folder, &swap, err);
 	if (result == 0) {
@@ -217,6 +234,7 @@ static int advance(struct follower *const follower, const struct path_message *c
 	}
 	if (result == 0)
 		result = follow_folder_trim(folder, follower->order->keep, err);
+	proven_files_release(&files);
 	free(label);
 	free(base);
 	free(out);
@@ -394,15 +412,26 @@ static int follow(struct follower *const follower, struct error *const err)
 	}
 }
 
-static int digest_held(struct follower *const follower, const char *const path, struct digest128 *const out, struct error *const err)
+/* What an older version made has no note of its files: then the tensors alone are held against their digest. */
+static int prove_tensors(const struct follower *const follower, const char *const path, struct work_watch *const watch,
+	struct error *const err)
+{
+	const struct follow_generation *const current = &follower->folder.current;
+	struct digest128 digest;
+	if (catch_up_folder_digest(path, follower->order->threads, watch, &digest, err) != 0)
+		return -1;
+	return digest128_equal(&digest, &current->held) ? 0 :
+		error_set(err, ERROR_CORRUPT, "its tensors differ from the digest of step %" PRIu64, current->step);
+}
+
+static int prove_held(struct follower *const follower, const char *const path, struct error *const err)
 {
 	struct session *const session = follower->session;
-	struct checkpoint *const opened = checkpoint_open(path, err);
-	if (opened == NULL)
-		return -1;
-	struct progress *const progress = progress_new("checking what is held", checkpoint_bytes(opened), !session->output.quiet);
-	checkpoint_close(opened);
-	const int result = catch_up_folder_digest(path, follower->order->threads, progress_watch(progress, session->interrupt), out, err);
+	const struct proven_files *const files = &follower->folder.current.files;
+	struct progress *const progress = progress_new("checking what is held", proven_files_bytes(files), !session->output.quiet);
+	struct work_watch *const watch = progress_watch(progress, session->interrupt);
+	const int result = files->count == 0 ? prove_tensors(follower, path, watch, err) :
+		proven_files_check(files, path, follower->order->threads, watch, err);
 	progress_free(progress);
 	return result;
 }
@@ -417,13 +446,11 @@ static int check_held(struct follower *const follower, struct error *const err)
 	}
 	if (!folder->has_current)
 		return 0;
-	struct digest128 digest;
 	struct error failure = {0};
 	char *const path = follow_folder_current(folder);
-	int result = digest_held(follower, path, &digest, &failure);
-	if (result == 0 && !digest128_equal(&digest, &folder->current.held))
-		result = error_set(&failure, ERROR_CORRUPT, "%s is damaged: its tensors differ from the digest of step %" PRIu64, path,
-			folder->current.step);
+	const int result = prove_held(follower, path, &failure);
+	if (result != 0)
+		error_wrap(&failure, "%s is damaged", path);
 	free(path);
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;

@@ -58,7 +58,8 @@ static void swap_to(struct follow_folder *folder, uint64_t step)
 	char *const file = folder_files_join(out, "model.safetensors");
 	snprintf(text, sizeof text, "%llu", (unsigned long long)step);
 	put(file, text);
-	struct follow_swap swap = {.name = name, .step = step, .label = "epoch \"1\""};
+	const struct proven_files none = {0};
+	struct follow_swap swap = {.name = name, .step = step, .label = "epoch \"1\"", .files = &none};
 	memset(swap.digest.bytes, (int)step, sizeof swap.digest.bytes);
 	swap.held = swap.digest;
 	ck_assert_msg(follow_folder_swap(folder, &swap, &err) == 0, "%s", err.text);
