@@ -44,6 +44,13 @@ class Watch(unittest.TestCase):
         if marker:
             self.mark(name, marker)
 
+    def spoil(self, name):
+        """A finished sub-folder that is no checkpoint."""
+        self.save(name, 0, marker=None)
+        with open(os.path.join(self.out, name, 'model.safetensors'), 'r+b') as file:
+            file.truncate(1000)
+        self.mark(name)
+
     def mark(self, name, marker='STABLE'):
         with open(os.path.join(self.out, name, marker), 'w'):
             pass
@@ -196,14 +203,29 @@ class Watch(unittest.TestCase):
 
     def test_what_is_no_checkpoint_is_passed_over(self):
         self.save('step_1', 0)
-        self.save('step_2', 1)
-        with open(os.path.join(self.out, 'step_2', 'model.safetensors'), 'r+b') as file:
-            file.truncate(1000)
+        self.spoil('step_2')
         self.save('step_3', 2)
         self.start()
         self.published('step_1', 'step_3')
         self.assertEqual([event['folder'] for event in self.events('skipped')], ['step_2'])
         self.assertEqual(self.brought(1), sha256(self.checkpoints[2]))
+
+    def test_what_is_passed_over_holds_no_lower_number_back(self):
+        """Nobody published it, so what is finished after it may still come before it."""
+        self.save('step_4', 0)
+        self.start()
+        self.published('step_4')
+        self.spoil('step_6')
+        self.wait_for(['step_6'], lambda: [event['folder'] for event in self.events('skipped')])
+        self.save('step_5', 1)
+        self.published('step_4', 'step_5')
+        time.sleep(2.5)
+        self.assertEqual([event['folder'] for event in self.events('skipped')], ['step_6'])
+        shutil.rmtree(os.path.join(self.out, 'step_6'))
+        time.sleep(2.5)
+        self.save('step_6', 2)  # the trainer wrote it anew
+        self.published('step_4', 'step_5', 'step_6')
+        self.assertEqual(self.brought(2), sha256(self.checkpoints[2]))
 
     def test_a_seed_by_hand(self):
         """A first step that has no such name: the sub-folders follow on it."""
