@@ -21,6 +21,7 @@
 #include "weights/mapped_file.h"
 #include "weights/parallel.h"
 #include "weights/relative_path.h"
+#include "weights/staging.h"
 
 enum {
 	PATH_LINKS_MAX = 100000,
@@ -320,6 +321,15 @@ int catch_up(const struct catch_up_params *const params, struct catch_up_result 
 	if (catch_up_fetch(params, out_result, err) != 0)
 		return -1;
 	return catch_up_make(params, out_result, err);
+}
+
+bool catch_up_owns(const char *const name)
+{
+	static const char *const STARTS[] = {"made-a", "made-b", STAGING_PREFIX};
+	for (size_t i = 0; i < sizeof STARTS / sizeof STARTS[0]; i++)
+		if (span_starts(span_text(name), span_text(STARTS[i])))
+			return true;
+	return path_fetch_owns(name);
 }
 
 bool catch_up_wants_anchor(const struct error *const err)

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "client/folder_files.h"
 #include "client/folder_lock.h"
+#include "client/follow_leftovers.h"
 
 enum { STATE_MAX_BYTES = 64 * 1024, SIDECAR_MAX_BYTES = STEP_MESSAGE_MAX_BYTES, STATE_VERSION = 1 };
 
@@ -209,20 +210,10 @@ static int save(const struct follow_folder *const folder, struct error *const er
 	return result;
 }
 
-/* A folder without state is taken only when it is empty: a checkpoint that somebody else put there is never touched. */
+/* A folder without state is taken only when nothing of somebody else is in it: what others put there is never touched. */
 static int begin(struct follow_folder *const folder, struct error *const err)
 {
-	char **names;
-	size_t count;
-	if (file_list(folder->path, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++)
-		if (strcmp(names[i], "lost+found") != 0)
-			result = error_set(err, ERROR_EXISTS,
-				"%s holds files that deltabucket follow did not put there (%s); give an empty folder", folder->path,
-				names[i]);
-	file_names_free(names, count);
+	const int result = follow_leftovers_check(folder->path, folder->endpoint, folder->run, err);
 	folder->is_begun = result == 0;
 	return result == 0 ? save(folder, err) : -1;
 }
@@ -331,6 +322,17 @@ void follow_folder_close(struct follow_folder *const folder)
 	*folder = (struct follow_folder){.lock_fd = -1};
 }
 
+bool follow_folder_is_there(const struct follow_folder *const folder)
+{
+	struct stat held;
+	struct stat found;
+	char *const generations = below(folder, GENERATIONS);
+	const bool is = fstat(folder->lock_fd, &held) == 0 && stat(folder->path, &found) == 0 && held.st_dev == found.st_dev &&
+		held.st_ino == found.st_ino && file_exists(generations);
+	free(generations);
+	return is;
+}
+
 char *follow_folder_current(const struct follow_folder *const folder)
 {
 	ASSERT(folder->has_current);
@@ -368,6 +370,8 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 	buffer_init(&text, SIDECAR_MAX_BYTES);
 	json_writer_init(&writer, &text);
 	json_writer_object(&writer, NULL);
+	json_writer_text(&writer, "endpoint", span_text(folder->endpoint));
+	json_writer_text(&writer, "run", span_text(folder->run));
 	print_generation(&writer, generation);
 	json_writer_u64(&writer, "order", generation->order);
 	if (generation->has_previous)

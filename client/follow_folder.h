@@ -2,7 +2,7 @@
  *
  *   current                  symlink to generations/NAME: swapped by rename, so that it always leads to one whole checkpoint
  *   generations/NAME/        a checkpoint, never changed once it is there
- *   generations/NAME.json    which step it is, and the size and digest of each file; written after the folder is whole: a folder without it
+ *   generations/NAME.json    which step of which run it is, and the size and digest of each file; written after the folder is whole: a folder without it
  *                            is a leftover
  *   incoming/                downloads
  *   .deltabucket             whose folder this is (endpoint, run), what current is, and for which generation which command
@@ -50,9 +50,11 @@ struct follow_folder {
 };
 
 /* Makes DIR where needed, locks, reads and repairs it. busy when another follower holds it; exists when it holds files that are not a
- * follower's, or follows another run; corrupt when its state is unreadable. */
+ * follower's (follow_leftovers.h), or follows another run; corrupt when its state is unreadable. */
 int follow_folder_open(struct follow_folder *folder, const struct file_ops *files, const char *path,
 	const char *endpoint, const char *run, struct error *err);
+/* False when somebody has removed the folder, or the generations in it: it can only be closed then, and opened anew. Any thread. */
+bool follow_folder_is_there(const struct follow_folder *folder);
 /* Takes back what this open made, where nothing was brought into it: the folder is as it was before. To be called before close. */
 void follow_folder_abandon(const struct follow_folder *folder);
 void follow_folder_close(struct follow_folder *folder); /* a zeroed one is fine */

@@ -153,6 +153,7 @@ static void start_prefetch(struct follower *const follower, const struct follow_
 		.have = swap->step,
 		.digest = swap->digest,
 		.poll_s = order->poll_s,
+		.folder = &follower->folder,
 	};
 	follower->prefetch = prefetch_start(&params);
 }
@@ -290,7 +291,7 @@ static int wait_for_next_try(struct follower *const follower, struct error *cons
 	return remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err) < 0 ? -1 : 0;
 }
 
-/* Long-polls until something newer than what is held may be there. */
+/* Long-polls until something newer than what is held may be there, or the folder is gone. */
 static int wait_for_newer(struct follower *const follower, struct error *const err)
 {
 	const struct follow_folder *const folder = &follower->folder;
@@ -308,7 +309,7 @@ static int wait_for_newer(struct follower *const follower, struct error *const e
 	};
 	struct step_message newest;
 	int found = 0;
-	while (found == 0) {
+	while (found == 0 && follow_folder_is_there(folder)) {
 		new_answers(follower);
 		found = remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err);
 	}
@@ -366,7 +367,7 @@ static int recover(struct follower *const follower, const struct error *const fa
 		follow_report_state(&follower->report, REPLICA_IDLE);
 	else
 		follow_report_error(&follower->report, failure);
-	if (turn_to_anchor(follower, failure))
+	if (!follow_folder_is_there(&follower->folder) || turn_to_anchor(follower, failure))
 		return 0;
 	if (may_pass(follower, failure)) {
 		tell_once(follower, failure);
@@ -389,12 +390,31 @@ static int end_of_one(const struct follower *const follower, struct error *const
 	return error_wrap(err, "step %" PRIu64 " is held, but not taken over", follower->folder.current.step);
 }
 
+static int open_folder(struct follower *const follower, struct error *const err)
+{
+	return follow_folder_open(&follower->folder, follower->session->files, follower->order->into,
+		follower->session->options->endpoint, follower->run.text, err);
+}
+
+/* What somebody removed is made anew, and the wanted step comes again. */
+static int look_after_folder(struct follower *const follower, struct error *const err)
+{
+	if (follow_folder_is_there(&follower->folder))
+		return 0;
+	output_note(&follower->session->output, "%s was removed while it was followed into; it is made anew", follower->order->into);
+	stop_prefetch(follower);
+	follow_folder_close(&follower->folder);
+	return open_folder(follower, err);
+}
+
 static int follow(struct follower *const follower, struct error *const err)
 {
 	const struct follow_order *const order = follower->order;
 	for (bool there = false;;) {
 		struct error failure = {0};
 		int result = there ? wait_for_newer(follower, &failure) : 0;
+		if (look_after_folder(follower, err) != 0)
+			return -1;
 		if (result == 0)
 			result = round_once(follower, &there, &failure);
 		if (result == 0) {
@@ -464,8 +484,7 @@ static int check_held(struct follower *const follower, struct error *const err)
 static int open_follower(struct follower *const follower, struct error *const err)
 {
 	struct session *const session = follower->session;
-	if (follow_folder_open(&follower->folder, session->files, follower->order->into,
-		session->options->endpoint, follower->run.text, err) != 0)
+	if (open_folder(follower, err) != 0)
 		return -1;
 	follower->work = follow_folder_incoming(&follower->folder);
 	follower->remote = session_connect(session, err);
