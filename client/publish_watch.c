@@ -73,19 +73,39 @@ static bool is_not_there(const struct error *const failure)
 	return failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
 }
 
+/* Who is not the writer of a run hears of it now, not when the trainer has finished a checkpoint. */
+static int claim(struct watch *const watch, const struct run_message *const run, struct error *const err)
+{
+	if (!run->has_head && !watch->order.take_over)
+		return 0; /* whoever publishes first */
+	if (publisher_claim(watch->session, watch->params->run, &watch->order, err) != 0)
+		return -1;
+	watch->order.take_over = false; /* once */
+	return 0;
+}
+
+static int ask_run(struct watch *const watch, struct remote *const remote, struct arena *const arena, struct error *const err)
+{
+	struct run_message run;
+	struct error failure = {0};
+	if (remote_run_find(remote, &watch->run, arena, &run, &failure) != 0) {
+		if (is_not_there(&failure))
+			return 0; /* the first publish makes it */
+		*err = failure;
+		return -1;
+	}
+	if (claim(watch, &run, err) != 0)
+		return -1;
+	return run.has_head ? ask_steps(watch, remote, run.head, err) : 0;
+}
+
 static int ask(struct watch *const watch, struct error *const err)
 {
 	struct remote *const remote = session_connect(watch->session, err);
+	if (remote == NULL)
+		return -1;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	struct run_message run;
-	struct error failure = {0};
-	int result = remote == NULL ? -1 : remote_run_find(remote, &watch->run, arena, &run, &failure);
-	if (remote != NULL && result != 0 && is_not_there(&failure))
-		result = 0; /* the first publish makes it */
-	else if (remote != NULL && result != 0)
-		*err = failure;
-	else if (result == 0 && run.has_head)
-		result = ask_steps(watch, remote, run.head, err);
+	const int result = ask_run(watch, remote, arena, err);
 	arena_free(arena);
 	remote_free(remote);
 	return result;
@@ -219,7 +239,7 @@ static void settle(struct watch *const watch)
 {
 	watch->has_last = true;
 	watch->last = watch->next_number;
-	watch->order.take_over = false; /* once */
+	watch->order.take_over = false;
 	retry_reset(&watch->pause);
 }
 

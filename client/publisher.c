@@ -281,34 +281,55 @@ static int check_checkpoint(const struct session *const session, const struct pu
 	return checkpoint == NULL ? -1 : 0;
 }
 
+/* The run's writer, with a baseline that is its head. */
+static int open_publisher(struct publisher *const publisher, const char *const run, struct error *const err)
+{
+	if (run_name_init(&publisher->run, run, err) != 0 || open_state(publisher, err) != 0)
+		return -1;
+	publisher->remote = session_connect(publisher->session, err);
+	return publisher->remote == NULL ? -1 : publish_head_settle(publisher, err);
+}
+
+static void close_publisher(struct publisher *const publisher)
+{
+	arena_free(publisher->arena);
+	remote_free(publisher->remote);
+	publish_source_release(&publisher->source);
+	publish_state_close(&publisher->state);
+	run_name_release(&publisher->run);
+}
+
+/* A baseline that turns out damaged is fetched. */
+static int publish_or_refetch(struct publisher *const publisher, struct error *const err)
+{
+	if (publish_once(publisher, err) == 0)
+		return 0;
+	if (err->kind != ERROR_WRONG_BASE)
+		return -1;
+	output_note(&publisher->session->output, "%s", err->text);
+	return publish_head_refetch(publisher, err) != 0 ? -1 : publish_once(publisher, err);
+}
+
+int publisher_claim(struct session *const session, const char *const run, const struct publish_order *const order,
+	struct error *const err)
+{
+	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
+	const int result = open_publisher(&publisher, run, err);
+	close_publisher(&publisher);
+	return result;
+}
+
 int publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
 	struct publish_outcome *const out_outcome, struct error *const err)
 {
 	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
 	struct error failure = {0};
-	int result = -1;
-	if (check_checkpoint(session, order, err) != 0 || run_name_init(&publisher.run, run, err) != 0)
+	if (check_checkpoint(session, order, err) != 0)
 		return -1;
-	if (open_state(&publisher, &failure) != 0)
-		goto out;
-	publisher.remote = session_connect(session, &failure);
-	if (publisher.remote == NULL || publish_head_settle(&publisher, &failure) != 0)
-		goto out;
-	result = publish_once(&publisher, &failure);
-	if (result != 0 && failure.kind == ERROR_WRONG_BASE) {
-		output_note(&session->output, "%s", failure.text);
-		result = publish_head_refetch(&publisher, &failure);
-		if (result == 0)
-			result = publish_once(&publisher, &failure);
-	}
-out:
+	const int result = open_publisher(&publisher, run, &failure) != 0 ? -1 : publish_or_refetch(&publisher, &failure);
 	if (result != 0)
 		*err = failure;
 	*out_outcome = publisher.outcome;
-	arena_free(publisher.arena);
-	remote_free(publisher.remote);
-	publish_source_release(&publisher.source);
-	publish_state_close(&publisher.state);
-	run_name_release(&publisher.run);
+	close_publisher(&publisher);
 	return result;
 }

@@ -58,6 +58,8 @@ struct publisher {
 	struct publish_outcome outcome;
 };
 
+/* Becomes the run's writer, or finds out that it may not be, without a checkpoint; the order's is not looked at. */
+int publisher_claim(struct session *session, const char *run, const struct publish_order *order, struct error *err);
 int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome,
 	struct error *err);
 

@@ -94,6 +94,11 @@ class Watch(unittest.TestCase):
         listing = self.daemon.client('steps', self.run_name, '--json', check=False).stdout
         return [json.loads(line)['label'] for line in listing.splitlines() if '"label"' in line]
 
+    def epoch(self):
+        listing = self.daemon.client('runs', 'models', '--json').stdout
+        runs = [json.loads(line) for line in listing.splitlines()]
+        return next(run['epoch'] for run in runs if self.run_name.endswith('/' + run['run']))
+
     def events(self, name):
         with open(self.log) as log:
             lines = [json.loads(line) for line in log if line.startswith('{')]
@@ -266,6 +271,26 @@ class Watch(unittest.TestCase):
         self.watcher = None
         with open(self.log) as log:
             self.assertIn('deltabucket: step_2: ', log.read())
+
+    def test_a_second_watcher_hears_of_the_first_at_once(self):
+        """Nothing has to be finished for it: neither for the refusal nor for the take-over."""
+        self.save('step_1', 0)
+        self.start()
+        self.published('step_1')
+        first, state = self.watcher, self.state
+        self.state = os.path.join(self.work, 'another')
+        self.start()
+        self.assertEqual(self.watcher.wait(60), 6)
+        with open(self.log) as log:
+            self.assertIn('--take-over', log.read())
+        self.start('--take-over')
+        self.wait_for(2, self.epoch)
+        self.stop()
+        self.watcher, self.state = first, state
+        self.save('step_2', 1)
+        self.assertEqual(self.watcher.wait(60), 6)
+        self.watcher = None
+        self.assertEqual(self.labels(), ['step_1'])
 
     def test_words_that_do_not_go_together(self):
         for words in (
