@@ -176,6 +176,33 @@ class Login(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn('plain HTTP', done.stderr)
 
+    def test_over_plain_http_nobody_is_proven(self):
+        """Whoever names the server's CA wants it proven before the token goes out."""
+        with Daemon(tls=False) as daemon:
+            for word, value in (('--fingerprint', self.fingerprint), ('--ca', self.daemon.ca)):
+                done = self.run_client('login', daemon.endpoint, word, value, token=ROOT_TOKEN)
+                self.assertEqual(done.returncode, USAGE, done.stderr)
+                self.assertIn(f'{word} goes with an endpoint https://', done.stderr)
+        self.assertEqual(os.listdir(self.home), [])
+
+    def test_a_file_and_a_fingerprint_are_two_ways(self):
+        done = self.login('--ca', self.daemon.ca, '--fingerprint', self.fingerprint)
+        self.assertEqual((done.returncode, 'either --ca' in done.stderr), (USAGE, True), done.stderr)
+
+    def test_a_bundle_of_many_cas(self):
+        """As the system's, with the server's own among them."""
+        bundle = os.path.join(self.home, 'both.pem')
+        with open(self.daemon.ca) as ca, open(bundle, 'w') as file:
+            file.write(ca.read() + '# what stands between certificates is no part of them\n' * 20000)
+        done = self.login('--ca', bundle)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.run_client('ls').returncode, 0)
+        with open(bundle, 'a') as file:
+            file.write('#' * 4 * 1024 * 1024)
+        done = self.login('--ca', bundle)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('--ca wants a PEM file', done.stderr)
+
     def test_the_first_start_prints_what_to_paste(self):
         with self.start_without_root() as daemon:
             lines = [line.strip() for line in daemon.log().splitlines() if line.startswith('  export ')]
