@@ -125,6 +125,12 @@ static int run_hook(struct follower *const follower, struct error *const err)
 	return run_command(follower, err);
 }
 
+static bool is_not_there_yet(const struct error *const failure)
+{
+	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_STEP ||
+		failure->kind == ERROR_NO_BUCKET;
+}
+
 static int find_path(struct follower *const follower, struct path_message *const out, struct error *const err)
 {
 	const struct follow_folder *const folder = &follower->folder;
@@ -135,7 +141,10 @@ static int find_path(struct follower *const follower, struct path_message *const
 		route.digest = folder->current.digest;
 		route.wait_s = FOLD_WAIT_S;
 	}
-	return remote_run_path(follower->remote, &follower->run, &route, follower->arena, out, err);
+	const int result = remote_run_path(follower->remote, &follower->run, &route, follower->arena, out, err);
+	if (result == 0 || is_not_there_yet(err))
+		lease_let_in(follower->report.lease);
+	return result;
 }
 
 /* From now on until the next round somebody looks out for what comes after `swap`. */
@@ -314,12 +323,6 @@ static int wait_for_newer(struct follower *const follower, struct error *const e
 		found = remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err);
 	}
 	return found < 0 ? -1 : 0;
-}
-
-static bool is_not_there_yet(const struct error *const failure)
-{
-	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_STEP ||
-		failure->kind == ERROR_NO_BUCKET;
 }
 
 /* Whether a failed round is worth another after a pause: what may pass by itself, and what the trainer has yet to publish. */

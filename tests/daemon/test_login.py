@@ -155,7 +155,16 @@ class Login(unittest.TestCase):
                 done = self.run_client(*command, *words, *more)
                 self.assertEqual(done.returncode, UNREACHABLE, done.stderr)
                 self.assertIn(hint, done.stderr)
+                self.assertNotIn('following goes on', done.stderr)
         self.assertFalse(os.path.exists(into))
+
+    def test_a_follower_that_is_kept_out_says_one_thing(self):
+        into = os.path.join(self.home, 'into')
+        self.daemon.request('PUT', '/kept')
+        self.daemon.client('runs', 'add', 'kept/r')
+        for token in ([], ['--token', 'db_wrong']):
+            done = self.run_client('follow', '--run', 'kept/r', '--into', into, '--endpoint', self.daemon.endpoint, '--ca', self.daemon.ca, *token)
+            self.assertEqual((done.returncode, done.stderr.count('\n')), (DENIED, 1), done.stderr)
 
     def test_http_and_https_are_told_apart(self):
         plain = self.daemon.endpoint.replace('https:', 'http:')
