@@ -100,6 +100,8 @@ static int run_command(struct follower *const follower, struct error *const err)
 	const struct hook hook = {follower->order->exec, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
 	struct error *const failure = &follower->exec_failure;
 	int status = 0;
+	if (failure->kind == ERROR_NONE) /* else that is what the server shall go on showing */
+		follow_report_wanted(&follower->report, REPLICA_STAGING, current->step);
 	*failure = (struct error){0};
 	const bool is_noted = is_taken || follow_folder_forget_taken(&follower->folder, failure) == 0;
 	if (is_noted && hook_run(&hook, follower->session->interrupt, &status, failure) == 0 && status != 0)

@@ -80,7 +80,7 @@ class FollowFleet(unittest.TestCase):
         self.publish(0)
         go = self.into('go')
         follower = self.start('worker', '--exec', f'[ $DELTABUCKET_STEP != 1 ] || exit 3; while [ ! -e {go} ]; do sleep 0.02; done')
-        self.wait_for('worker', state='staging', wanted=0)
+        self.wait_for('worker', state='staging', wanted=0, step=0)  # what `current` is, and the command still runs
         open(go, 'w').close()
         ready = self.wait_for('worker', state='ready', step=0)
         self.assertEqual((ready['staleness']['steps'], ready['digest']), (0, self.command('steps', 'models/r')[0]['digest']))
