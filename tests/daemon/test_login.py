@@ -80,6 +80,15 @@ class Login(unittest.TestCase):
         self.assertEqual(self.run_client('ls').returncode, USAGE)
         self.assertEqual(self.run_client('logout').returncode, NOT_FOUND)
 
+    def test_a_config_that_others_may_read_is_told_of(self):
+        self.assertEqual(self.login('--ca', self.daemon.ca).returncode, 0)
+        self.assertEqual(self.run_client('ls').stderr, '')
+        for mode in (0o640, 0o604):
+            os.chmod(self.config, mode)
+            self.assertIn(f'{self.config} holds a token, and others', self.run_client('ls').stderr)
+        self.assertEqual(self.run_client('ls', DELTABUCKET_TOKEN=ROOT_TOKEN).stderr, '')
+        self.assertEqual(self.run_client('ls', '--quiet').stderr, '')
+
     def test_openssl_writes_fingerprints_another_way(self):
         digits = self.fingerprint.removeprefix('sha256:').upper()
         colons = ':'.join(digits[at:at + 2] for at in range(0, 64, 2))
