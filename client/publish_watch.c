@@ -322,6 +322,7 @@ int publish_watch(struct session *const session, const struct publish_watch_para
 	struct watch watch = {.session = session, .params = params, .order = params->order};
 	if (run_name_init(&watch.run, params->run, err) != 0)
 		return -1;
+	watch.order.marker = params->marker;
 	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
 	output_note(&session->output, "watching %s for sub-folders, named with a number at the end, that hold a file %s", params->folder,
 		params->marker);

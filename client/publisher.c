@@ -230,7 +230,7 @@ static int take_source(struct publisher *const publisher, struct error *const er
 {
 	const struct publish_order *const order = publisher->order;
 	struct publish_choice choice;
-	publish_choice_init(&choice, order->include, order->include_count);
+	publish_choice_init(&choice, order->include, order->include_count, order->marker);
 	const int result = publish_source_take(&publisher->source, &publisher->state, order->checkpoint, &choice.choice, err);
 	publish_choice_release(&choice);
 	return result;
@@ -272,7 +272,7 @@ static int check_checkpoint(const struct session *const session, const struct pu
 	struct error ignored = {0};
 	if (delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta)
 		return error_set(err, ERROR_INVALID, "%s is a delta; publish takes the whole checkpoint and makes deltas itself", path);
-	publish_choice_init(&choice, order->include, order->include_count);
+	publish_choice_init(&choice, order->include, order->include_count, order->marker);
 	struct checkpoint *const checkpoint = checkpoint_open_chosen(path, &choice.choice, err);
 	if (checkpoint != NULL)
 		publish_choice_say(&choice, &session->output);

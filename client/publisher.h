@@ -16,6 +16,7 @@ struct publish_order {
 	const char *checkpoint;   /* file or folder */
 	const char *const *include; /* patterns of files that are published whatever they are (publish_choice.h) */
 	size_t include_count;
+	const char *marker;       /* of a folder that is watched: no part of the checkpoint; NULL: none */
 	const char *state_folder; /* NULL: the default one */
 	bool has_step;
 	uint64_t step;

@@ -279,7 +279,7 @@ struct delta_reader *delta_reader_open(const char *const path, struct error *con
 {
 	struct stat facts;
 	if (stat(path, &facts) != 0) {
-		error_set_errno(err, "cannot open the delta '%s'", path);
+		error_set_errno(err, "cannot open '%s'", path);
 		return NULL;
 	}
 	struct delta_reader *const reader = reader_new(path);

@@ -127,6 +127,7 @@ class Watch(unittest.TestCase):
         self.daemon.client(
             'follow', '--run', self.run_name, '--into', into, '--once', '--step', step
         )
+        self.assertEqual(os.listdir(os.path.join(into, 'current')), ['model.safetensors'])
         return sha256(os.path.join(into, 'current', 'model.safetensors'))
 
     def test_each_in_order_once_it_is_marked(self):
