@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 enum {
@@ -27,6 +28,9 @@ struct http_client {
 	int connect_timeout_ms;
 	int total_timeout_ms;
 	int stall_timeout_ms;
+	void (*on_silence)(void *owner); /* NULL: nobody is told */
+	void *silence_owner;
+	int silence_ms;
 	_Atomic bool cancelled;
 };
 
@@ -107,6 +111,9 @@ struct http_client *http_client_new(const struct http_client_options *const opti
 	client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
 	client->total_timeout_ms = options->total_timeout_ms;
 	client->stall_timeout_ms = options->stall_timeout_ms > 0 ? options->stall_timeout_ms : STALL_TIMEOUT_MS;
+	client->on_silence = options->on_silence;
+	client->silence_owner = options->silence_owner;
+	client->silence_ms = options->silence_ms;
 	atomic_init(&client->cancelled, false);
 	return client;
 }
@@ -155,14 +162,41 @@ static size_t read_source(char *const into, const size_t size, const size_t coun
 	return (size_t)got;
 }
 
+/* Whether the other side answers, as seen in one request. */
+struct silence {
+	struct http_client *client;
+	curl_off_t moved;  /* bytes, both ways */
+	int64_t since_ms;  /* that these were all */
+	bool is_told;
+};
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static void watch_silence(struct silence *const silence, const curl_off_t moved)
+{
+	const struct http_client *const client = silence->client;
+	const int64_t now = now_ms();
+	if (moved != silence->moved) {
+		silence->moved = moved;
+		silence->since_ms = now;
+	}
+	if (client->on_silence == NULL || silence->is_told || now - silence->since_ms < client->silence_ms)
+		return;
+	silence->is_told = true;
+	client->on_silence(client->silence_owner);
+}
+
 static int watch_progress(void *const argument, const curl_off_t down_total, const curl_off_t down, const curl_off_t up_total, const curl_off_t up)
 {
-	const struct http_client *const client = argument;
+	struct silence *const silence = argument;
 	(void)down_total;
-	(void)down;
 	(void)up_total;
-	(void)up;
-	return atomic_load(&client->cancelled) ? 1 : 0;
+	watch_silence(silence, down + up);
+	return atomic_load(&silence->client->cancelled) ? 1 : 0;
 }
 
 static bool has_header(const struct http_request *const request, const char *const name)
@@ -299,10 +333,11 @@ static int perform(struct http_client *const client, struct http_transfer *const
 {
 	char reason[CURL_ERROR_SIZE] = "";
 	const struct http_request *const request = transfer->request;
+	struct silence silence = {.client = client, .since_ms = now_ms() + request->wait_ms};
 	curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, reason);
 	curl_easy_setopt(client->easy, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(client->easy, CURLOPT_XFERINFOFUNCTION, watch_progress);
-	curl_easy_setopt(client->easy, CURLOPT_XFERINFODATA, client);
+	curl_easy_setopt(client->easy, CURLOPT_XFERINFODATA, &silence);
 	const CURLcode code = curl_easy_perform(client->easy);
 	long status = 0;
 	curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);

@@ -17,6 +17,10 @@ struct http_client_options {
 	int connect_timeout_ms; /* 0: 10 s */
 	int total_timeout_ms;   /* a whole request takes no longer; 0: no bound */
 	int stall_timeout_ms;   /* no byte either way for so long fails; 0: 60 s */
+	/* Told once in each request when no byte has gone either way for so long (a second later at most), and wait_ms besides. NULL: nobody */
+	void (*on_silence)(void *owner);
+	void *silence_owner;
+	int silence_ms;
 };
 
 struct http_request {

@@ -14,12 +14,14 @@
 #include "client/folder_files.h"
 #include "client/path_fetch.h"
 #include "client/progress.h"
+#include "client/proven_files.h"
 #include "client/subset_make.h"
 #include "weights/checkpoint.h"
 #include "weights/delta.h"
 #include "weights/mapped_file.h"
 #include "weights/parallel.h"
 #include "weights/relative_path.h"
+#include "weights/staging.h"
 
 enum {
 	PATH_LINKS_MAX = 100000,
@@ -169,48 +171,29 @@ int catch_up_folder_digest(const char *const folder, const unsigned threads, str
 	return result;
 }
 
-/* The file's bytes were written a moment ago: they are read where they lie in memory. */
-static int prove_bytes(const struct folder_file *const file, const struct step_file *const wanted, struct error *const err)
-{
-	struct span bytes;
-	if (mapped_file_open(file->path, &bytes, err) != 0)
-		return -1;
-	const struct digest128 digest = xxh3_128(bytes);
-	mapped_file_close(bytes);
-	return digest128_equal(&digest, &wanted->digest) ? 0 :
-		error_set(err, ERROR_DIGEST_MISMATCH, "%s differs from the file that the step holds", file->path);
-}
-
-struct proof {
-	const struct folder_file *files;
-	const struct step_file *const *wanted;
-};
-
-static int prove_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
-{
-	const struct proof *const proof = state;
-	const struct folder_file *const file = &proof->files[item];
-	const struct step_file *const wanted = proof->wanted[item];
-	(void)worker;
-	if (!span_equal_text(wanted->path, file->name) || file->size != wanted->size)
-		return error_set(err, ERROR_DIGEST_MISMATCH, "%s is not the file %.*s of %" PRIu64 " bytes that the step holds", file->path,
-			(int)wanted->path.len, (const char *)wanted->path.data, wanted->size);
-	return prove_bytes(file, wanted, err);
-}
-
-static int by_path(const void *const left, const void *const right)
-{
-	const struct step_file *const *const a = left;
-	const struct step_file *const *const b = right;
-	return span_compare((*a)->path, (*b)->path);
-}
-
 static int digest_anchor(const struct catch_up_params *const params, const struct path_link *const anchor, const char *const folder,
 	struct digest128 *const out, struct error *const err)
 {
 	struct progress *const progress = show(params, "proving", anchor->step, step_form_bytes(&anchor->form));
 	const int result = catch_up_folder_digest(folder, params->threads, watch_of(params, progress), out, err);
 	progress_free(progress);
+	return result;
+}
+
+static int prove_files(const struct path_link *const link, const char *const folder, const unsigned threads, struct error *const err)
+{
+	struct folder_files found;
+	if (folder_files_read(folder, &found, err) != 0)
+		return -1;
+	const size_t count = found.count;
+	folder_files_release(&found);
+	if (count > link->file_count)
+		return error_set(err, ERROR_DIGEST_MISMATCH, "step %" PRIu64 " as fetched has %zu files and should have %zu", link->step, count,
+			link->file_count);
+	struct proven_files wanted;
+	proven_files_copy(link->files, link->file_count, &wanted);
+	const int result = proven_files_check(&wanted, folder, threads, NULL, err);
+	proven_files_release(&wanted);
 	return result;
 }
 
@@ -225,23 +208,7 @@ static int prove(const struct catch_up_params *const params, const char *const f
 	if (last->form.kind == STEP_ANCHOR && !digest128_equal(&digest, &last->digest))
 		return error_set(err, ERROR_DIGEST_MISMATCH, "the tensors of step %" PRIu64 " as fetched differ from the step's digest",
 			last->step);
-	struct folder_files files;
-	if (folder_files_read(folder, &files, err) != 0)
-		return -1;
-	const struct step_file **const wanted = memory_new_array(last->file_count + 1, sizeof *wanted);
-	for (size_t i = 0; i < last->file_count; i++)
-		wanted[i] = &last->files[i];
-	qsort(wanted, last->file_count, sizeof *wanted, by_path);
-	int result = 0;
-	if (files.count != last->file_count)
-		result = error_set(err, ERROR_DIGEST_MISMATCH, "step %" PRIu64 " as fetched has %zu files and should have %zu", last->step,
-			files.count, last->file_count);
-	struct proof proof = {files.files, wanted};
-	if (result == 0)
-		result = parallel_run(parallel_workers(params->threads, files.count), files.count, prove_file, &proof, err);
-	free(wanted);
-	folder_files_release(&files);
-	return result;
+	return prove_files(last, folder, params->threads, err);
 }
 
 static int make_subset(const struct catch_up_params *const params, const char *const to, const char **const out_last, struct error *const err)
@@ -354,6 +321,15 @@ int catch_up(const struct catch_up_params *const params, struct catch_up_result 
 	if (catch_up_fetch(params, out_result, err) != 0)
 		return -1;
 	return catch_up_make(params, out_result, err);
+}
+
+bool catch_up_owns(const char *const name)
+{
+	static const char *const STARTS[] = {"made-a", "made-b", STAGING_PREFIX};
+	for (size_t i = 0; i < sizeof STARTS / sizeof STARTS[0]; i++)
+		if (span_starts(span_text(name), span_text(STARTS[i])))
+			return true;
+	return path_fetch_owns(name);
 }
 
 bool catch_up_wants_anchor(const struct error *const err)

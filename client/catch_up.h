@@ -38,6 +38,8 @@ int catch_up(const struct catch_up_params *params, struct catch_up_result *out_r
  * parameters and fill their part of the result. */
 int catch_up_fetch(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err);
 int catch_up_make(const struct catch_up_params *params, struct catch_up_result *out_result, struct error *err);
+/* Whether a file or folder of this name in `work` is one of catch_up's own. */
+bool catch_up_owns(const char *name);
 /* Whether a failure of catch_up is of the kind that an anchor cures: damage, or a delta of a kind that this program does not read. */
 bool catch_up_wants_anchor(const struct error *err);
 

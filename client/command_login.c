@@ -13,7 +13,7 @@
 #include "client/remote_json.h"
 #include "client/terminal.h"
 
-enum { TOKEN_MAX_BYTES = 1024, PATH_MAX_BYTES = 8192, PEM_MAX_BYTES = 64 * 1024, ANSWER_MAX_BYTES = 16 };
+enum { TOKEN_MAX_BYTES = 1024, PATH_MAX_BYTES = 8192, PEM_MAX_BYTES = 4 * 1024 * 1024, ANSWER_MAX_BYTES = 16 };
 
 struct login {
 	struct session *session;
@@ -113,18 +113,29 @@ static int read_ca(struct login *const login, const char *const path, struct err
 {
 	struct fingerprint ignored;
 	if (file_read_all(path, &login->ca, err) != 0)
-		return -1;
+		return error_wrap(err, "--ca wants a PEM file with the server's CA, up to %d MiB", PEM_MAX_BYTES / (1024 * 1024));
 	return fingerprint_of_pem(buffer_span(&login->ca), &ignored) ? 0 :
 		session_usage(login->session, err, "--ca %s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)", path);
+}
+
+/* Whoever says which server it has to be does not want the token sent where nothing can show that. */
+static int take_plain(struct login *const login, struct error *const err)
+{
+	const struct options *const options = login->session->options;
+	if (options->fingerprint != NULL || options->ca != NULL)
+		return session_usage(login->session, err, "%s goes with an endpoint https://...: %s is plain HTTP, where nothing proves who answers. Nothing "
+			"was sent or stored", options->fingerprint != NULL ? "--fingerprint" : "--ca", login->endpoint);
+	output_note(&login->session->output, "the endpoint is plain HTTP: the token goes over the network as it is");
+	return 0;
 }
 
 static int find_ca(struct login *const login, struct error *const err)
 {
 	const struct options *const options = login->session->options;
-	if (!is_https(login)) {
-		output_note(&login->session->output, "the endpoint is plain HTTP: the token goes over the network as it is");
-		return 0;
-	}
+	if (!is_https(login))
+		return take_plain(login, err);
+	if (options->ca != NULL && options->fingerprint != NULL)
+		return session_usage(login->session, err, "give either --ca, a file with the CA, or --fingerprint, that of a CA to fetch");
 	if (options->ca != NULL)
 		return read_ca(login, options->ca, err);
 	if (options->fingerprint == NULL) {

@@ -13,8 +13,9 @@
 #include "base/memory.h"
 #include "client/folder_files.h"
 #include "client/folder_lock.h"
+#include "client/follow_leftovers.h"
 
-enum { STATE_MAX_BYTES = 64 * 1024, STATE_VERSION = 1 };
+enum { STATE_MAX_BYTES = 64 * 1024, SIDECAR_MAX_BYTES = STEP_MESSAGE_MAX_BYTES, STATE_VERSION = 1 };
 
 static const char STATE_FILE[] = ".deltabucket";
 static const char GENERATIONS[] = "generations";
@@ -54,6 +55,7 @@ static void generation_release(struct follow_generation *const generation)
 	free(generation->name);
 	free(generation->label);
 	free(generation->tensors);
+	proven_files_release(&generation->files);
 	*generation = (struct follow_generation){0};
 }
 
@@ -64,7 +66,7 @@ static struct json_node *read_json(const char *const path, bool *const out_absen
 	if (*out_absent)
 		return NULL;
 	struct buffer text;
-	buffer_init(&text, STATE_MAX_BYTES);
+	buffer_init(&text, SIDECAR_MAX_BYTES);
 	struct json_node *root = NULL;
 	if (file_read_all(path, &text, err) == 0)
 		root = json_node_parse(buffer_span(&text), path, err);
@@ -96,7 +98,8 @@ static bool generation_read(const struct follow_folder *const folder, const char
 	const bool whole = json_node_u64(json_node_member(root, "step"), &read.step) && json_node_u64(json_node_member(root, "order"),
 		&read.order) &&
 		json_node_text(json_node_member(root, "digest"), &digest) && digest128_parse(digest, &read.digest) &&
-		json_node_text(json_node_member(root, "label"), &label);
+		json_node_text(json_node_member(root, "label"), &label) &&
+		proven_files_parse(json_node_member(root, "files"), &read.files);
 	read.has_previous = json_node_u64(json_node_member(root, "previous"), &read.previous);
 	if (whole) {
 		read.name = memory_copy_text(name);
@@ -207,20 +210,10 @@ static int save(const struct follow_folder *const folder, struct error *const er
 	return result;
 }
 
-/* A folder without state is taken only when it is empty: a checkpoint that somebody else put there is never touched. */
+/* A folder without state is taken only when nothing of somebody else is in it: what others put there is never touched. */
 static int begin(struct follow_folder *const folder, struct error *const err)
 {
-	char **names;
-	size_t count;
-	if (file_list(folder->path, &names, &count, err) != 0)
-		return -1;
-	int result = 0;
-	for (size_t i = 0; i < count && result == 0; i++)
-		if (strcmp(names[i], "lost+found") != 0)
-			result = error_set(err, ERROR_EXISTS,
-				"%s holds files that deltabucket follow did not put there (%s); give an empty folder", folder->path,
-				names[i]);
-	file_names_free(names, count);
+	const int result = follow_leftovers_check(folder->path, folder->endpoint, folder->run, err);
 	folder->is_begun = result == 0;
 	return result == 0 ? save(folder, err) : -1;
 }
@@ -329,6 +322,17 @@ void follow_folder_close(struct follow_folder *const folder)
 	*folder = (struct follow_folder){.lock_fd = -1};
 }
 
+bool follow_folder_is_there(const struct follow_folder *const folder)
+{
+	struct stat held;
+	struct stat found;
+	char *const generations = below(folder, GENERATIONS);
+	const bool is = fstat(folder->lock_fd, &held) == 0 && stat(folder->path, &found) == 0 && held.st_dev == found.st_dev &&
+		held.st_ino == found.st_ino && file_exists(generations);
+	free(generations);
+	return is;
+}
+
 char *follow_folder_current(const struct follow_folder *const folder)
 {
 	ASSERT(folder->has_current);
@@ -363,9 +367,11 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 {
 	struct buffer text;
 	struct json_writer writer;
-	buffer_init(&text, STATE_MAX_BYTES);
+	buffer_init(&text, SIDECAR_MAX_BYTES);
 	json_writer_init(&writer, &text);
 	json_writer_object(&writer, NULL);
+	json_writer_text(&writer, "endpoint", span_text(folder->endpoint));
+	json_writer_text(&writer, "run", span_text(folder->run));
 	print_generation(&writer, generation);
 	json_writer_u64(&writer, "order", generation->order);
 	if (generation->has_previous)
@@ -376,6 +382,7 @@ static int write_sidecar(const struct follow_folder *const folder, const struct 
 		json_writer_text(&writer, "tensors", span_text(generation->tensors));
 		json_writer_text(&writer, "held", span_text(held));
 	}
+	proven_files_print(&generation->files, &writer);
 	json_writer_end(&writer, '}');
 	buffer_add_byte(&text, '\n');
 	char *const path = sidecar_path(folder, generation->name);
@@ -440,6 +447,7 @@ int follow_folder_swap(struct follow_folder *const folder, const struct follow_s
 		.has_previous = folder->has_current,
 		.previous = folder->current.step,
 	};
+	proven_files_copy(swap->files->files, swap->files->count, &fresh.files);
 	if (write_sidecar(folder, &fresh, err) != 0 || swap_link(folder, fresh.name, err) != 0) {
 		generation_release(&fresh);
 		return -1;

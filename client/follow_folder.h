@@ -2,7 +2,8 @@
  *
  *   current                  symlink to generations/NAME: swapped by rename, so that it always leads to one whole checkpoint
  *   generations/NAME/        a checkpoint, never changed once it is there
- *   generations/NAME.json    which step it is; written after the folder is whole: a folder without it is a leftover
+ *   generations/NAME.json    which step of which run it is, and the size and digest of each file; written after the folder is whole: a folder without it
+ *                            is a leftover
  *   incoming/                downloads
  *   .deltabucket             whose folder this is (endpoint, run), what current is, and for which generation which command
  *                            has succeeded
@@ -16,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/xxh3.h"
+#include "client/proven_files.h"
 
 struct follow_generation {
 	char *name;      /* "000007", or "000007.2" when the step had to be made again */
@@ -24,6 +26,7 @@ struct follow_generation {
 	char *label;     /* "" when the step has none */
 	char *tensors;   /* which part of the step is held, as subset.text has it; "": all */
 	struct digest128 held; /* of the tensors that are held: `digest` when these are all */
+	struct proven_files files; /* none where an older version made it */
 	uint64_t order;  /* rises with each one made here */
 	bool has_previous; /* what was current before it, if anything was */
 	uint64_t previous;
@@ -47,9 +50,11 @@ struct follow_folder {
 };
 
 /* Makes DIR where needed, locks, reads and repairs it. busy when another follower holds it; exists when it holds files that are not a
- * follower's, or follows another run; corrupt when its state is unreadable. */
+ * follower's (follow_leftovers.h), or follows another run; corrupt when its state is unreadable. */
 int follow_folder_open(struct follow_folder *folder, const struct file_ops *files, const char *path,
 	const char *endpoint, const char *run, struct error *err);
+/* False when somebody has removed the folder, or the generations in it: it can only be closed then, and opened anew. Any thread. */
+bool follow_folder_is_there(const struct follow_folder *folder);
 /* Takes back what this open made, where nothing was brought into it: the folder is as it was before. To be called before close. */
 void follow_folder_abandon(const struct follow_folder *folder);
 void follow_folder_close(struct follow_folder *folder); /* a zeroed one is fine */
@@ -60,7 +65,7 @@ char *follow_folder_incoming(const struct follow_folder *folder);
 /* A free name for a generation of `step`, and where it has to be made. */
 void follow_folder_next(const struct follow_folder *folder, uint64_t step, char **out_name, char **out_path);
 
-/* The generation is whole and synced: makes it current. `name` and `label` are copied. */
+/* The generation is whole and synced: makes it current. What it points to is copied. */
 struct follow_swap {
 	const char *name;
 	uint64_t step;
@@ -68,6 +73,7 @@ struct follow_swap {
 	const char *label;
 	const char *tensors;     /* NULL or "": all */
 	struct digest128 held;
+	const struct proven_files *files; /* of the generation's folder */
 };
 int follow_folder_swap(struct follow_folder *folder, const struct follow_swap *swap, struct error *err);
 /* What is current turned out damaged: it is forgotten as a base, but stays in place until a new one is made. */

@@ -12,6 +12,7 @@
 #include "client/hook.h"
 #include "client/prefetch.h"
 #include "client/progress.h"
+#include "client/proven_files.h"
 #include "client/remote_run.h"
 #include "weights/checkpoint.h"
 
@@ -99,6 +100,8 @@ static int run_command(struct follower *const follower, struct error *const err)
 	const struct hook hook = {follower->order->exec, variables, sizeof variables / sizeof variables[0], follower->session->output.json};
 	struct error *const failure = &follower->exec_failure;
 	int status = 0;
+	if (failure->kind == ERROR_NONE) /* else that is what the server shall go on showing */
+		follow_report_wanted(&follower->report, REPLICA_STAGING, current->step);
 	*failure = (struct error){0};
 	const bool is_noted = is_taken || follow_folder_forget_taken(&follower->folder, failure) == 0;
 	if (is_noted && hook_run(&hook, follower->session->interrupt, &status, failure) == 0 && status != 0)
@@ -124,6 +127,12 @@ static int run_hook(struct follower *const follower, struct error *const err)
 	return run_command(follower, err);
 }
 
+static bool is_not_there_yet(const struct error *const failure)
+{
+	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_STEP ||
+		failure->kind == ERROR_NO_BUCKET;
+}
+
 static int find_path(struct follower *const follower, struct path_message *const out, struct error *const err)
 {
 	const struct follow_folder *const folder = &follower->folder;
@@ -134,7 +143,10 @@ static int find_path(struct follower *const follower, struct path_message *const
 		route.digest = folder->current.digest;
 		route.wait_s = FOLD_WAIT_S;
 	}
-	return remote_run_path(follower->remote, &follower->run, &route, follower->arena, out, err);
+	const int result = remote_run_path(follower->remote, &follower->run, &route, follower->arena, out, err);
+	if (result == 0 || is_not_there_yet(err))
+		lease_let_in(follower->report.lease);
+	return result;
 }
 
 /* From now on until the next round somebody looks out for what comes after `swap`. */
@@ -152,6 +164,7 @@ static void start_prefetch(struct follower *const follower, const struct follow_
 		.have = swap->step,
 		.digest = swap->digest,
 		.poll_s = order->poll_s,
+		.folder = &follower->folder,
 	};
 	follower->prefetch = prefetch_start(&params);
 }
@@ -163,8 +176,24 @@ static int find_manifest(struct follower *const follower, const uint64_t step, s
 	return remote_run_step(follower->remote, &follower->run, step, follower->arena, out, err);
 }
 
+/* What lies in the folder that was made: all of the step's files, as they were just proven, or those of a part. */
+static int note_files(const struct catch_up_params *const params, struct follow_swap *const swap, struct proven_files *const out,
+	struct error *const err)
+{
+	const struct path_link *const last = &params->path->links[params->path->link_count - 1];
+	swap->held = swap->digest;
+	swap->files = out;
+	if (params->subset == NULL) {
+		proven_files_copy(last->files, last->file_count, out);
+		return 0;
+	}
+	if (catch_up_folder_digest(params->out, params->threads, NULL, &swap->held, err) != 0)
+		return -1;
+	return proven_files_read(params->out, params->threads, out, err);
+}
+
 /* Downloads and makes; the server knows which of the two it is. */
-static int bring(struct follower *const follower, const struct catch_up_params *const params, struct follow_swap *const swap,
+static int bring(struct follower *const follower, const struct catch_up_params *const params, const struct follow_swap *const swap,
 	struct catch_up_result *const out, struct error *const err)
 {
 	follow_report_wanted(&follower->report, REPLICA_FETCHING, swap->step);
@@ -172,10 +201,7 @@ static int bring(struct follower *const follower, const struct catch_up_params *
 		return -1;
 	follow_report_wanted(&follower->report, REPLICA_STAGING, swap->step);
 	start_prefetch(follower, swap);
-	if (catch_up_make(params, out, err) != 0)
-		return -1;
-	swap->held = swap->digest;
-	return params->subset == NULL ? 0 : catch_up_folder_digest(params->out, params->threads, NULL, &swap->held, err);
+	return catch_up_make(params, out, err);
 }
 
 /* Makes the generation that the path leads to, and swaps. */
@@ -207,7 +233,10 @@ static int advance(struct follower *const follower, const struct path_message *c
 	params.transfer.files = &follower->files;
 	struct follow_swap swap = {.name = name, .step = path->to_step, .digest = path->links[path->link_count - 1].digest,
 		.label = label, .tensors = part_of(follower)};
+	struct proven_files files = {0};
 	int result = bring(follower, &params, &swap, &fetched, err);
+	if (result == 0)
+		result = note_files(&params, &swap, &files, err);
 	if (result == 0)
 		result = follow_folder_swap(folder, &swap, err);
 	if (result == 0) {
@@ -217,6 +246,7 @@ static int advance(struct follower *const follower, const struct path_message *c
 	}
 	if (result == 0)
 		result = follow_folder_trim(folder, follower->order->keep, err);
+	proven_files_release(&files);
 	free(label);
 	free(base);
 	free(out);
@@ -272,7 +302,7 @@ static int wait_for_next_try(struct follower *const follower, struct error *cons
 	return remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err) < 0 ? -1 : 0;
 }
 
-/* Long-polls until something newer than what is held may be there. */
+/* Long-polls until something newer than what is held may be there, or the folder is gone. */
 static int wait_for_newer(struct follower *const follower, struct error *const err)
 {
 	const struct follow_folder *const folder = &follower->folder;
@@ -290,17 +320,11 @@ static int wait_for_newer(struct follower *const follower, struct error *const e
 	};
 	struct step_message newest;
 	int found = 0;
-	while (found == 0) {
+	while (found == 0 && follow_folder_is_there(folder)) {
 		new_answers(follower);
 		found = remote_run_latest(follower->remote, &follower->run, &wait, follower->arena, &newest, err);
 	}
 	return found < 0 ? -1 : 0;
-}
-
-static bool is_not_there_yet(const struct error *const failure)
-{
-	return failure->kind == ERROR_NOT_READY || failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_STEP ||
-		failure->kind == ERROR_NO_BUCKET;
 }
 
 /* Whether a failed round is worth another after a pause: what may pass by itself, and what the trainer has yet to publish. */
@@ -348,7 +372,7 @@ static int recover(struct follower *const follower, const struct error *const fa
 		follow_report_state(&follower->report, REPLICA_IDLE);
 	else
 		follow_report_error(&follower->report, failure);
-	if (turn_to_anchor(follower, failure))
+	if (!follow_folder_is_there(&follower->folder) || turn_to_anchor(follower, failure))
 		return 0;
 	if (may_pass(follower, failure)) {
 		tell_once(follower, failure);
@@ -371,12 +395,31 @@ static int end_of_one(const struct follower *const follower, struct error *const
 	return error_wrap(err, "step %" PRIu64 " is held, but not taken over", follower->folder.current.step);
 }
 
+static int open_folder(struct follower *const follower, struct error *const err)
+{
+	return follow_folder_open(&follower->folder, follower->session->files, follower->order->into,
+		follower->session->options->endpoint, follower->run.text, err);
+}
+
+/* What somebody removed is made anew, and the wanted step comes again. */
+static int look_after_folder(struct follower *const follower, struct error *const err)
+{
+	if (follow_folder_is_there(&follower->folder))
+		return 0;
+	output_note(&follower->session->output, "%s was removed while it was followed into; it is made anew", follower->order->into);
+	stop_prefetch(follower);
+	follow_folder_close(&follower->folder);
+	return open_folder(follower, err);
+}
+
 static int follow(struct follower *const follower, struct error *const err)
 {
 	const struct follow_order *const order = follower->order;
 	for (bool there = false;;) {
 		struct error failure = {0};
 		int result = there ? wait_for_newer(follower, &failure) : 0;
+		if (look_after_folder(follower, err) != 0)
+			return -1;
 		if (result == 0)
 			result = round_once(follower, &there, &failure);
 		if (result == 0) {
@@ -394,15 +437,26 @@ static int follow(struct follower *const follower, struct error *const err)
 	}
 }
 
-static int digest_held(struct follower *const follower, const char *const path, struct digest128 *const out, struct error *const err)
+/* What an older version made has no note of its files: then the tensors alone are held against their digest. */
+static int prove_tensors(const struct follower *const follower, const char *const path, struct work_watch *const watch,
+	struct error *const err)
+{
+	const struct follow_generation *const current = &follower->folder.current;
+	struct digest128 digest;
+	if (catch_up_folder_digest(path, follower->order->threads, watch, &digest, err) != 0)
+		return -1;
+	return digest128_equal(&digest, &current->held) ? 0 :
+		error_set(err, ERROR_CORRUPT, "its tensors differ from the digest of step %" PRIu64, current->step);
+}
+
+static int prove_held(struct follower *const follower, const char *const path, struct error *const err)
 {
 	struct session *const session = follower->session;
-	struct checkpoint *const opened = checkpoint_open(path, err);
-	if (opened == NULL)
-		return -1;
-	struct progress *const progress = progress_new("checking what is held", checkpoint_bytes(opened), !session->output.quiet);
-	checkpoint_close(opened);
-	const int result = catch_up_folder_digest(path, follower->order->threads, progress_watch(progress, session->interrupt), out, err);
+	const struct proven_files *const files = &follower->folder.current.files;
+	struct progress *const progress = progress_new("checking what is held", proven_files_bytes(files), !session->output.quiet);
+	struct work_watch *const watch = progress_watch(progress, session->interrupt);
+	const int result = files->count == 0 ? prove_tensors(follower, path, watch, err) :
+		proven_files_check(files, path, follower->order->threads, watch, err);
 	progress_free(progress);
 	return result;
 }
@@ -417,13 +471,11 @@ static int check_held(struct follower *const follower, struct error *const err)
 	}
 	if (!folder->has_current)
 		return 0;
-	struct digest128 digest;
 	struct error failure = {0};
 	char *const path = follow_folder_current(folder);
-	int result = digest_held(follower, path, &digest, &failure);
-	if (result == 0 && !digest128_equal(&digest, &folder->current.held))
-		result = error_set(&failure, ERROR_CORRUPT, "%s is damaged: its tensors differ from the digest of step %" PRIu64, path,
-			folder->current.step);
+	const int result = prove_held(follower, path, &failure);
+	if (result != 0)
+		error_wrap(&failure, "%s is damaged", path);
 	free(path);
 	if (interrupt_check(follower->session->interrupt, err) != 0)
 		return -1;
@@ -437,8 +489,7 @@ static int check_held(struct follower *const follower, struct error *const err)
 static int open_follower(struct follower *const follower, struct error *const err)
 {
 	struct session *const session = follower->session;
-	if (follow_folder_open(&follower->folder, session->files, follower->order->into,
-		session->options->endpoint, follower->run.text, err) != 0)
+	if (open_folder(follower, err) != 0)
 		return -1;
 	follower->work = follow_folder_incoming(&follower->folder);
 	follower->remote = session_connect(session, err);

@@ -1,6 +1,7 @@
 #include "client/lease.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct lease {
 	struct remote *remote;       /* the thread's */
 	char *target;
 	char host[HOST_MAX_BYTES + 1];
+	atomic_bool is_in;           /* a report that is not taken is news */
 	bool told;                   /* a failure has been said; the thread's */
 	bool reported;               /* the server may know of this worker; the thread's */
 	struct lock lock;
@@ -53,7 +55,7 @@ static void print(const struct lease *const lease, struct buffer *const out)
 static void tell_once(struct lease *const lease, const struct error *const failure)
 {
 	const bool is_early = failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
-	if (is_early) /* which the follower says itself */
+	if (is_early || !atomic_load(&lease->is_in)) /* which the follower says itself */
 		return;
 	if (!lease->told && lease->params.output != NULL && interrupt_signal(lease->quiet.interrupt) == 0)
 		output_note(lease->params.output, "the server does not take this worker's report (following goes on): %s", failure->text);
@@ -179,6 +181,12 @@ void lease_say(struct lease *const lease, const struct lease_facts *const facts)
 	lease->fresh = true;
 	lock_broadcast(&lease->changed);
 	lock_leave(&lease->lock);
+}
+
+void lease_let_in(struct lease *const lease)
+{
+	if (lease != NULL)
+		atomic_store(&lease->is_in, true);
 }
 
 static bool may_stand_in_an_id(const char byte)

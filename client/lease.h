@@ -1,5 +1,5 @@
 /* What a follower tells the server of itself: its lease (docs/PROTOCOL.md, "Replicas"), renewed every third of its length and at each change by a
- * thread of its own. Following never waits for it: a report that fails is tried again later, and said once. */
+ * thread of its own. Following never waits for it: a report that fails is tried again later. */
 #ifndef CLIENT_LEASE_H
 #define CLIENT_LEASE_H
 
@@ -32,6 +32,10 @@ struct lease_facts {
 	const char *error;       /* with REPLICA_ERROR; NULL otherwise */
 };
 void lease_say(struct lease *lease, const struct lease_facts *facts);
+
+/* The server has let this worker in: from now on it is told, once, when a report is not taken. What keeps the worker out altogether is told by
+ * whoever meets it. NULL is fine. */
+void lease_let_in(struct lease *lease);
 
 /* The id of a worker that was given none: the host's name and a hash of the folder's path. Heap, the caller's. */
 char *lease_default_id(const char *folder);

@@ -8,6 +8,7 @@
 #include "client/cut_file.h"
 #include "client/exit_code.h"
 #include "client/help.h"
+#include "client/profile.h"
 
 enum { HELP_MAX_BYTES = 64 * 1024 };
 
@@ -83,6 +84,8 @@ static int read_options(struct session *const session, struct options *const opt
 		return 0;
 	char *const config = options_config_path();
 	const int result = (command->bit & COMMAND_REMOTE) != 0 ? options_complete(options, config, err) : 0;
+	if (config != NULL && options_has_stored_token(options) && profile_is_exposed(config))
+		output_note(&session->output, "%s holds a token, and others than its owner may read it; chmod 600 keeps it from them", config);
 	free(config);
 	if (result != 0 || check_arguments(session, command, err) != 0)
 		return -1;

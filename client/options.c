@@ -361,6 +361,11 @@ static void from_profile(struct options *const options, struct profile *const pr
 	take_over(options, &options->ca, &profile->ca, 2);
 }
 
+bool options_has_stored_token(const struct options *const options)
+{
+	return options->token != NULL && options->token == options->owned[1];
+}
+
 int options_complete(struct options *const options, const char *const config, struct error *const err)
 {
 	const char *const name = options_profile(options);

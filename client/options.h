@@ -64,6 +64,8 @@ int options_find_command(char *const *words, size_t count, size_t *out_at, struc
 /* Fills endpoint, token and ca where flags left them open. `config` is the config file's path; an absent file is fine, a profile that it does
  * not have is invalid. */
 int options_complete(struct options *options, const char *config, struct error *err);
+/* Whether the token is the config file's. */
+bool options_has_stored_token(const struct options *options);
 /* --profile, else DELTABUCKET_PROFILE; NULL: neither. */
 const char *options_profile(const struct options *options);
 /* The default config file's path; free it. NULL when there is no home folder. */

@@ -23,6 +23,27 @@ static void link_name(const struct path_link *const link, char out[LINK_NAME_BYT
 		digest + strlen("xxh3-128:"));
 }
 
+static const char *skip_digits(const char *const text)
+{
+	return text + strspn(text, "0123456789");
+}
+
+bool path_fetch_owns(const char *const name)
+{
+	static const enum step_form_kind KINDS[] = {STEP_ANCHOR, STEP_DELTA};
+	const char *const kind = skip_digits(name);
+	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++) {
+		char middle[32];
+		const int length = snprintf(middle, sizeof middle, "-%s-", step_form_kind_name(KINDS[i]));
+		if (kind == name || strncmp(kind, middle, (size_t)length) != 0)
+			continue;
+		const char *const from = kind + length;
+		const char *const digest = skip_digits(from);
+		return digest > from && *digest == '-' && strspn(digest + 1, "0123456789abcdef") == 12 && digest[13] == '\0';
+	}
+	return false;
+}
+
 static char *link_path(const char *const work, const struct path_link *const link, const char *const below)
 {
 	char name[LINK_NAME_BYTES];

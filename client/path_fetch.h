@@ -22,6 +22,8 @@ int path_fetch_clean(const struct file_ops *files, const char *work,
 /* Removes the links of `path` from `work`. */
 int path_fetch_drop(const struct file_ops *files, const char *work, const struct path_message *path,
 	struct error *err);
+/* Whether `name` in a work folder is one that the folder of a link has. */
+bool path_fetch_owns(const char *name);
 /* The folder of a link's objects, by their names in the form. Heap, the caller's. */
 char *path_fetch_files(const char *work, const struct path_link *link);
 

@@ -74,15 +74,21 @@ static int look_and_fetch(struct prefetch *const prefetch, const uint64_t wait_s
 	return result;
 }
 
+static bool is_wanted(const struct prefetch *const prefetch)
+{
+	const struct follow_folder *const folder = prefetch->params.folder;
+	return folder == NULL || follow_folder_is_there(folder);
+}
+
 static void *run(void *const argument)
 {
 	struct prefetch *const prefetch = argument;
 	struct error err = {0};
 	uint64_t after = prefetch->params.have;
 	int result = 0;
-	while (result == 0)
+	while (result == 0 && is_wanted(prefetch))
 		result = look_and_fetch(prefetch, prefetch->params.poll_s, &after, &err);
-	while (result >= 0 && pause_between(prefetch))
+	while (result >= 0 && is_wanted(prefetch) && pause_between(prefetch))
 		result = look_and_fetch(prefetch, 0, &after, &err);
 	return NULL;
 }

@@ -4,6 +4,7 @@
 #ifndef CLIENT_PREFETCH_H
 #define CLIENT_PREFETCH_H
 
+#include "client/follow_folder.h"
 #include "client/remote_run.h"
 #include "client/transfer.h"
 
@@ -18,11 +19,13 @@ struct prefetch_params {  /* borrowed until prefetch_stop */
 	uint64_t have;        /* the step that will be held */
 	struct digest128 digest;
 	uint64_t poll_s;
+	const struct follow_folder *folder; /* that `work` is in: once it is gone nothing more is fetched; NULL: any */
 };
 
 /* NULL when there is no connection to be had. */
 struct prefetch *prefetch_start(const struct prefetch_params *params);
-/* Returns when something newer is there and its files have been brought, or when that failed; frees it. */
+/* Returns when something newer is there and its files have been brought, or when that failed or the folder is gone;
+ * frees it. */
 void prefetch_finish(struct prefetch *prefetch);
 /* Ends it, wherever it is, within about a second; frees it. NULL is fine. */
 void prefetch_stop(struct prefetch *prefetch);

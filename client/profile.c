@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "client/folder_files.h"
@@ -121,6 +122,12 @@ int profile_read(const char *const path, const char *const name, struct profile 
 	if (result != 0)
 		profile_release(out);
 	return result != 0 ? -1 : reading.found;
+}
+
+bool profile_is_exposed(const char *const path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0 && (facts.st_mode & (S_IRGRP | S_IROTH)) != 0;
 }
 
 static void add_lines(struct buffer *const out, const struct profile *const profile)

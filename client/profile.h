@@ -19,6 +19,8 @@ int profile_read(const char *path, const char *name, struct profile *out, struct
 int profile_write(const struct file_ops *files, const char *path, const char *name, const struct profile *profile, struct error *err);
 /* 1: it was there, 0: not. */
 int profile_remove(const struct file_ops *files, const char *path, const char *name, struct error *err);
+/* Whether others than its owner may read the file. */
+bool profile_is_exposed(const char *path);
 void profile_release(struct profile *profile); /* a zeroed one is fine */
 
 #endif

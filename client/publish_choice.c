@@ -20,9 +20,10 @@ static bool wants(void *const chooser, const char *const path, const uint64_t si
 	return publish_choice_wants(chooser, path, size);
 }
 
-void publish_choice_init(struct publish_choice *const choice, const char *const *const include, const size_t include_count)
+void publish_choice_init(struct publish_choice *const choice, const char *const *const include, const size_t include_count,
+	const char *const marker)
 {
-	*choice = (struct publish_choice){.choice = {wants, choice}, .include = include, .include_count = include_count};
+	*choice = (struct publish_choice){.choice = {wants, choice}, .include = include, .include_count = include_count, .marker = marker};
 	buffer_init(&choice->left_names, NAMES_MAX_BYTES);
 }
 
@@ -67,7 +68,11 @@ static bool is_trainers(const char *const path)
 bool publish_choice_wants(struct publish_choice *const choice, const char *const path, const uint64_t size)
 {
 	const bool is_large = size > PUBLISH_CHOICE_MAX_BYTES && !span_ends_text(span_text(path), ".safetensors");
-	if (is_included(choice, path) || (!is_large && !is_trainers(path)))
+	if (is_included(choice, path))
+		return true;
+	if (choice->marker != NULL && strcmp(path, choice->marker) == 0)
+		return false;
+	if (!is_large && !is_trainers(path))
 		return true;
 	if (choice->left_count < NAMES_SHOWN)
 		buffer_format(&choice->left_names, "%s%s", choice->left_count > 0 ? ", " : "", path);

@@ -17,12 +17,13 @@ struct publish_choice {
 	struct checkpoint_choice choice; /* what it is asked through */
 	const char *const *include;      /* shell patterns of paths below the folder ('*' matches '/' too); borrowed */
 	size_t include_count;
+	const char *marker;              /* a file that only says that the folder is finished: left behind without a word; NULL: none */
 	uint64_t left_bytes;             /* of what was left behind so far */
 	size_t left_count;
 	struct buffer left_names;        /* of these, as many as a message should have */
 };
 
-void publish_choice_init(struct publish_choice *choice, const char *const *include, size_t include_count);
+void publish_choice_init(struct publish_choice *choice, const char *const *include, size_t include_count, const char *marker);
 void publish_choice_release(struct publish_choice *choice);
 /* Whether the file is to be published; counts what is not. */
 bool publish_choice_wants(struct publish_choice *choice, const char *path, uint64_t size);

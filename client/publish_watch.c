@@ -20,10 +20,10 @@ struct watch {
 	struct run_name run;
 	struct retry pause;    /* between tries that failed */
 	bool has_last;
-	uint64_t last;         /* the highest number that is published or passed over */
+	uint64_t last;         /* the highest number that is published */
 	char *next;            /* a sub-folder's name */
 	uint64_t next_number;
-	char **seen;           /* finished sub-folders up to that number, sorted: published, or told of */
+	char **seen;           /* finished sub-folders, sorted: those up to `last`, and those passed over */
 	size_t seen_count;
 	bool has_looked;
 };
@@ -73,19 +73,35 @@ static bool is_not_there(const struct error *const failure)
 	return failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
 }
 
+/* A watcher that may not write the run says so now, not when the trainer has finished a checkpoint. With --take-over the run is taken over with the first
+ * checkpoint: until then its writer goes on. */
+static int check_writer(struct watch *const watch, const struct run_message *const run, struct error *const err)
+{
+	return run->has_head ? publisher_check(watch->session, watch->params->run, &watch->order, err) : 0;
+}
+
+static int ask_run(struct watch *const watch, struct remote *const remote, struct arena *const arena, struct error *const err)
+{
+	struct run_message run;
+	struct error failure = {0};
+	if (remote_run_find(remote, &watch->run, arena, &run, &failure) != 0) {
+		if (is_not_there(&failure))
+			return 0; /* the first publish makes it */
+		*err = failure;
+		return -1;
+	}
+	if (check_writer(watch, &run, err) != 0)
+		return -1;
+	return run.has_head ? ask_steps(watch, remote, run.head, err) : 0;
+}
+
 static int ask(struct watch *const watch, struct error *const err)
 {
 	struct remote *const remote = session_connect(watch->session, err);
+	if (remote == NULL)
+		return -1;
 	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
-	struct run_message run;
-	struct error failure = {0};
-	int result = remote == NULL ? -1 : remote_run_find(remote, &watch->run, arena, &run, &failure);
-	if (remote != NULL && result != 0 && is_not_there(&failure))
-		result = 0; /* the first publish makes it */
-	else if (remote != NULL && result != 0)
-		*err = failure;
-	else if (result == 0 && run.has_head)
-		result = ask_steps(watch, remote, run.head, err);
+	const int result = ask_run(watch, remote, arena, err);
 	arena_free(arena);
 	remote_free(remote);
 	return result;
@@ -108,6 +124,16 @@ static bool is_finished(const struct watch *const watch, const char *const name)
 	return there;
 }
 
+static int by_name(const void *const a, const void *const b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_seen(const struct watch *const watch, const char *const name)
+{
+	return watch->seen_count > 0 && bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) != NULL;
+}
+
 /* Whether it comes before the one found so far; the marker is looked for last. */
 static bool is_next(const struct watch *const watch, const char *const name,
 	uint64_t *const out_number)
@@ -119,7 +145,7 @@ static bool is_next(const struct watch *const watch, const char *const name,
 		return false;
 	if (watch->next != NULL && *out_number >= watch->next_number)
 		return false;
-	return is_finished(watch, name);
+	return !is_seen(watch, name) && is_finished(watch, name);
 }
 
 /* `folder` NULL: it is not about one. */
@@ -133,16 +159,6 @@ static void say_failure(struct watch *const watch, const char *const event, cons
 	json_writer_text(&line.writer, "message", span_text(failure->text));
 	output_line_end(&line);
 	output_note(&watch->session->output, "%s%s%s: %s", event, folder != NULL ? " " : "", folder != NULL ? folder : "", failure->text);
-}
-
-static int by_name(const void *const a, const void *const b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_seen(const struct watch *const watch, const char *const name)
-{
-	return watch->seen_count > 0 && bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) != NULL;
 }
 
 static void forget_seen(struct watch *const watch)
@@ -159,21 +175,30 @@ static void say_late(struct watch *const watch, const char *const name)
 	say_failure(watch, "skipped", name, &failure);
 }
 
-/* Steps follow one another in the order of the numbers, so what is finished behind a higher one is passed over. */
+/* Steps follow one another in the order of the numbers, so what is finished behind a published one is not tried. */
+static bool belongs_to_seen(struct watch *const watch, const char *const name, const uint64_t number)
+{
+	const bool was_seen = is_seen(watch, name);
+	const bool is_behind = watch->has_last && number <= watch->last;
+	if (!is_behind)
+		return was_seen && is_finished(watch, name); /* passed over, and not yet begun anew */
+	if (was_seen)
+		return true;
+	if (!is_finished(watch, name))
+		return false;
+	if (number < watch->last && watch->has_looked)
+		say_late(watch, name);
+	return true;
+}
+
 static void look_behind(struct watch *const watch, char *const *const names, const size_t count)
 {
 	char **const seen = memory_new_array(count + 1, sizeof *seen);
 	size_t kept = 0;
-	for (size_t i = 0; i < count && watch->has_last; i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint64_t number;
-		if (names[i][0] == '.' || !read_number(span_text(names[i]), &number) || number > watch->last)
-			continue;
-		const bool is_new = !is_seen(watch, names[i]);
-		if (is_new && !is_finished(watch, names[i]))
-			continue;
-		if (is_new && number < watch->last && watch->has_looked)
-			say_late(watch, names[i]);
-		seen[kept++] = memory_copy_text(names[i]);
+		if (names[i][0] != '.' && read_number(span_text(names[i]), &number) && belongs_to_seen(watch, names[i], number))
+			seen[kept++] = memory_copy_text(names[i]);
 	}
 	forget_seen(watch);
 	qsort(seen, kept, sizeof *seen, by_name);
@@ -213,6 +238,15 @@ static void settle(struct watch *const watch)
 	retry_reset(&watch->pause);
 }
 
+/* A lower number that is finished later is still in order: this one was not published. */
+static void pass_over(struct watch *const watch)
+{
+	watch->seen = memory_grow(watch->seen, watch->seen_count + 1, sizeof *watch->seen);
+	watch->seen[watch->seen_count++] = memory_copy_text(watch->next);
+	qsort(watch->seen, watch->seen_count, sizeof *watch->seen, by_name);
+	retry_reset(&watch->pause);
+}
+
 static bool may_pass(const struct error *const failure)
 {
 	const enum exit_code code = exit_code_of(failure->kind);
@@ -237,7 +271,7 @@ static int recover(struct watch *const watch, const struct error *const failure,
 		return -1;
 	if (is_bad_folder(watch, failure)) {
 		say_failure(watch, "skipped", watch->next, failure);
-		settle(watch);
+		pass_over(watch);
 		return 0;
 	}
 	if (!may_pass(failure))
@@ -285,6 +319,7 @@ int publish_watch(struct session *const session, const struct publish_watch_para
 	struct watch watch = {.session = session, .params = params, .order = params->order};
 	if (run_name_init(&watch.run, params->run, err) != 0)
 		return -1;
+	watch.order.marker = params->marker;
 	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
 	output_note(&session->output, "watching %s for sub-folders, named with a number at the end, that hold a file %s", params->folder,
 		params->marker);

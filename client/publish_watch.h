@@ -15,7 +15,7 @@ struct publish_watch_params {
 	const char *folder;         /* need not be there yet */
 	const char *marker;         /* a file's name */
 	const char *run;
-	struct publish_order order; /* checkpoint and label are filled in for each */
+	struct publish_order order; /* checkpoint, label and marker are filled in */
 	publish_fn *publish;
 };
 

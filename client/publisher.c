@@ -235,7 +235,7 @@ static int take_source(struct publisher *const publisher, struct error *const er
 {
 	const struct publish_order *const order = publisher->order;
 	struct publish_choice choice;
-	publish_choice_init(&choice, order->include, order->include_count);
+	publish_choice_init(&choice, order->include, order->include_count, order->marker);
 	const int result = publish_source_take(&publisher->source, &publisher->state, order->checkpoint, &choice.choice, err);
 	publish_choice_release(&choice);
 	return result;
@@ -277,13 +277,43 @@ static int check_checkpoint(const struct session *const session, const struct pu
 	struct error ignored = {0};
 	if (delta_inspect(path, &summary, &ignored) == 0 && summary.is_delta)
 		return error_set(err, ERROR_INVALID, "%s is a delta; publish takes the whole checkpoint and makes deltas itself", path);
-	publish_choice_init(&choice, order->include, order->include_count);
+	publish_choice_init(&choice, order->include, order->include_count, order->marker);
 	struct checkpoint *const checkpoint = checkpoint_open_chosen(path, &choice.choice, err);
 	if (checkpoint != NULL)
 		publish_choice_say(&choice, &session->output);
 	checkpoint_close(checkpoint);
 	publish_choice_release(&choice);
 	return checkpoint == NULL ? -1 : 0;
+}
+
+/* To the server, and not further than to the bucket. */
+static int connect_publisher(struct publisher *const publisher, const char *const run, struct error *const err)
+{
+	if (run_name_init(&publisher->run, run, err) != 0)
+		return -1;
+	publisher->remote = session_connect(publisher->session, err);
+	if (publisher->remote == NULL)
+		return -1;
+	return missing_bucket_check(publisher->remote, &publisher->run, publisher->order->create_bucket, err);
+}
+
+/* The state, and with it who this is to the run. */
+static int enter_publisher(struct publisher *const publisher, struct error *const err)
+{
+	if (open_state(publisher, err) != 0)
+		return -1;
+	publisher->enters = !publisher->state.has_epoch || publisher->order->take_over;
+	return 0;
+}
+
+static void close_publisher(struct publisher *const publisher)
+{
+	arena_free(publisher->head_arena);
+	arena_free(publisher->arena);
+	remote_free(publisher->remote);
+	publish_source_release(&publisher->source);
+	publish_state_close(&publisher->state);
+	run_name_release(&publisher->run);
 }
 
 /* 1: the head has moved. */
@@ -304,28 +334,33 @@ static int publish_on_head(struct publisher *const publisher, struct error *cons
 	return result;
 }
 
+int publisher_check(struct session *const session, const char *const run, const struct publish_order *const order,
+	struct error *const err)
+{
+	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
+	int result = connect_publisher(&publisher, run, err);
+	if (result == 0)
+		result = enter_publisher(&publisher, err);
+	if (result == 0)
+		result = publish_head_settle(&publisher, err);
+	close_publisher(&publisher);
+	return result;
+}
+
 int publisher_run(struct session *const session, const char *const run, const struct publish_order *const order,
 	struct publish_outcome *const out_outcome, struct error *const err)
 {
 	struct publisher publisher = {.session = session, .order = order, .state = {.lock_fd = -1}};
-	int result = -1;
-	if (run_name_init(&publisher.run, run, err) != 0)
-		return -1;
-	publisher.remote = session_connect(session, err);
-	if (publisher.remote == NULL || missing_bucket_check(publisher.remote, &publisher.run, order->create_bucket, err) != 0 ||
-		check_checkpoint(session, order, err) != 0 || open_state(&publisher, err) != 0)
-		goto out;
-	publisher.enters = !publisher.state.has_epoch || order->take_over;
-	result = publish_on_head(&publisher, err);
+	int result = connect_publisher(&publisher, run, err);
+	if (result == 0)
+		result = check_checkpoint(session, order, err);
+	if (result == 0)
+		result = enter_publisher(&publisher, err);
+	if (result == 0)
+		result = publish_on_head(&publisher, err);
 	if (result == 1)
 		result = publish_on_head(&publisher, err);
-out:
 	*out_outcome = publisher.outcome;
-	arena_free(publisher.head_arena);
-	arena_free(publisher.arena);
-	remote_free(publisher.remote);
-	publish_source_release(&publisher.source);
-	publish_state_close(&publisher.state);
-	run_name_release(&publisher.run);
+	close_publisher(&publisher);
 	return result;
 }

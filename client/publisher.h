@@ -16,6 +16,7 @@ struct publish_order {
 	const char *checkpoint;   /* file or folder */
 	const char *const *include; /* patterns of files that are published whatever they are (publish_choice.h) */
 	size_t include_count;
+	const char *marker;       /* of a folder that is watched: no part of the checkpoint; NULL: none */
 	const char *state_folder; /* NULL: the default one */
 	bool has_step;
 	uint64_t step;
@@ -64,6 +65,9 @@ struct publisher {
 	struct publish_outcome outcome;
 };
 
+/* Whether publisher_run would be let in, and with the baseline fetched that it would need, without a checkpoint (the order's is not looked at) and
+ * without taking the run over. */
+int publisher_check(struct session *session, const char *run, const struct publish_order *order, struct error *err);
 int publisher_run(struct session *session, const char *run, const struct publish_order *order, struct publish_outcome *out_outcome,
 	struct error *err);
 

@@ -141,7 +141,7 @@ static int copy_share(const struct rank_publisher *const self, const char *const
 {
 	const struct publish_order *const order = self->order;
 	struct publish_choice choice;
-	publish_choice_init(&choice, order->include, order->include_count);
+	publish_choice_init(&choice, order->include, order->include_count, order->marker);
 	const int result = rank_share_copy(self->state.files, order->checkpoint, self->rank->rank, self->rank->ranks, &choice.choice, to, err);
 	if (result == 0 && self->rank->rank == 0)
 		publish_choice_say(&choice, &self->session->output);

@@ -8,24 +8,42 @@
 #include "client/output.h"
 #include "client/remote_error.h"
 
+enum { SILENCE_MS = 5000 };
+
 struct remote {
 	const struct remote_options *options;
 	struct http_client *client;
 	bool passes;       /* the last failure is one that passes */
 	int retry_after_s; /* of the last failure, -1 when not said */
+	bool is_silent;    /* since the last answer it was said that none comes */
 };
+
+/* Who waits for a listing sees nothing else: transfers have their line of progress. */
+static void say_silence(void *const owner)
+{
+	struct remote *const remote = owner;
+	if (remote->options->output != NULL && !remote->is_silent)
+		output_note(remote->options->output, "%s has not answered for %d seconds; still waiting", remote->options->endpoint,
+			SILENCE_MS / 1000);
+	remote->is_silent = true;
+}
 
 struct remote *remote_new(const struct remote_options *const options, struct error *const err)
 {
+	struct remote *const remote = memory_new(sizeof *remote);
 	const struct http_client_options client_options = {
 		.endpoint = options->endpoint,
 		.ca_file = options->ca,
 		.token = options->token,
+		.on_silence = say_silence,
+		.silence_owner = remote,
+		.silence_ms = SILENCE_MS,
 	};
 	struct http_client *const client = http_client_new(&client_options, err);
-	if (client == NULL)
+	if (client == NULL) {
+		free(remote);
 		return NULL;
-	struct remote *const remote = memory_new(sizeof *remote);
+	}
 	remote->options = options;
 	remote->client = client;
 	interrupt_watch(options->interrupt, client);
@@ -85,6 +103,7 @@ int remote_try(struct remote *const remote, const struct http_request *const req
 		remote->passes = err->kind == ERROR_UPSTREAM;
 		return -1;
 	}
+	remote->is_silent = false;
 	if (response->status >= 200 && response->status <= 299)
 		return 0;
 	remote->passes = retry_worth_status(response->status);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "weights/checkpoint_writer.h"
 #include "weights/delta_layout.h"
+#include "weights/element_scan.h"
 #include "weights/parallel.h"
 
 struct encode {
@@ -17,6 +18,7 @@ struct encode {
 	/* One of the two ways: */
 	struct payload payload;
 	struct checkpoint_writer *full;
+	_Atomic uint64_t full_changed; /* elements */
 };
 
 static int check_schemas(const struct delta_encode_params *const params, struct error *const err)
@@ -35,8 +37,10 @@ static int take_block(void *const state, const unsigned worker, const struct ten
 
 static int take_full(void *const state, const unsigned worker, const struct tensor_block *const block, struct error *const err)
 {
-	const struct encode *const encode = state;
+	struct encode *const encode = state;
+	const unsigned bits = dtype_bits(schema_tensor(encode->schema, block->tensor)->dtype);
 	(void)worker;
+	encode->full_changed += element_scan_count(block->base.data, block->next.data, block->next.len, bits < 8 ? 1 : bits / 8);
 	return checkpoint_writer_put(encode->full, block->tensor, block->at, block->next, err);
 }
 
@@ -133,11 +137,10 @@ static void sum_full(struct encode *const encode)
 	for (size_t i = 0; i < stats->tensors; i++) {
 		const struct schema_tensor *const tensor = schema_tensor(encode->schema, i);
 		const uint64_t elements = tensor->bytes * 8 / dtype_bits(tensor->dtype);
-		const bool changed = !digest128_equal(&base[i], &next[i]);
 		stats->elements += elements;
-		stats->changed_tensors += changed;
-		stats->changed_elements += changed ? elements : 0;
+		stats->changed_tensors += !digest128_equal(&base[i], &next[i]);
 	}
+	stats->changed_elements = encode->full_changed;
 	stats->payload_bytes = schema_bytes(encode->schema);
 	stats->delta_bytes = model_files_bytes(encode->params->next_files);
 }

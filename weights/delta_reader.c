@@ -1,5 +1,6 @@
 /* Finds out what lies at a path, maps its files, reads the metadata and has the entries listed by the format's part: delta_reader_trl.c,
  * delta_reader_named.c, delta_reader_pulse.c. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -264,9 +265,10 @@ static int open_folder(struct delta_reader *const reader, const char *const fold
 		: open_full(reader, folder, err);
 }
 
-static struct delta_reader *reader_new(void)
+static struct delta_reader *reader_new(const char *const path)
 {
 	struct delta_reader *const reader = memory_new(sizeof(*reader));
+	reader->path = memory_copy_text(path);
 	buffer_init(&reader->pairs, DELTA_READER_TABLE_BYTES);
 	buffer_init(&reader->parts, DELTA_READER_TABLE_BYTES);
 	buffer_init(&reader->entries, DELTA_READER_TABLE_BYTES);
@@ -277,10 +279,10 @@ struct delta_reader *delta_reader_open(const char *const path, struct error *con
 {
 	struct stat facts;
 	if (stat(path, &facts) != 0) {
-		error_set_errno(err, "cannot open the delta '%s'", path);
+		error_set_errno(err, "cannot open '%s'", path);
 		return NULL;
 	}
-	struct delta_reader *const reader = reader_new();
+	struct delta_reader *const reader = reader_new(path);
 	reader->is_folder = S_ISDIR(facts.st_mode);
 	if ((reader->is_folder ? open_folder(reader, path, err) : open_single(reader, path, err)) == 0)
 		return reader;
@@ -290,7 +292,7 @@ struct delta_reader *delta_reader_open(const char *const path, struct error *con
 
 struct delta_reader *delta_reader_from_bytes(const struct span bytes, const char *const path, struct error *const err)
 {
-	struct delta_reader *const reader = reader_new();
+	struct delta_reader *const reader = reader_new(path);
 	reader->borrowed = true;
 	reader->files = memory_new_array(1, sizeof(reader->files[0]));
 	int result = parse_file(reader, bytes, path, err);
@@ -304,6 +306,16 @@ struct delta_reader *delta_reader_from_bytes(const struct span bytes, const char
 	return NULL;
 }
 
+int delta_reader_blame(const struct delta_reader *const reader, struct error *const err)
+{
+	const struct delta_metadata *const metadata = &reader->metadata;
+	if (strstr(err->text, reader->path) != NULL)
+		return -1;
+	if (metadata->has_step && metadata->step > 0)
+		return error_wrap(err, "the delta '%s' (step %" PRIu64 ")", reader->path, metadata->step);
+	return error_wrap(err, "the delta '%s'", reader->path);
+}
+
 void delta_reader_close(struct delta_reader *const reader)
 {
 	if (reader == NULL)
@@ -314,6 +326,7 @@ void delta_reader_close(struct delta_reader *const reader)
 		if (!reader->borrowed)
 			mapped_file_close(reader->files[i].bytes);
 	}
+	free(reader->path);
 	delta_metadata_release(&reader->metadata);
 	shard_index_free(reader->index);
 	delta_manifest_free(reader->manifest);

@@ -43,6 +43,9 @@ void delta_reader_close(struct delta_reader *reader); /* NULL is fine */
 /* From bytes in memory, borrowed: one file. For fuzzing, and for objects that are no files. */
 struct delta_reader *delta_reader_from_bytes(struct span bytes, const char *path, struct error *err);
 
+/* Puts "the delta 'PATH' (step N)" before the text, unless that names the path already. Always -1. */
+int delta_reader_blame(const struct delta_reader *reader, struct error *err);
+
 const struct delta_metadata *delta_reader_metadata(const struct delta_reader *reader);
 bool delta_reader_is_folder(const struct delta_reader *reader);
 enum delta_format delta_reader_format(const struct delta_reader *reader);

@@ -19,6 +19,7 @@ struct delta_reader_file {
 };
 
 struct delta_reader {
+	char *path; /* as it was given */
 	bool is_folder;
 	bool borrowed;
 	bool is_v1;

@@ -1,6 +1,5 @@
 #include "weights/delta_source.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -14,7 +13,8 @@ struct delta_source {
 	struct tensor_source *base;
 	const struct delta_entry **entries; /* per tensor; NULL: unchanged */
 	struct entry_map *maps;             /* per tensor */
-	const struct delta_metadata *metadata;
+	const struct delta_reader *reader;
+	const struct delta_metadata *metadata; /* of the reader */
 	bool proves; /* checksums */
 };
 struct delta_cursor {
@@ -28,13 +28,12 @@ struct delta_cursor {
 
 static int name_tensor(const struct tensor_source *const source, const size_t tensor, struct error *const err)
 {
-	const struct delta_metadata *const metadata = ((const struct delta_source *)source)->metadata;
 	const struct span name = schema_tensor(source->schema, tensor)->name;
 	/* Of a zstd frame: it is the delta that is malformed, no stored bytes of ours. */
 	if (err->kind == ERROR_CORRUPT)
 		err->kind = ERROR_INVALID;
 	error_wrap(err, "tensor '%.*s'", (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES), name.data);
-	return metadata->has_step && metadata->step > 0 ? error_wrap(err, "step %" PRIu64, metadata->step) : -1;
+	return delta_reader_blame(((const struct delta_source *)source)->reader, err);
 }
 
 static int seek(struct tensor_cursor *const cursor, const size_t tensor, const uint64_t block, struct error *const err)
@@ -134,6 +133,7 @@ static struct tensor_source *source_new(const struct delta_reader *const reader,
 	source->source = (struct tensor_source){.ops = &ops, .schema = base->schema};
 	source->base = base;
 	source->proves = proves;
+	source->reader = reader;
 	source->metadata = delta_reader_metadata(reader);
 	if (delta_reader_bind(reader, base->schema, &source->entries, err) == 0) {
 		source->maps = memory_new_array(count, sizeof(source->maps[0]));

@@ -1,6 +1,6 @@
 /* What a delta makes of its base, as a source: blocks are decoded on the way, each by itself where the format allows it. Sources stack: the base
  * may be a delta_source too (delta_stack). What the format can prove is proven while reading: a block whose hash differs and a tensor whose
- * checksum differs are digest_mismatch, malformed bytes are invalid, both naming the tensor. Whether the base is the right one is for the
+ * checksum differs are digest_mismatch, malformed bytes are invalid, both naming the delta and the tensor. Whether the base is the right one is for the
  * caller: base_digest against the base's digests (weights/delta_metadata.h). */
 #ifndef WEIGHTS_DELTA_SOURCE_H
 #define WEIGHTS_DELTA_SOURCE_H

@@ -24,12 +24,9 @@ struct delta_stack {
 
 int delta_stack_blame(const struct delta_reader *const reader, const char *const path, struct error *const err)
 {
-	const struct delta_metadata *const metadata = reader != NULL ? delta_reader_metadata(reader) : NULL;
-	if (strstr(err->text, path) != NULL)
-		return -1;
-	if (metadata != NULL && metadata->has_step && metadata->step > 0)
-		return error_wrap(err, "the delta '%s' (step %" PRIu64 ")", path, metadata->step);
-	return error_wrap(err, "the delta '%s'", path);
+	if (reader != NULL)
+		return delta_reader_blame(reader, err);
+	return strstr(err->text, path) != NULL ? -1 : error_wrap(err, "the delta '%s'", path);
 }
 
 static int wrong_link(const struct level *const before, const char *const wanted, const char *const actual, struct error *const err)

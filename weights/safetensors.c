@@ -54,8 +54,8 @@ int safetensors_header_size(const struct span first8, const uint64_t file_size, 
 	if (size > SAFETENSORS_HEADER_MAX_BYTES)
 		return refuse_size(first8, size, err);
 	if (size > file_size - LENGTH_BYTES)
-		return error_set(err, ERROR_INVALID, "the safetensors header claims %llu bytes, over the file's %llu", (unsigned long long)size,
-			(unsigned long long)file_size);
+		return error_set(err, ERROR_INVALID, "the file has %llu bytes and ends inside of its header, which takes %llu: it is cut off, or no "
+			"safetensors file", (unsigned long long)file_size, (unsigned long long)(LENGTH_BYTES + size));
 	*out_size = size;
 	return 0;
 }
@@ -227,8 +227,8 @@ static int measure(struct safetensors_tensor *const tensor, uint64_t *const out_
 	return 0;
 }
 
-/* Weight data must be covered exactly: no hole, no overlap, nothing behind. */
-static int check_layout(const struct safetensors *const header, const uint64_t data_size, const char *const path, struct error *const err)
+/* *out_end: how far the tensors reach, which follow on one another. */
+static int check_order(const struct safetensors *const header, const char *const path, uint64_t *const out_end, struct error *const err)
 {
 	uint64_t position = 0;
 	for (size_t i = 0; i < safetensors_count(header); i++) {
@@ -245,10 +245,22 @@ static int check_layout(const struct safetensors *const header, const uint64_t d
 				(unsigned long long)bytes);
 		position = tensor->end;
 	}
-	if (position != data_size)
-		return error_set(err, ERROR_INVALID, "%s: the tensors cover %llu bytes of %llu", path, (unsigned long long)position,
-			(unsigned long long)data_size);
+	*out_end = position;
 	return 0;
+}
+
+/* Weight data must be covered exactly: no hole, no overlap, nothing behind. */
+static int check_layout(const struct safetensors *const header, const size_t json_len, const uint64_t data_size, const char *const path,
+	struct error *const err)
+{
+	uint64_t end = 0;
+	if (check_order(header, path, &end, err) != 0)
+		return -1;
+	const unsigned long long before = LENGTH_BYTES + json_len;
+	if (end == data_size)
+		return 0;
+	return error_set(err, ERROR_INVALID, "%s has %llu bytes, and its header says that it has %llu: %s", path, before + data_size, before + end,
+		end > data_size ? "it is cut off" : "something else stands behind the tensors");
 }
 
 static int check_names(struct safetensors *const header, const char *const path, struct error *const err)
@@ -315,7 +327,7 @@ static int parse(struct safetensors *const header, const struct span json, const
 		qsort(tensor_table(header), safetensors_count(header), sizeof(struct safetensors_tensor), order_by_data);
 	if (check_names(header, path, err) != 0 || check_metadata(header, path, err) != 0)
 		return -1;
-	return check_layout(header, data_size, path, err);
+	return check_layout(header, json.len, data_size, path, err);
 }
 
 struct safetensors *safetensors_parse(const struct span json, const uint64_t data_size, const char *const path, struct error *const err)

@@ -49,7 +49,7 @@ static void name_temp(struct staging *const staging)
 	random_bytes(token, sizeof(token));
 	encode_hex(span_of(token, sizeof(token)), text);
 	char name[sizeof(text) + 8];
-	snprintf(name, sizeof(name), ".part-%s", text);
+	snprintf(name, sizeof(name), STAGING_PREFIX "%s", text);
 	staging->temp = relative_path_join(staging->parent, span_text(name));
 }
 

@@ -8,6 +8,8 @@
 
 struct staging;
 
+#define STAGING_PREFIX ".part-" /* of the hidden names */
+
 /* `out` must not exist. Free with staging_free. */
 struct staging *staging_begin(const struct file_ops *ops, const char *out, bool is_folder, struct error *err);
 

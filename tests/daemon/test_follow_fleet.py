@@ -80,7 +80,7 @@ class FollowFleet(unittest.TestCase):
         self.publish(0)
         go = self.into('go')
         follower = self.start('worker', '--exec', f'[ $DELTABUCKET_STEP != 1 ] || exit 3; while [ ! -e {go} ]; do sleep 0.02; done')
-        self.wait_for('worker', state='staging', wanted=0)
+        self.wait_for('worker', state='staging', wanted=0, step=0)  # what `current` is, and the command still runs
         open(go, 'w').close()
         ready = self.wait_for('worker', state='ready', step=0)
         self.assertEqual((ready['staleness']['steps'], ready['digest']), (0, self.command('steps', 'models/r')[0]['digest']))
@@ -124,6 +124,28 @@ class FollowFleet(unittest.TestCase):
         self.follow('there')
         self.assertEqual(self.daemon.client('follow', '--into', self.into('there'), '--run', 'models/none', '--once', check=False).returncode, 6)
         self.assertIn('current', os.listdir(self.into('there')))
+
+    def test_a_folder_that_is_removed_comes_again(self):
+        """Under a follower that waits, when the next poll ends; a later start goes on in what the first one left."""
+        self.publish(0)
+        follower = self.start('worker', '--poll', '1')
+        self.wait_for('worker', state='ready', step=0)
+        current = os.path.join(self.into('worker'), 'current')
+        shutil.rmtree(self.into('worker'))
+        limit = time.monotonic() + 90
+        while not os.path.exists(current):
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.05)
+        shutil.rmtree(self.into('worker'))
+        self.publish(1)
+        self.wait_for('worker', state='ready', step=1)
+        self.assertTrue(os.path.exists(os.path.join(current, 'model.safetensors')))
+        os.remove(os.path.join(self.into('worker'), '.deltabucket'))
+        self.stop(follower)
+        before = os.readlink(current)
+        self.publish(2)
+        self.assertEqual(self.follow('worker').returncode, 0)
+        self.assertNotEqual(os.readlink(current), before)
 
     def test_a_signal_that_comes_twice_is_one(self):
         """As timeout(1) sends it: to the process, then to its group. A worker that died of the second had not signed off."""

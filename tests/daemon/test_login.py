@@ -80,6 +80,15 @@ class Login(unittest.TestCase):
         self.assertEqual(self.run_client('ls').returncode, USAGE)
         self.assertEqual(self.run_client('logout').returncode, NOT_FOUND)
 
+    def test_a_config_that_others_may_read_is_told_of(self):
+        self.assertEqual(self.login('--ca', self.daemon.ca).returncode, 0)
+        self.assertEqual(self.run_client('ls').stderr, '')
+        for mode in (0o640, 0o604):
+            os.chmod(self.config, mode)
+            self.assertIn(f'{self.config} holds a token, and others', self.run_client('ls').stderr)
+        self.assertEqual(self.run_client('ls', DELTABUCKET_TOKEN=ROOT_TOKEN).stderr, '')
+        self.assertEqual(self.run_client('ls', '--quiet').stderr, '')
+
     def test_openssl_writes_fingerprints_another_way(self):
         digits = self.fingerprint.removeprefix('sha256:').upper()
         colons = ':'.join(digits[at:at + 2] for at in range(0, 64, 2))
@@ -155,7 +164,16 @@ class Login(unittest.TestCase):
                 done = self.run_client(*command, *words, *more)
                 self.assertEqual(done.returncode, UNREACHABLE, done.stderr)
                 self.assertIn(hint, done.stderr)
+                self.assertNotIn('following goes on', done.stderr)
         self.assertFalse(os.path.exists(into))
+
+    def test_a_follower_that_is_kept_out_says_one_thing(self):
+        into = os.path.join(self.home, 'into')
+        self.daemon.request('PUT', '/kept')
+        self.daemon.client('runs', 'add', 'kept/r')
+        for token in ([], ['--token', 'db_wrong']):
+            done = self.run_client('follow', '--run', 'kept/r', '--into', into, '--endpoint', self.daemon.endpoint, '--ca', self.daemon.ca, *token)
+            self.assertEqual((done.returncode, done.stderr.count('\n')), (DENIED, 1), done.stderr)
 
     def test_http_and_https_are_told_apart(self):
         plain = self.daemon.endpoint.replace('https:', 'http:')
@@ -176,6 +194,33 @@ class Login(unittest.TestCase):
             done = self.run_client('login', daemon.endpoint, token=ROOT_TOKEN)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn('plain HTTP', done.stderr)
+
+    def test_over_plain_http_nobody_is_proven(self):
+        """Whoever names the server's CA wants it proven before the token goes out."""
+        with Daemon(tls=False) as daemon:
+            for word, value in (('--fingerprint', self.fingerprint), ('--ca', self.daemon.ca)):
+                done = self.run_client('login', daemon.endpoint, word, value, token=ROOT_TOKEN)
+                self.assertEqual(done.returncode, USAGE, done.stderr)
+                self.assertIn(f'{word} goes with an endpoint https://', done.stderr)
+        self.assertEqual(os.listdir(self.home), [])
+
+    def test_a_file_and_a_fingerprint_are_two_ways(self):
+        done = self.login('--ca', self.daemon.ca, '--fingerprint', self.fingerprint)
+        self.assertEqual((done.returncode, 'either --ca' in done.stderr), (USAGE, True), done.stderr)
+
+    def test_a_bundle_of_many_cas(self):
+        """As the system's, with the server's own among them."""
+        bundle = os.path.join(self.home, 'both.pem')
+        with open(self.daemon.ca) as ca, open(bundle, 'w') as file:
+            file.write(ca.read() + '# what stands between certificates is no part of them\n' * 20000)
+        done = self.login('--ca', bundle)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.run_client('ls').returncode, 0)
+        with open(bundle, 'a') as file:
+            file.write('#' * 4 * 1024 * 1024)
+        done = self.login('--ca', bundle)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('--ca wants a PEM file', done.stderr)
 
     def test_the_first_start_prints_what_to_paste(self):
         with self.start_without_root() as daemon:

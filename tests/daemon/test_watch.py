@@ -44,6 +44,13 @@ class Watch(unittest.TestCase):
         if marker:
             self.mark(name, marker)
 
+    def spoil(self, name):
+        """A finished sub-folder that is no checkpoint."""
+        self.save(name, 0, marker=None)
+        with open(os.path.join(self.out, name, 'model.safetensors'), 'r+b') as file:
+            file.truncate(1000)
+        self.mark(name)
+
     def mark(self, name, marker='STABLE'):
         with open(os.path.join(self.out, name, marker), 'w'):
             pass
@@ -87,6 +94,11 @@ class Watch(unittest.TestCase):
         listing = self.daemon.client('steps', self.run_name, '--json', check=False).stdout
         return [json.loads(line)['label'] for line in listing.splitlines() if '"label"' in line]
 
+    def epoch(self):
+        listing = self.daemon.client('runs', 'models', '--json').stdout
+        runs = [json.loads(line) for line in listing.splitlines()]
+        return next(run['epoch'] for run in runs if self.run_name.endswith('/' + run['run']))
+
     def events(self, name):
         with open(self.log) as log:
             lines = [json.loads(line) for line in log if line.startswith('{')]
@@ -115,6 +127,7 @@ class Watch(unittest.TestCase):
         self.daemon.client(
             'follow', '--run', self.run_name, '--into', into, '--once', '--step', step
         )
+        self.assertEqual(os.listdir(os.path.join(into, 'current')), ['model.safetensors'])
         return sha256(os.path.join(into, 'current', 'model.safetensors'))
 
     def test_each_in_order_once_it_is_marked(self):
@@ -196,14 +209,29 @@ class Watch(unittest.TestCase):
 
     def test_what_is_no_checkpoint_is_passed_over(self):
         self.save('step_1', 0)
-        self.save('step_2', 1)
-        with open(os.path.join(self.out, 'step_2', 'model.safetensors'), 'r+b') as file:
-            file.truncate(1000)
+        self.spoil('step_2')
         self.save('step_3', 2)
         self.start()
         self.published('step_1', 'step_3')
         self.assertEqual([event['folder'] for event in self.events('skipped')], ['step_2'])
         self.assertEqual(self.brought(1), sha256(self.checkpoints[2]))
+
+    def test_what_is_passed_over_holds_no_lower_number_back(self):
+        """Nobody published it, so what is finished after it may still come before it."""
+        self.save('step_4', 0)
+        self.start()
+        self.published('step_4')
+        self.spoil('step_6')
+        self.wait_for(['step_6'], lambda: [event['folder'] for event in self.events('skipped')])
+        self.save('step_5', 1)
+        self.published('step_4', 'step_5')
+        time.sleep(2.5)
+        self.assertEqual([event['folder'] for event in self.events('skipped')], ['step_6'])
+        shutil.rmtree(os.path.join(self.out, 'step_6'))
+        time.sleep(2.5)
+        self.save('step_6', 2)  # the trainer wrote it anew
+        self.published('step_4', 'step_5', 'step_6')
+        self.assertEqual(self.brought(2), sha256(self.checkpoints[2]))
 
     def test_a_seed_by_hand(self):
         """A first step that has no such name: the sub-folders follow on it."""
@@ -244,6 +272,31 @@ class Watch(unittest.TestCase):
         self.watcher = None
         with open(self.log) as log:
             self.assertIn('deltabucket: step_2: ', log.read())
+
+    def test_a_second_watcher_hears_of_the_first_at_once(self):
+        """Nothing has to be finished for the refusal; --take-over ends nobody before a checkpoint is there."""
+        self.save('step_1', 0)
+        self.start()
+        self.published('step_1')
+        first, state, epoch = self.watcher, self.state, self.epoch()
+        self.state = os.path.join(self.work, 'another')
+        self.start()
+        self.assertEqual(self.watcher.wait(60), 6)
+        with open(self.log) as log:
+            self.assertIn('--take-over', log.read())
+        self.start('--take-over')
+        second, self.watcher = self.watcher, first
+        self.assertEqual(self.stop(), 0)
+        self.assertEqual(self.epoch(), epoch)
+        self.watcher = second
+        self.save('step_2', 1)
+        self.published('step_1', 'step_2')
+        self.assertEqual(self.epoch(), epoch + 1)
+        self.stop()
+        self.state = state
+        self.start()
+        self.assertEqual(self.watcher.wait(60), 6)
+        self.watcher = None
 
     def test_words_that_do_not_go_together(self):
         for words in (

@@ -2,6 +2,7 @@
  * path's first letter from a table. */
 #include "tests/unit/unit.h"
 
+#include <limits.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -463,6 +464,29 @@ START_TEST(silent_servers_time_out)
 }
 END_TEST
 
+static unsigned silences;
+
+static void end_it(void *const owner)
+{
+	(void)owner;
+	silences++;
+	http_client_cancel(client);
+}
+
+/* "/x" has no answer: without a word of it the request would end as lost. */
+START_TEST(silence_is_told_once_and_only_where_there_is_some)
+{
+	const struct http_client_options options = {.endpoint = server.endpoint, .on_silence = end_it, .silence_ms = 1, .stall_timeout_ms = 30 * 1000};
+	const struct http_client_options patient = {.endpoint = server.endpoint, .on_silence = end_it, .silence_ms = INT_MAX, .stall_timeout_ms = 1};
+	http_client_free(client);
+	client = http_client_new(_i == 0 ? &options : &patient, &err);
+	silences = 0;
+	ck_assert_int_eq(send_request("GET", "/x"), -1);
+	ck_assert_int_eq(err.kind, _i == 0 ? ERROR_BUSY : ERROR_UPSTREAM);
+	ck_assert_uint_eq(silences, _i == 0 ? 1 : 0);
+}
+END_TEST
+
 START_TEST(requests_can_be_bounded_as_a_whole)
 {
 	const struct http_client_options options = {.endpoint = server.endpoint, .total_timeout_ms = 300};
@@ -574,6 +598,7 @@ Suite *test_http_client_suite(void)
 	tcase_add_test(tc, failing_and_waiting_sinks_end_the_download);
 	tcase_add_loop_test(tc, broken_answers_are_upstream_failures, 0, 2);
 	tcase_add_test(tc, silent_servers_time_out);
+	tcase_add_loop_test(tc, silence_is_told_once_and_only_where_there_is_some, 0, 2);
 	tcase_add_test(tc, requests_can_be_bounded_as_a_whole);
 	tcase_add_test(tc, unreachable_servers_are_upstream_failures);
 	tcase_add_test(tc, cancel_ends_a_blocked_and_every_later_request);

@@ -130,6 +130,21 @@ START_TEST(a_delta_makes_the_next_checkpoint_and_tells_what_it_changed)
 	expect_same("out", "1");
 	expect("apply @1 @to2 @out2", ", 2 elements changed");
 	expect_same("out2", "2");
+	expect("diff --format full @0 @1 @whole", "1 of 12 elements changed in 1 of 3 tensors;");
+	struct command_result result = run("apply @0 @whole @out3");
+	ck_assert_int_eq(result.status, 0);
+	ck_assert_msg(strstr(buffer_text(&result.output), "changed") == NULL, "%s", buffer_text(&result.output));
+	command_result_release(&result);
+}
+END_TEST
+
+START_TEST(what_is_not_there_is_named_with_the_reason)
+{
+	struct command_result result = run("inspect @nothing");
+	ck_assert_int_eq(result.err.kind, ERROR_NOT_FOUND);
+	ck_assert_msg(strstr(result.err.text, "/nothing': No such file or directory") != NULL, "%s", result.err.text);
+	ck_assert_msg(strstr(result.err.text, "delta") == NULL || strstr(scratch, "delta") != NULL, "%s", result.err.text);
+	command_result_release(&result);
 }
 END_TEST
 
@@ -250,6 +265,7 @@ Suite *test_delta_commands_suite(void)
 	TCase *const tests = tcase_create("delta_commands");
 	tcase_add_checked_fixture(tests, set_up, tear_down);
 	tcase_add_test(tests, a_delta_makes_the_next_checkpoint_and_tells_what_it_changed);
+	tcase_add_test(tests, what_is_not_there_is_named_with_the_reason);
 	tcase_add_test(tests, the_digest_that_is_told_is_that_of_what_was_made);
 	tcase_add_test(tests, a_folder_with_one_file_is_a_folder);
 	tcase_add_test(tests, a_delta_of_another_checkpoint_makes_nothing);

@@ -121,6 +121,57 @@ START_TEST(a_worker_with_a_part_of_the_weights_gets_no_index_of_all)
 }
 END_TEST
 
+static void shell(const char *const command)
+{
+	char words[4096];
+	snprintf(words, sizeof words, "cd %s && %s", training.scratch, command);
+	ck_assert_msg(system(words) == 0, "%s", command);
+}
+
+/* An engine reads all of this, so all of it is proven at the start, whether or not it is tensors. */
+static const struct {
+	const char *follow;
+	const char *damage;
+} damages[] = {
+	{"", "printf x | dd of=worker/current/config.json bs=1 seek=3 conv=notrunc status=none"},
+	{"", "rm worker/current/config.json"},
+	{"", "printf ' ' >>worker/current/config.json"},
+	{"", "printf X | dd of=worker/current/a.safetensors bs=1 seek=20 conv=notrunc status=none"},
+	{"", "printf X | dd of=worker/current/a.safetensors bs=1 seek=1000 conv=notrunc status=none"},
+	{"", "cp worker/current/a.safetensors worker/current/c.safetensors"},
+	{"--tensors b", "printf x | dd of=worker/current/config.json bs=1 seek=3 conv=notrunc status=none"},
+	{"--tensors b", "rm worker/current/config.json"},
+	{"--tensors b", "rm worker/current/.schema"},
+	{"--tensors b", "sed -i s/format/fxrmat/ worker/current/model.safetensors"},
+};
+
+START_TEST(what_is_damaged_when_a_worker_starts_is_mended)
+{
+	training_step(&training, 0, "state", "\"published\"");
+	training_step(&training, 1, "state", "\"published\"");
+	follow_ok(damages[_i].follow);
+	shell("cp -r worker/current/ right && readlink worker/current >before");
+	shell(damages[_i].damage);
+	follow_ok(damages[_i].follow);
+	shell("diff -r worker/current/ right");
+	shell("! readlink worker/current | cmp -s - before");
+}
+END_TEST
+
+/* The note of an older version knows of the tensors alone. What an engine leaves in the folder is no damage. */
+START_TEST(what_is_whole_when_a_worker_starts_stays)
+{
+	static const char *const changes[] = {"true", "echo cache >worker/current/cache.json",
+		"sed -i 's/,\"files\":.*]//' worker/generations/000000.json"};
+	training_step(&training, 0, "state", "\"published\"");
+	follow_ok("");
+	shell("readlink worker/current >before");
+	shell(changes[_i]);
+	follow_ok("");
+	shell("readlink worker/current | cmp - before");
+}
+END_TEST
+
 static void follow_part(const enum error_kind kind)
 {
 	char words[4096];
@@ -176,6 +227,8 @@ Suite *test_follow_command_suite(void)
 	tcase_add_loop_test(tests, a_way_that_leads_elsewhere_is_refused, 0, sizeof bad_urls / sizeof bad_urls[0]);
 	tcase_add_test(tests, a_worker_that_was_away_for_long_takes_every_step);
 	tcase_add_test(tests, a_worker_with_a_part_of_the_weights_gets_no_index_of_all);
+	tcase_add_loop_test(tests, what_is_damaged_when_a_worker_starts_is_mended, 0, sizeof damages / sizeof damages[0]);
+	tcase_add_loop_test(tests, what_is_whole_when_a_worker_starts_stays, 0, 3);
 	tcase_add_loop_test(tests, a_tensor_that_is_not_what_the_step_says_is_not_held, 0, 2);
 	tcase_add_test(tests, a_step_without_digests_of_tensors_has_no_parts);
 	suite_add_tcase(suite, tests);

@@ -58,7 +58,8 @@ static void swap_to(struct follow_folder *folder, uint64_t step)
 	char *const file = folder_files_join(out, "model.safetensors");
 	snprintf(text, sizeof text, "%llu", (unsigned long long)step);
 	put(file, text);
-	struct follow_swap swap = {.name = name, .step = step, .label = "epoch \"1\""};
+	const struct proven_files none = {0};
+	struct follow_swap swap = {.name = name, .step = step, .label = "epoch \"1\"", .files = &none};
 	memset(swap.digest.bytes, (int)step, sizeof swap.digest.bytes);
 	swap.held = swap.digest;
 	ck_assert_msg(follow_folder_swap(folder, &swap, &err) == 0, "%s", err.text);
@@ -347,6 +348,87 @@ START_TEST(a_killed_write_does_not_make_the_folder_foreign)
 }
 END_TEST
 
+static void remove_state(void)
+{
+	char *const state = folder_files_join(path, ".deltabucket");
+	ck_assert_int_eq(unlink(state), 0);
+	free(state);
+}
+
+/* What says whose it is stands beside each generation too. */
+START_TEST(a_folder_without_its_state_is_known_by_its_generations)
+{
+	struct follow_folder folder;
+	struct error err = {0};
+	open_folder(&folder);
+	swap_to(&folder, 7);
+	swap_to(&folder, 8);
+	follow_folder_close(&folder);
+	remove_state();
+	ck_assert_int_eq(follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/other", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+	open_folder(&folder);
+	ck_assert_uint_eq(folder.current.step, 8);
+	ck_assert(exists(".deltabucket") && exists("generations/000007"));
+	follow_folder_close(&folder);
+}
+END_TEST
+
+static const struct {
+	const char *name;
+	bool is_own;
+} leftovers[] = {
+	{"incoming/made-a/model.safetensors", true},
+	{"incoming/made-b.file", true},
+	{"incoming/.part-0123456789abcdef", true},
+	{"incoming/000008-anchor-000000-0123456789ab/files/model.safetensors", true},
+	{"incoming/000008-delta-000007-0123456789ab/parts/0", true},
+	{"incoming/000008-delta-000007-0123456789ab.old", false},
+	{"incoming/000008-notes-000007-0123456789ab", false},
+	{"incoming/precious", false},
+	{"generations/000007/precious", false},
+	{"generations/precious.json", false},
+	{"current/precious", false},
+	{"current", false},
+};
+
+/* A folder that is removed while somebody writes into it looks like this. */
+START_TEST(what_lies_in_a_folder_without_state_is_taken_for_own_only_when_it_is)
+{
+	struct follow_folder folder;
+	struct error err = {0};
+	char *const left = folder_files_join(path, leftovers[_i].name);
+	put(left, "{\"run\":\"b/r\"}");
+	const int result = follow_folder_open(&folder, file_system(), path, ENDPOINT, "b/r", &err);
+	ck_assert_msg(result == (leftovers[_i].is_own ? 0 : -1), "%s", err.text);
+	ck_assert(leftovers[_i].is_own || err.kind == ERROR_EXISTS);
+	ck_assert(file_exists(left));
+	ck_assert(exists(".deltabucket") == leftovers[_i].is_own);
+	if (result == 0)
+		follow_folder_close(&folder);
+	free(left);
+}
+END_TEST
+
+START_TEST(a_folder_that_was_removed_is_noticed)
+{
+	static const char *const REMOVALS[] = {"rm -r into", "rm -r into/*", "mv into old && mkdir -p into/generations"};
+	struct follow_folder folder;
+	char command[9000];
+	open_folder(&folder);
+	swap_to(&folder, 1);
+	ck_assert(follow_folder_is_there(&folder));
+	snprintf(command, sizeof command, "cd %s && %s", scratch, REMOVALS[_i]);
+	ck_assert_int_eq(system(command), 0);
+	ck_assert(!follow_folder_is_there(&folder));
+	follow_folder_close(&folder);
+	open_folder(&folder);
+	swap_to(&folder, 1);
+	check_current("1");
+	follow_folder_close(&folder);
+}
+END_TEST
+
 START_TEST(another_runs_folder_is_refused)
 {
 	struct follow_folder folder;
@@ -410,6 +492,10 @@ Suite *test_follow_folder_suite(void)
 	tcase_add_test(tests, older_folders_do_not_run_a_command_again);
 	tcase_add_test(tests, foreign_folders_are_refused_and_left_alone);
 	tcase_add_test(tests, a_killed_write_does_not_make_the_folder_foreign);
+	tcase_add_test(tests, a_folder_without_its_state_is_known_by_its_generations);
+	tcase_add_loop_test(tests, what_lies_in_a_folder_without_state_is_taken_for_own_only_when_it_is, 0,
+		sizeof leftovers / sizeof leftovers[0]);
+	tcase_add_loop_test(tests, a_folder_that_was_removed_is_noticed, 0, 3);
 	tcase_add_test(tests, another_runs_folder_is_refused);
 	tcase_add_test(tests, one_follower_at_a_time);
 	tcase_add_test(tests, a_damaged_state_is_refused);

@@ -1,12 +1,15 @@
 /* What a worker tells the server of itself, and when. */
 #include "tests/unit/unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
 #include "client/lease.h"
+#include "client/output.h"
 #include "client/run_name.h"
 #include "tests/unit/client/web_fixture.h"
 
@@ -183,6 +186,43 @@ START_TEST(a_report_says_what_is_held_and_wanted)
 }
 END_TEST
 
+/* What a worker that the server refuses three reports says; `is_let_in`: though it may follow. */
+static void hear_of_refusals(const bool is_let_in, char *const said, const size_t size)
+{
+	const struct output output = {0};
+	const struct lease_params params = {.remote = &remote, .run = &run, .id = "w1", .output = &output};
+	const struct lease_facts ready = {.state = REPLICA_READY};
+	FILE *const to = tmpfile();
+	const int kept = dup(STDERR_FILENO);
+	ck_assert_int_ge(dup2(fileno(to), STDERR_FILENO), 0);
+	reports.refused = 3;
+	struct lease *const lease = lease_start(&params);
+	if (is_let_in)
+		lease_let_in(lease);
+	for (size_t sent = 1; sent <= 3; sent++) {
+		await(sent);
+		lease_say(lease, &ready);
+	}
+	lease_stop(lease, false);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	rewind(to);
+	said[fread(said, 1, size - 1, to)] = '\0';
+	fclose(to);
+}
+
+/* A token may allow to read and not to report. Whoever is kept out has been told so otherwise. */
+START_TEST(a_report_that_is_not_taken_is_told_of_once_by_who_may_follow)
+{
+	static const char WORDS[] = "does not take this worker's report (following goes on)";
+	char said[4096];
+	hear_of_refusals(_i == 1, said, sizeof said);
+	const char *const first = strstr(said, WORDS);
+	ck_assert_msg((first != NULL) == (_i == 1), "%s", said);
+	ck_assert(first == NULL || strstr(first + 1, WORDS) == NULL);
+}
+END_TEST
+
 /* Two workers of a host are two, and one that starts again is the same. */
 START_TEST(a_folder_has_an_id)
 {
@@ -212,6 +252,7 @@ Suite *test_lease_suite(void)
 	tcase_add_test(tests, a_worker_that_is_well_again_tells_of_no_failure);
 	tcase_add_test(tests, a_worker_that_ends_in_order_signs_off);
 	tcase_add_test(tests, a_report_says_what_is_held_and_wanted);
+	tcase_add_loop_test(tests, a_report_that_is_not_taken_is_told_of_once_by_who_may_follow, 0, 2);
 	tcase_add_test(tests, a_folder_has_an_id);
 	suite_add_tcase(suite, tests);
 	return suite;

@@ -170,8 +170,9 @@ static void advance(const struct file_ops *const files, const enum way way, cons
 			snapshots[step].tensor_count * sizeof(struct digest128)),
 	};
 	ck_assert_msg(catch_up_make(&params, &result, &err) == 0, "%s", err.text);
+	const struct proven_files none = {0};
 	const struct follow_swap swap = {.name = name, .step = step, .digest = link.digest,
-		.label = "", .held = link.digest};
+		.label = "", .held = link.digest, .files = &none};
 	ck_assert_msg(follow_folder_swap(&folder, &swap, &err) == 0, "%s", err.text);
 	ck_assert_msg(follow_folder_trim(&folder, 0, &err) == 0, "%s", err.text);
 	follow_folder_close(&folder);

@@ -26,7 +26,7 @@ static const struct {
 START_TEST(trainers_files_and_large_ones_stay_behind)
 {
 	struct publish_choice choice;
-	publish_choice_init(&choice, NULL, 0);
+	publish_choice_init(&choice, NULL, 0, NULL);
 	ck_assert_msg(choice.choice.wants(choice.choice.chooser, FILES[_i].path, FILES[_i].size) == FILES[_i].wanted, "%s", FILES[_i].path);
 	ck_assert_uint_eq(choice.left_count, FILES[_i].wanted ? 0 : 1);
 	ck_assert_uint_eq(choice.left_bytes, FILES[_i].wanted ? 0 : FILES[_i].size);
@@ -39,15 +39,30 @@ START_TEST(what_is_included_comes_whatever_it_is)
 	static const char *const patterns[] = {"optimizer.*", "global_step*"};
 	static const char *const all[] = {"*"};
 	struct publish_choice choice;
-	publish_choice_init(&choice, patterns, 2);
+	publish_choice_init(&choice, patterns, 2, NULL);
 	ck_assert(publish_choice_wants(&choice, "optimizer.pt", LARGE));
 	ck_assert(publish_choice_wants(&choice, "global_step40/mp_rank_00_model_states.pt", 9));
 	ck_assert(!publish_choice_wants(&choice, "a/optimizer.pt", 9));
 	ck_assert(!publish_choice_wants(&choice, "scheduler.pt", 9));
 	publish_choice_release(&choice);
-	publish_choice_init(&choice, all, 1);
+	publish_choice_init(&choice, all, 1, NULL);
 	for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
 		ck_assert_msg(publish_choice_wants(&choice, FILES[i].path, FILES[i].size), "%s", FILES[i].path);
+	publish_choice_release(&choice);
+}
+END_TEST
+
+START_TEST(a_marker_stays_behind_without_a_word)
+{
+	static const char *const patterns[] = {"STABLE"};
+	struct publish_choice choice;
+	publish_choice_init(&choice, NULL, 0, "STABLE");
+	ck_assert(!publish_choice_wants(&choice, "STABLE", 0));
+	ck_assert(publish_choice_wants(&choice, "code/STABLE", 0));
+	ck_assert_uint_eq(choice.left_count, 0);
+	publish_choice_release(&choice);
+	publish_choice_init(&choice, patterns, 1, "STABLE");
+	ck_assert(publish_choice_wants(&choice, "STABLE", 0));
 	publish_choice_release(&choice);
 }
 END_TEST
@@ -56,7 +71,7 @@ START_TEST(names_of_any_number_and_length_are_counted)
 {
 	struct publish_choice choice;
 	char path[4000];
-	publish_choice_init(&choice, NULL, 0);
+	publish_choice_init(&choice, NULL, 0, NULL);
 	memset(path, 'x', sizeof path - 1);
 	path[sizeof path - 1] = '\0';
 	for (int i = 0; i < 100; i++)
@@ -75,6 +90,7 @@ Suite *test_publish_choice_suite(void)
 	TCase *const tc = tcase_create("all");
 	tcase_add_loop_test(tc, trainers_files_and_large_ones_stay_behind, 0, (int)(sizeof FILES / sizeof *FILES));
 	tcase_add_test(tc, what_is_included_comes_whatever_it_is);
+	tcase_add_test(tc, a_marker_stays_behind_without_a_word);
 	tcase_add_test(tc, names_of_any_number_and_length_are_counted);
 	suite_add_tcase(suite, tc);
 	return suite;

@@ -103,7 +103,7 @@ START_TEST(a_damaged_block_is_named_with_its_tensor_and_step)
 	bytes.data[entry.at + entry.data.len - 10] ^= 0x40;
 	fixture_write(file_path, buffer_span(&bytes));
 	ck_assert_int_eq(pair_fixture_apply(&pair, 0, "delta", "back", &err), -1);
-	ck_assert_msg(strstr(err.text, "step 1: tensor 'large': block 2") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "/delta' (step 1): tensor 'large': block 2") != NULL, "%s", err.text);
 	ck_assert_msg(err.kind == ERROR_DIGEST_MISMATCH || err.kind == ERROR_INVALID, "%s", err.text);
 	buffer_release(&bytes);
 	free(path);
@@ -150,9 +150,9 @@ static const struct {
 	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1,1],\"data_offsets\":[0,1]}", 1, ERROR_INVALID, "'small' is no vector of bytes"},
 	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}", 2,
 		ERROR_INVALID, "small"},
-	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", 0, ERROR_INVALID, "step 4: tensor 'small'"},
-	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1, ERROR_INVALID, "step 4: tensor 'small'"},
-	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[40],\"data_offsets\":[0,40]}", 40, ERROR_INVALID, "step 4: tensor 'small'"},
+	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", 0, ERROR_INVALID, "(step 4): tensor 'small'"},
+	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}", 1, ERROR_INVALID, "(step 4): tensor 'small'"},
+	{ULP, ",\"small\":{\"dtype\":\"U8\",\"shape\":[40],\"data_offsets\":[0,40]}", 40, ERROR_INVALID, "(step 4): tensor 'small'"},
 };
 
 START_TEST(malformed_containers_are_refused)

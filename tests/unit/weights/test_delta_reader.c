@@ -135,7 +135,7 @@ static const struct row bad_files[] = {
 		"fewer bytes"},
 	{"{" META(GAP ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW("m", "11", "shard", "delta") "]\"") "}",
 		DATA(""), ERROR_INVALID,
-		"cover 0 bytes of 1"},
+		"has 11 bytes, and its header says that it has 10"},
 	{"{" META(GAP ",\"header:m\":\"{}\",\"result_kind\":\"folder\",\"result_files\":\"[" FILE_ROW("m", "10", "shard", "delta") "]\"") "}",
 		DATA(""),
 		ERROR_DIGEST_MISMATCH, "header"},

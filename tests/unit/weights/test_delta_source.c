@@ -122,7 +122,7 @@ START_TEST(a_source_is_a_base_too)
 	for (size_t i = 0; i < 4; i++)
 		ck_assert(digest128_equal(&digests[i], &wanted[i]));
 	ck_assert_int_eq(tensor_source_digests(proven, 2, digests, &err), -1);
-	ck_assert_msg(err.kind == ERROR_DIGEST_MISMATCH && strstr(err.text, "step 1: tensor 'large': its checksum") != NULL, "%s", err.text);
+	ck_assert_msg(err.kind == ERROR_DIGEST_MISMATCH && strstr(err.text, "(step 1): tensor 'large': its checksum") != NULL, "%s", err.text);
 	tensor_source_free(proven);
 	tensor_source_free(second);
 	tensor_source_free(first);

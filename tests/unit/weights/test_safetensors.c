@@ -75,9 +75,9 @@ static const struct header_case refused[] = {
 	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[2]", "[0,2]") "}", 2, "does not begin"},
 	{"{\"a\":" T("U8", "[2]", "[2,0]") "}", 2, "does not begin"},
 	{"{\"a\":" T("U8", "[2]", "[0,2]") ",\"b\":" T("U8", "[0]", "[2,1]") "}", 2, "does not begin"},
-	{"{\"a\":" T("U8", "[2]", "[0,2]") "}", 3, "cover 2 bytes of 3"},
-	{"{\"a\":" T("U8", "[4]", "[0,4]") "}", 3, "cover 4 bytes of 3"},
-	{"{}", 1, "cover 0 bytes of 1"},
+	{"{\"a\":" T("U8", "[2]", "[0,2]") "}", 3, "x has 64 bytes, and its header says that it has 63: something else stands"},
+	{"{\"a\":" T("U8", "[4]", "[0,4]") "}", 3, "x has 64 bytes, and its header says that it has 65: it is cut off"},
+	{"{}", 1, "x has 11 bytes, and its header says that it has 10"},
 	{"{\"a\":" T("F32", "[2]", "[0,4]") "}", 4, "needs 8"},
 	{"{\"a\":" T("F32", "[4294967296,4294967296]", "[0,4]") "}", 4, "overflows"},
 	{"{\"a\":" T("F32", "[4611686018427387904]", "[0,4]") "}", 4, "overflows"},
@@ -186,6 +186,15 @@ START_TEST(what_else_weights_come_in_is_named)
 	struct error err = {0};
 	uint64_t size; /* 640 bytes, and not a pickle */
 	ck_assert_int_eq(safetensors_header_size(span_of("\x80\2\0\0\0\0\0\0", 8), 1000, &size, &err), 0);
+}
+END_TEST
+
+START_TEST(a_file_that_ends_inside_of_its_header_is_cut_off)
+{
+	struct error err = {0};
+	uint64_t size;
+	ck_assert_int_eq(header_size(500, 100, &size, &err), -1);
+	ck_assert_str_eq(err.text, "the file has 100 bytes and ends inside of its header, which takes 508: it is cut off, or no safetensors file");
 }
 END_TEST
 
@@ -309,6 +318,7 @@ Suite *test_safetensors_suite(void)
 	tcase_add_test(reader, tensors_come_in_order_of_data);
 	tcase_add_test(reader, a_million_tensors_are_read);
 	tcase_add_test(reader, what_else_weights_come_in_is_named);
+	tcase_add_test(reader, a_file_that_ends_inside_of_its_header_is_cut_off);
 	tcase_add_test(reader, the_header_length_is_checked_first);
 	suite_add_tcase(suite, reader);
 	TCase *const writer = tcase_create("writer");

@@ -202,7 +202,7 @@ START_TEST(a_tensor_that_is_not_what_its_checksum_says)
 	checksum_of(DELTA_XXH3_128, w_old, text);
 	write_shard(buffer_span(&frame), text, "U8");
 	write_index("xor", "xxh3-128", MAP);
-	expect_refused(ERROR_DIGEST_MISMATCH, "step 7: tensor 'w': its checksum is");
+	expect_refused(ERROR_DIGEST_MISMATCH, "(step 7): tensor 'w': its checksum is");
 	write_shard(buffer_span(&frame), NULL, "U8");
 	expect_refused(ERROR_INVALID, "'w' has no checksum");
 	write_shard(buffer_span(&frame), text, "I8");
@@ -233,7 +233,7 @@ START_TEST(frames_are_bounded_by_the_tensor)
 	expect_refused(ERROR_INVALID, "not one whole zstd frame");
 	for (size_t len = 0; len < good.len; len++) {
 		write_shard(span_slice(buffer_span(&good), 0, len), text, "U8");
-		expect_refused(ERROR_INVALID, "step 7: tensor 'w'");
+		expect_refused(ERROR_INVALID, "(step 7): tensor 'w'");
 	}
 	free(zeros);
 	buffer_release(&bomb);
