@@ -310,15 +310,16 @@ static int read_environment(struct loading *loading, char *const *environment)
 	return 0;
 }
 
-/* The variables of the root key, of the client, of the commands that it starts, and of the
- * project's tests, which begin so. */
+/* The variables of the root key, of the client, of the commands that it starts, of the project's
+ * tests, and those that Kubernetes sets for a service of the name deltabucket. */
 static bool is_known_beside(struct span name)
 {
 	static const char *const names[] = {"CONFIG", "ROOT_KEY_ID", "ROOT_SECRET", "ROOT_TOKEN",
 		"ENDPOINT", "TOKEN", "CA", "PROFILE", "RUN", "STEP", "LABEL", "DIGEST", "CURRENT",
 		"PATH", "PREVIOUS_STEP", "CHANGED", "TENSORS", "BUILD", "TORTURE", "SERIES",
 		"CLIENTS", "WRITE_ROUTES"};
-	static const char *const beginnings[] = {"TEST_", "UNIT_", "RECORD_", "REFUSE_", "BENCH_"};
+	static const char *const beginnings[] = {"TEST_", "UNIT_", "RECORD_", "REFUSE_", "BENCH_",
+		"SERVICE_", "PORT"};
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (span_equal_text(name, names[i]))
 			return true;

@@ -221,8 +221,10 @@ static char *log_of_strays(char *const *environment)
 
 START_TEST(variables_that_nobody_reads_are_told_with_the_nearest_setting)
 {
-	char *const known[] = {"DELTABUCKET_GC_RATE=1", "DELTABUCKET_ENDPOINT=x", "DELTABUCKET_ROOT_TOKEN=t", "DELTABUCKET_CONFIG=f", "DELTABUCKET_STEP=1",
-		"DELTABUCKET_TEST_DATA=d", "DELTABUCKET_BUILD=b", "GC_RAT=1", "DELTABUCKET", NULL};
+	char *const known[] = {"DELTABUCKET_GC_RATE=1", "DELTABUCKET_ENDPOINT=x",
+		"DELTABUCKET_ROOT_TOKEN=t", "DELTABUCKET_CONFIG=f", "DELTABUCKET_STEP=1",
+		"DELTABUCKET_TEST_DATA=d", "DELTABUCKET_BUILD=b", "DELTABUCKET_SERVICE_HOST=h",
+		"DELTABUCKET_PORT_9000_TCP=t", "GC_RAT=1", "DELTABUCKET", NULL};
 	char *const unknown[] = {"DELTABUCKET_GC_RAT=1", "DELTABUCKET_NOTHING_LIKE_IT=secret", NULL};
 	char *const none = log_of_strays(known);
 	char *const both = log_of_strays(unknown);
