@@ -53,7 +53,7 @@ struct http_response {
 struct http_client *http_client_new(const struct http_client_options *options, struct error *err);
 void http_client_free(struct http_client *client);
 /* 0 when any HTTP status came back whole (an error's body may be cut at its cap); -1 with untrusted for a certificate, upstream (or the
- * sink's or source's own error) otherwise. A source that ends before source_size gives incomplete_body. Redirects come back as they are.
+ * sink's or source's own error) otherwise, also when a server of HTTPS was asked in plain HTTP and says so. A source that ends before source_size gives incomplete_body. Redirects come back as they are.
  * `response` must be released with http_response_release in both cases. */
 int http_client_send(struct http_client *client, const struct http_request *request, struct http_response *response, struct error *err);
 /* Makes a blocked http_client_send (within about a second) and every later one return with busy. From any thread or a signal-watching one. */

@@ -92,7 +92,8 @@ static void print_registered(const struct gc_options_given *options, unsigned lo
 	if (options->dry_run && options->ends_promises)
 		printf("files of %llu bytes that no bucket holds would be freed too\n", bytes);
 	else
-		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long; --end-promises frees them\n", bytes);
+		printf("files of %llu bytes that no bucket holds were sent by clients within a day and stay so long%s\n", bytes,
+			options->ends_promises ? "" : "; --end-promises frees them"); /* else a shard was just at them */
 }
 
 static void print_answer(const struct gc_options_given *options, const struct buffer *answer)
