@@ -62,6 +62,8 @@ int file_publish(const struct file_ops *ops, const char *path, struct span bytes
 int file_place(const struct file_ops *ops, const char *path, struct span bytes, mode_t mode, struct error *err);
 /* Makes parents too, and syncs the folder around each one that it made. Exists already: 0. */
 int file_make_folder(const struct file_ops *ops, const char *path, mode_t mode, struct error *err);
+/* The same for the folder that `path` lies in. */
+int file_make_parent(const struct file_ops *ops, const char *path, mode_t mode, struct error *err);
 bool file_exists(const char *path);
 int file_size(const char *path, uint64_t *out_size, struct error *err);
 /* A reflink: 0, or 1 when the file system has none for these two, and nothing is left of `to`. */

@@ -71,6 +71,20 @@ int file_make_folder(const struct file_ops *const ops, const char *const path, c
 	return make_one(ops, partial, mode, err);
 }
 
+int file_make_parent(const struct file_ops *const ops, const char *const path, const mode_t mode,
+	struct error *const err)
+{
+	char *const parent = memory_copy_text(path);
+	char *const slash = strrchr(parent, '/');
+	int result = 0;
+	if (slash != NULL && slash != parent) {
+		*slash = '\0';
+		result = file_make_folder(ops, parent, mode, err);
+	}
+	free(parent);
+	return result;
+}
+
 static int copy_by_hand(const int from, const int to)
 {
 	uint8_t piece[64 * 1024];

@@ -14,12 +14,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/compress.h"
+#include "base/digest/xxh3.h"
+#include "base/format/compress.h"
 #include "base/memory.h"
-#include "base/xxh3.h"
-#include "weights/block_code.h"
-#include "weights/checkpoint.h"
-#include "weights/ulp_word.h"
+#include "weights/codec/block_code.h"
+#include "weights/codec/ulp_word.h"
+#include "weights/model/checkpoint.h"
 
 enum { ROUNDS = 3, DEFAULT_MIB = 128, MOST_MIB = 1 << 14, LEVEL = 1, CLASSES = 12, LENGTHS = 32769, ROW_BYTES = 1 << 30 };
 static const double default_percent = 1.35;

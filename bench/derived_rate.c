@@ -9,10 +9,12 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "storage/derive_work.h"
-#include "storage/scratch.h"
-#include "storage/version.h"
-#include "weights/safetensors.h"
+#include "storage/derive/derive_work.h"
+#include "storage/objects/object_read.h"
+#include "storage/objects/scratch.h"
+#include "storage/open/store_open.h"
+#include "storage/versions/version.h"
+#include "weights/model/safetensors.h"
 
 enum { DEFAULT_MIB = 256, READ_BYTES = 256 * 1024, TENSORS = 16, READS = 5, STEPS = 3 };
 
@@ -140,7 +142,7 @@ static void rate_done(void *const owner)
 
 static void rate_derive(struct derived_rate *const rate, const int64_t version, const char *const what)
 {
-	const struct derive_pace pace = {.spend = rate_goes_on};
+	const struct work_pace pace = {.spend = rate_goes_on};
 	struct derive_outcome outcome;
 	struct error err = {0};
 	const double begun = rate_now();

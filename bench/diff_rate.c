@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "base/memory.h"
-#include "weights/delta.h"
-#include "weights/element_scan.h"
+#include "weights/codec/element_scan.h"
+#include "weights/delta/delta.h"
 
 enum { TENSORS = 16, ROUNDS = 3, DEFAULT_MIB = 512, MOST_MIB = 1 << 16, BLOCK_BYTES = 2 * ELEMENT_SCAN_BLOCK, PATH_BYTES = 1024 };
 

@@ -14,11 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
-#include "base/digest.h"
+#include "base/digest/checksum.h"
+#include "base/digest/digest.h"
+#include "base/digest/xxh3.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/xxh3.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/gear.h"
 

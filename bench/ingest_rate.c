@@ -9,10 +9,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "base/digest.h"
+#include "base/digest/digest.h"
 #include "base/memory.h"
-#include "storage/assemble.h"
-#include "storage/ingest.h"
+#include "storage/ingest/ingest.h"
+#include "storage/packs/assemble.h"
 
 enum { WRITE_BYTES = 256 * 1024, SOURCE_BYTES = 8 * 1024 * 1024, DEFAULT_MIB = 1024 };
 

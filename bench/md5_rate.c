@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/digest/digest.h"
 #include "base/memory.h"
 #include "base/random.h"
 

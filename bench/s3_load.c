@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/checksum.h"
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/digest/checksum.h"
+#include "base/digest/digest.h"
 #include "base/encode.h"
 #include "base/memory.h"
 #include "base/random.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/digest/xxh3.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/xxh3.h"
 #include "chunker/xorb_parse.h"
 
 enum { CHUNKS = 960, XORB_BYTES = CHUNKS * (CHUNK_TARGET_BYTES + 8), XORBS = 16, ROUNDS = 5, PIECE_BYTES = 32 * 1024 };

@@ -1,6 +1,6 @@
 #include "chunker/chunk_hash.h"
 
-#include "base/blake3_stream.h"
+#include "base/digest/blake3_stream.h"
 #include "chunker/merkle.h"
 
 static const uint8_t data_key[32] = {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format/byte_planes.h"
 #include "base/memory.h"
-#include "base/byte_planes.h"
 #include "chunker/chunk.h"
 #include "chunker/codec_lz4.h"
 #include "chunker/codec_planes.h"

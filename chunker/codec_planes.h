@@ -3,8 +3,8 @@
 #ifndef CHUNKER_CODEC_PLANES_H
 #define CHUNKER_CODEC_PLANES_H
 
-#include "base/compress.h"
-#include "base/byte_planes.h"
+#include "base/format/byte_planes.h"
+#include "base/format/compress.h"
 
 enum {
 	CODEC_PLANES_HEADER_BYTES = 3, /* per plane */

@@ -2,7 +2,7 @@
 #ifndef CHUNKER_CODEC_TRIAL_H
 #define CHUNKER_CODEC_TRIAL_H
 
-#include "base/compress.h"
+#include "base/format/compress.h"
 #include "chunker/codec.h"
 
 /* False for what looks random: compressing it is wasted work. */

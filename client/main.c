@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "client/cut_file.h"
-#include "client/exit_code.h"
-#include "client/help.h"
-#include "client/profile.h"
+#include "client/commands/help.h"
+#include "client/terminal/cut_file.h"
+#include "client/terminal/exit_code.h"
+#include "client/terminal/profile.h"
 
 enum { HELP_MAX_BYTES = 64 * 1024 };
 

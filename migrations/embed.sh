@@ -1,9 +1,9 @@
 #!/bin/sh
-# Prints storage/migration_list.c: every migrations/NNNN_what.sql as a C string, in order of their numbers.
+# Prints storage/start/migration_list.c: every migrations/NNNN_what.sql as a C string, in order of their numbers.
 set -eu
 folder=$(dirname "$0")
 echo '/* Made by migrations/embed.sh from migrations/NNNN_what.sql: change those. */'
-echo '#include "storage/migration_list.h"'
+echo '#include "storage/start/migration_list.h"'
 echo
 echo 'const struct migration migration_list[] = {'
 for file in "$folder"/[0-9][0-9][0-9][0-9]_*.sql; do

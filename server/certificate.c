@@ -17,9 +17,9 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/thread/lock.h"
 #include "server/data_folder.h"
 
 #define DAY_MS INT64_C(86400000)

@@ -4,7 +4,7 @@
 #define SERVER_CONFIGURATION_H
 
 #include "base/buffer.h"
-#include "base/log.h"
+#include "base/thread/log.h"
 
 struct configuration_list {
 	char **items;

@@ -3,7 +3,7 @@
 #ifndef SERVER_CONTROL_SOCKET_H
 #define SERVER_CONTROL_SOCKET_H
 
-#include "base/http_client.h"
+#include "base/net/http_client.h"
 
 /* Is the peer of this connected unix socket the server's own user, or root? */
 bool control_socket_is_ours(int fd);

@@ -9,12 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "api/body_work.h"
-#include "api/context.h"
-#include "api/keyring.h"
-#include "base/digest.h"
-#include "base/fingerprint.h"
+#include "api/auth/keyring.h"
+#include "api/exchange/body_work.h"
+#include "api/exchange/context.h"
+#include "base/digest/digest.h"
+#include "base/digest/fingerprint.h"
 #include "base/memory.h"
+#include "base/thread/step_watch.h"
 #include "server/certificate.h"
 #include "server/control_socket.h"
 #include "server/data_folder.h"
@@ -22,12 +23,13 @@
 #include "server/listener.h"
 #include "server/listener_socket.h"
 #include "server/root_key.h"
-#include "storage/step_watch.h"
-#include "storage/derive_worker.h"
-#include "storage/file_hash_worker.h"
-#include "storage/shard_put.h"
-#include "storage/step_worker.h"
-#include "storage/xet_make.h"
+#include "storage/derive/derive_worker.h"
+#include "storage/files/file_hash_worker.h"
+#include "storage/open/store_open.h"
+#include "storage/start/store_start.h"
+#include "storage/step_jobs/step_worker.h"
+#include "storage/xet/shard_put.h"
+#include "storage/xet/xet_make.h"
 
 enum { NOTICE_MAX_BYTES = 64 * 1024, FILES_BESIDE_CONNECTIONS = 1280, WATCH_SECONDS = 1, GIVE_BACK_SECONDS = 15, SWEEP_ROUNDS = 10, STREAMS_MAX = 1024, SAME_SIGNAL_MS = 500, REPLIES_MAX_BYTES = 256 * 1024 * 1024, BODY_THREADS = 2 };
 
@@ -385,13 +387,13 @@ static void drain(struct daemon *daemon)
 	const int64_t deadline_ms = begun_ms + (int64_t)daemon->configuration->drain_timeout * 1000;
 	atomic_store(&daemon->stopping, true);
 	listener_quiesce(daemon->listener);
-	step_worker_quiesce(store_step_worker(daemon->store)); /* before the watch: who is woken does not ask again */
+	step_worker_quiesce(store_parts(daemon->store)->step_worker); /* before the watch: who is woken does not ask again */
 	step_watch_wake_all(store_step_watch(daemon->store));
-	derive_worker_quiesce(store_derive_worker(daemon->store));
-	file_hash_worker_quiesce(store_file_hash_worker(daemon->store));
-	xet_makes_quiesce(store_xet_makes(daemon->store));
+	derive_worker_quiesce(store_parts(daemon->store)->derive_worker);
+	file_hash_worker_quiesce(store_parts(daemon->store)->file_hash_worker);
+	xet_makes_quiesce(store_parts(daemon->store)->xet_makes);
 	shard_put_quiesce(daemon->store);
-	gc_quiesce(store_gc(daemon->store));
+	gc_quiesce(store_parts(daemon->store)->gc);
 	const struct log_field field = log_number("requests", listener_active(daemon->listener));
 	log_event(daemon->log, LOG_INFO, NULL, "draining", &field, 1);
 	for (unsigned round = 0; listener_active(daemon->listener) > 0 && clock->monotonic_ms(clock) < deadline_ms; round++) {

@@ -5,7 +5,7 @@
  *   DIR/master.key 0600, 64 hex digits and a line feed
  *   DIR/tls/      the private CA (certificate.h)
  *   DIR/control.sock 0600 (control_socket.h)
- * The store's own files are in storage/store.h. One thread. */
+ * The store's own files are in storage/core/store.h. One thread. */
 #ifndef SERVER_DATA_FOLDER_H
 #define SERVER_DATA_FOLDER_H
 

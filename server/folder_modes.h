@@ -3,7 +3,7 @@
 #ifndef SERVER_FOLDER_MODES_H
 #define SERVER_FOLDER_MODES_H
 
-#include "base/log.h"
+#include "base/thread/log.h"
 
 /* From here on nothing that this process makes is open to others, unless it says so of that file. */
 void folder_modes_begin(void);

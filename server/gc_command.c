@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/admin/admin_gc.h"
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 #include "server/command_words.h"
 #include "server/store_command.h"
 
@@ -58,7 +58,7 @@ static int work(void *owner, struct store *store, const struct data_folder *fold
 	(void)folder;
 	const struct buffer *const body = owner;
 	struct gc_request request = {.dry_run = false};
-	if (admin_gc_parse(buffer_span(body), &request, err) != 0 || gc_run(store_gc(store), &request, err) != 0)
+	if (admin_gc_parse(buffer_span(body), &request, err) != 0 || gc_run(store_parts(store)->gc, &request, err) != 0)
 		return -1;
 	admin_gc_print(&request, out);
 	return 0;

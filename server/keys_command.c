@@ -8,7 +8,7 @@
 
 #include "api/admin/admin_keys.h"
 #include "base/encode.h"
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 #include "base/near_word.h"
 #include "server/command_words.h"
 #include "server/store_command.h"

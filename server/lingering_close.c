@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/thread/lock.h"
 
 enum { DROPPED_AT_ONCE = 64 * 1024, NAP_AFTER_BYTES = 1024 * 1024, NAP_NS = 1000 * 1000, LOOK_MS = 500 };
 

@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/thread/lock.h"
 #include "server/certificate.h"
 #include "server/control_socket.h"
 

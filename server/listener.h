@@ -1,12 +1,12 @@
 /* HTTP and HTTPS over libmicrohttpd: N single-threaded reactors (an MHD daemon each, epoll), one accept thread that deals connections
- * among them in turn, every request an exchange for api/router. Sockets below unix: paths speak plain HTTP on reactors of their own; the
+ * among them in turn, every request an exchange for api/route/router. Sockets below unix: paths speak plain HTTP on reactors of their own; the
  * control socket has one too, whose requests act as root.
  *
  * Start and stop from one thread. */
 #ifndef SERVER_LISTENER_H
 #define SERVER_LISTENER_H
 
-#include "api/context.h"
+#include "api/exchange/context.h"
 #include "server/trusted_proxies.h"
 
 struct listener;

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "api/caller.h"
+#include "api/exchange/caller.h"
 #include "base/memory.h"
 
 enum {

@@ -5,8 +5,8 @@
 #include <microhttpd.h>
 #include <stdatomic.h>
 
-#include "api/exchange.h"
-#include "base/lock.h"
+#include "api/exchange/exchange.h"
+#include "base/thread/lock.h"
 #include "server/lingering_close.h"
 #include "server/listener.h"
 #include "server/listener_socket.h"

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "storage/assemble.h"
+#include "storage/packs/assemble.h"
 
 enum { STREAM_BLOCK_BYTES = 4096, PAST_MAX_BYTES = 32 * 1024 };
 

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/caller.h"
-#include "api/keyring.h"
-#include "api/router.h"
+#include "api/auth/keyring.h"
+#include "api/exchange/caller.h"
+#include "api/route/router.h"
 #include "base/encode.h"
 #include "base/memory.h"
 #include "base/random.h"

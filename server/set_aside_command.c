@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 #include "server/command_words.h"
-#include "storage/set_aside.h"
+#include "storage/packs/set_aside.h"
 
 enum { ANSWER_MAX_BYTES = 32 * 1024 * 1024 };
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };

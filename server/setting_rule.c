@@ -3,8 +3,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "api/keyring.h"
-#include "base/client_address.h"
+#include "api/auth/keyring.h"
+#include "base/net/client_address.h"
 #include "server/listener_socket.h"
 
 enum { LABEL_MAX_BYTES = 63, HOST_MAX_BYTES = 253 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fingerprint.h"
+#include "base/digest/fingerprint.h"
 #include "base/memory.h"
 
 enum { TEXT_MAX_BYTES = 8192 };

@@ -2,7 +2,7 @@
 #ifndef SERVER_START_NOTICE_H
 #define SERVER_START_NOTICE_H
 
-#include "api/keyring.h"
+#include "api/auth/keyring.h"
 #include "server/configuration.h"
 
 /* Where clients find the server. Borrowed; NULL: not known, or none. */

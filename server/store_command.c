@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "server/control_socket.h"
+#include "storage/open/store_open.h"
 #include "wire/step_message.h"
 
 enum { ANSWER_ARENA_BYTES = 32 * 1024 * 1024, REACH_TRIES = 50 };

@@ -3,9 +3,9 @@
 #ifndef SERVER_STORE_COMMAND_H
 #define SERVER_STORE_COMMAND_H
 
-#include "base/http_client.h"
+#include "base/net/http_client.h"
 #include "server/data_folder.h"
-#include "storage/store.h"
+#include "storage/core/store.h"
 
 struct store_command {
 	const char *data;              /* the folder */

@@ -5,7 +5,7 @@
 #ifndef SERVER_TRUSTED_PROXIES_H
 #define SERVER_TRUSTED_PROXIES_H
 
-#include "base/client_address.h"
+#include "base/net/client_address.h"
 
 struct trusted_proxies;
 

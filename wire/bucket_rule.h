@@ -1,5 +1,5 @@
 /* What a bucket may be called when it is made: S3's rules, and names that are paths of the server. The server refuses others, and clients say so
- * before they begin anything. Buckets that Hub clients make may have further names (api/hub_name.h). */
+ * before they begin anything. Buckets that Hub clients make may have further names (api/route/hub_name.h). */
 #ifndef WIRE_BUCKET_RULE_H
 #define WIRE_BUCKET_RULE_H
 

@@ -5,8 +5,8 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/digest/xxh3.h"
 #include "base/error.h"
-#include "base/xxh3.h"
 
 struct json_node;
 struct json_writer;

@@ -8,8 +8,8 @@
 
 #include "base/arena.h"
 #include "base/buffer.h"
+#include "base/digest/xxh3.h"
 #include "base/error.h"
-#include "base/xxh3.h"
 #include "wire/run_settings_message.h"
 
 enum {
@@ -17,6 +17,7 @@ enum {
 	STEP_OBJECTS_MAX = 4096,  /* of one form; also files of a checkpoint */
 	STEP_MESSAGE_MAX_BYTES = 16 * 1024 * 1024,
 	STEP_MESSAGE_MAX_VALUES = 128 * 1024, /* of its JSON; the largest that is allowed has some 80,000 */
+	RUN_NAME_MAX_BYTES = 128, /* [A-Za-z0-9._-], not beginning with '.' or '-' */
 	STEP_NAME_MAX_BYTES = 512,
 	STEP_LABEL_MAX_BYTES = 256,
 	STEP_FORMAT_MAX_BYTES = 64,

@@ -3,7 +3,7 @@
 #ifndef WIRE_STEP_MESSAGE_INTERNAL_H
 #define WIRE_STEP_MESSAGE_INTERNAL_H
 
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 #include "wire/step_message.h"
 
 int message_u64(const struct json_node *object, const char *name, uint64_t *out, struct error *err);

@@ -1,6 +1,6 @@
 #include "api/admin/admin_buckets.h"
 
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096 };
 

@@ -2,8 +2,8 @@
 #ifndef API_ADMIN_ADMIN_BUCKETS_H
 #define API_ADMIN_ADMIN_BUCKETS_H
 
-#include "api/exchange.h"
-#include "storage/bucket.h"
+#include "api/exchange/exchange.h"
+#include "storage/buckets/bucket.h"
 
 enum next admin_bucket_get_begin(struct exchange *exchange);
 enum next admin_bucket_put_begin(struct exchange *exchange);

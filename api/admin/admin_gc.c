@@ -1,6 +1,6 @@
 #include "api/admin/admin_gc.h"
 
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 enum { REQUEST_MAX_BYTES = 4096, REPLY_MAX_BYTES = 4096, PERCENT_MAX = 100 };
 
@@ -29,7 +29,7 @@ enum next admin_gc_finish(struct exchange *exchange)
 		return exchange_fail(exchange, &err);
 	gc->request.done = gc_is_done;
 	exchange->state = gc;
-	gc_submit(store_gc(exchange->context->store), &gc->request);
+	gc_submit(store_parts(exchange->context->store)->gc, &gc->request);
 	return NEXT_WAIT;
 }
 

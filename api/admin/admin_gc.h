@@ -3,8 +3,8 @@
 #ifndef API_ADMIN_ADMIN_GC_H
 #define API_ADMIN_ADMIN_GC_H
 
-#include "api/exchange.h"
-#include "storage/gc.h"
+#include "api/exchange/exchange.h"
+#include "storage/upkeep/gc.h"
 
 enum next admin_gc_begin(struct exchange *exchange);
 enum next admin_gc_finish(struct exchange *exchange);

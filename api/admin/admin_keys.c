@@ -1,8 +1,9 @@
 #include "api/admin/admin_keys.h"
 
 #include "api/admin/grant_advice.h"
-#include "base/json_node.h"
-#include "storage/helpers.h"
+#include "api/auth/grant_text.h"
+#include "base/format/json_node.h"
+#include "base/thread/helpers.h"
 
 enum { REQUEST_MAX_BYTES = 64 * 1024, REPLY_MAX_BYTES = 32 * 1024 * 1024, GRANTS_MAX = 256 };
 
@@ -127,7 +128,7 @@ static void print_grants(const struct grant *grants, size_t count, struct json_w
 	for (size_t i = 0; i < count; i++) {
 		struct buffer text;
 		buffer_init(&text, REQUEST_MAX_BYTES);
-		keyring_print_grant(&grants[i], &text);
+		grant_text_print(&grants[i], &text);
 		json_writer_text(json, NULL, buffer_span(&text));
 		buffer_release(&text);
 	}
@@ -208,7 +209,7 @@ static int take_grants(const struct json_node *root, struct arena *arena, struct
 		struct span text;
 		if (!json_node_text(json_node_at(list, i), &text))
 			return error_set(err, ERROR_INVALID, "\"grants\" must be a list of texts BUCKET[/PREFIX]=read,write,list,admin");
-		if (keyring_parse_grant(arena_copy(arena, text), &grants[i], err) != 0)
+		if (grant_text_parse(arena_copy(arena, text), &grants[i], err) != 0)
 			return -1;
 	}
 	out->grants = grants;

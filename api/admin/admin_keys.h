@@ -3,8 +3,8 @@
 #ifndef API_ADMIN_ADMIN_KEYS_H
 #define API_ADMIN_ADMIN_KEYS_H
 
-#include "api/exchange.h"
-#include "api/keyring.h"
+#include "api/auth/keyring.h"
+#include "api/exchange/exchange.h"
 
 enum next admin_keys_list_begin(struct exchange *exchange);
 enum next admin_keys_list_resume(struct exchange *exchange);

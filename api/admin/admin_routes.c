@@ -1,12 +1,12 @@
 /* What operators and Prometheus ask: health (the process lives), ready (it serves: the catalog answers and no stop has begun), metrics,
  * keys, gc; and what clients ask first: the CA. */
-#include "api/router.h"
+#include "api/route/router.h"
 
 #include "api/admin/admin_buckets.h"
 #include "api/admin/admin_gc.h"
 #include "api/admin/admin_keys.h"
-#include "api/readiness.h"
-#include "storage/store_health.h"
+#include "api/exchange/readiness.h"
+#include "storage/packs/store_health.h"
 
 enum { METRICS_MAX_BYTES = 256 * 1024, READY_MAX_BYTES = 4096 };
 

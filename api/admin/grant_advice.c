@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-#include "api/hub_name.h"
-#include "storage/bucket.h"
+#include "api/exchange/principal.h"
+#include "api/route/hub_name.h"
+#include "storage/buckets/bucket.h"
 
 enum { LINES_PER_GRANT = 3 };
 
@@ -77,7 +78,7 @@ void grant_advice_settle(struct store *store, const char *default_namespace, str
 		return;
 	for (size_t i = 0; i < key->grant_count; i++) {
 		grants[i] = key->grants[i];
-		if (keyring_is_metrics_grant(&grants[i]))
+		if (principal_is_metrics_grant(&grants[i]))
 			continue;
 		settle_spelling(&advice, &grants[i]);
 		judge(&advice, &grants[i]);

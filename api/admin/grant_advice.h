@@ -2,7 +2,7 @@
 #ifndef API_ADMIN_GRANT_ADVICE_H
 #define API_ADMIN_GRANT_ADVICE_H
 
-#include "api/keyring.h"
+#include "api/auth/keyring.h"
 
 /* "NAMESPACE/BUCKET/PREFIX", as the Hub names buckets, becomes the bucket's name where NAMESPACE is the key's or the default one and no
  * bucket of that name exists: `key->grants` is then another array. `out_lines` are sentences, in the arena. What the catalog cannot tell is

@@ -2,12 +2,12 @@
  * Whoever may write none of them is refused as a whole. */
 #include "api/hub/batch_files.h"
 
-#include "api/authorise.h"
+#include "api/auth/authorise.h"
+#include "api/auth/keyring.h"
+#include "api/exchange/json_reply.h"
 #include "api/hub/batch_lines.h"
 #include "api/hub/source_access.h"
-#include "api/json_reply.h"
-#include "api/keyring.h"
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 enum { REQUEST_MAX_BYTES = 8 * 1024 * 1024, STRANGER_MAX_BYTES = 64 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024, UNPROCESSABLE = 422 };
 

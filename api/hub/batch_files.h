@@ -2,7 +2,7 @@
 #ifndef API_HUB_BATCH_FILES_H
 #define API_HUB_BATCH_FILES_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next batch_files_begin(struct exchange *exchange);
 enum next batch_files_finish(struct exchange *exchange);

@@ -1,8 +1,8 @@
 #include "api/hub/batch_lines.h"
 
-#include "api/hub_name.h"
-#include "base/json_node.h"
-#include "storage/tree_path.h"
+#include "api/route/hub_name.h"
+#include "base/format/json_node.h"
+#include "storage/files/tree_path.h"
 
 enum { CONTENT_TYPE_MAX_BYTES = 255, VALUES_MAX = 100 /* of a line */ };
 #define SECONDS_BELOW INT64_C(100000000000) /* as milliseconds that is a day in 1973: some clients send seconds */

@@ -1,10 +1,10 @@
 /* One page, no script: names of files come from anybody, so all of them are escaped, and the page may load nothing. */
 #include "api/hub/bucket_page.h"
 
+#include "api/auth/keyring.h"
+#include "api/exchange/json_reply.h"
 #include "api/hub/hub_bucket.h"
 #include "api/hub/list_tree.h"
-#include "api/json_reply.h"
-#include "api/keyring.h"
 #include "base/encode.h"
 
 enum { PAGE_MAX_BYTES = 8 * 1024 * 1024, ERROR_PAGE_MAX_BYTES = 16 * 1024 };

@@ -3,7 +3,7 @@
 #ifndef API_HUB_BUCKET_PAGE_H
 #define API_HUB_BUCKET_PAGE_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 /* 200 with HTML: what the bucket is, and the files and directories of one level, with links. */
 enum next bucket_page_begin(struct exchange *exchange);

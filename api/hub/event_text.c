@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/encode.h"
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 #include "base/little_endian.h"
 #include "base/random.h"
 

@@ -3,9 +3,9 @@
 #ifndef API_HUB_EVENT_TEXT_H
 #define API_HUB_EVENT_TEXT_H
 
-#include "base/seal.h"
-#include "storage/change_feed.h"
-#include "storage/tree.h"
+#include "base/digest/seal.h"
+#include "storage/core/change_feed.h"
+#include "storage/files/tree.h"
 
 enum { EVENT_CURSOR_BYTES = 112 };
 

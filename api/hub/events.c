@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-#include "api/authorise.h"
+#include "api/auth/authorise.h"
+#include "api/auth/identify.h"
+#include "api/exchange/long_wait.h"
 #include "api/hub/event_text.h"
-#include "api/identify.h"
-#include "api/long_wait.h"
-#include "storage/bucket.h"
-#include "storage/change_feed.h"
-#include "storage/tree_path.h"
+#include "storage/buckets/bucket.h"
+#include "storage/core/change_feed.h"
+#include "storage/files/tree_path.h"
 
 enum {
 	ROUND_CHANGES = 200,

@@ -3,7 +3,7 @@
 #ifndef API_HUB_EVENTS_H
 #define API_HUB_EVENTS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 /* The bucket's files from where the query says: `cursor` (of an event), `since` (an updatedAt of the bucket) or now. invalid; busy when as many
  * streams are open as may be. */

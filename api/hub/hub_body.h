@@ -2,8 +2,8 @@
 #ifndef API_HUB_BODY_H
 #define API_HUB_BODY_H
 
-#include "api/exchange.h"
-#include "base/json_node.h"
+#include "api/exchange/exchange.h"
+#include "base/format/json_node.h"
 
 enum { HUB_BODY_MAX_BYTES = 64 * 1024 };
 

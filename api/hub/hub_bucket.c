@@ -1,9 +1,9 @@
 #include "api/hub/hub_bucket.h"
 
-#include "api/authorise.h"
+#include "api/auth/authorise.h"
+#include "api/auth/keyring.h"
 #include "api/hub/hub_visibility.h"
-#include "api/hub_name.h"
-#include "api/keyring.h"
+#include "api/route/hub_name.h"
 
 bool hub_bucket_is_listed(const struct exchange *const exchange, const struct bucket *const bucket)
 {

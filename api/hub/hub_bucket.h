@@ -2,9 +2,9 @@
 #ifndef API_HUB_BUCKET_H
 #define API_HUB_BUCKET_H
 
-#include "api/exchange.h"
-#include "base/json_node.h"
-#include "storage/bucket.h"
+#include "api/exchange/exchange.h"
+#include "base/format/json_node.h"
+#include "storage/buckets/bucket.h"
 
 struct hub_bucket {
 	struct bucket bucket;

@@ -1,6 +1,6 @@
 #include "api/hub/hub_change.h"
 
-#include "api/json_reply.h"
+#include "api/exchange/json_reply.h"
 
 enum { REPLY_MAX_BYTES = 64 };
 

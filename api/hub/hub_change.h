@@ -2,8 +2,8 @@
 #ifndef API_HUB_CHANGE_H
 #define API_HUB_CHANGE_H
 
-#include "api/exchange.h"
-#include "storage/bucket.h"
+#include "api/exchange/exchange.h"
+#include "storage/buckets/bucket.h"
 
 /* Waits for a change that was started with exchange_wake_owner and the exchange. */
 enum next hub_change_wait(struct exchange *exchange, struct bucket_change *change);

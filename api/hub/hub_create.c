@@ -1,11 +1,11 @@
 #include "api/hub/hub_create.h"
 
-#include "api/base_url.h"
+#include "api/exchange/base_url.h"
+#include "api/exchange/json_reply.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_bucket.h"
 #include "api/hub/hub_change.h"
 #include "api/hub/hub_visibility.h"
-#include "api/json_reply.h"
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 

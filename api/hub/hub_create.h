@@ -2,7 +2,7 @@
 #ifndef API_HUB_CREATE_H
 #define API_HUB_CREATE_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 /* 200 with url, name and id; 409 with error, url, name and id when it exists: clients that do not mind read the same members of both. 401, 403, 400. */
 enum next hub_create_begin(struct exchange *exchange);

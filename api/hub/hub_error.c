@@ -1,7 +1,7 @@
 /* Errors as huggingface_hub maps them to exceptions: by X-Error-Code and X-Error-Message, whose texts it compares. */
 #include <string.h>
 
-#include "api/json_reply.h"
+#include "api/exchange/json_reply.h"
 
 static const char bad_token[] = "Invalid credentials in Authorization header";
 

@@ -1,10 +1,11 @@
 #include "api/hub/hub_info.h"
 
+#include "api/exchange/json_reply.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_bucket.h"
 #include "api/hub/hub_change.h"
 #include "api/hub/hub_visibility.h"
-#include "api/json_reply.h"
+#include "storage/upkeep/bucket_delete.h"
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 

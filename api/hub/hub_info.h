@@ -2,7 +2,7 @@
 #ifndef API_HUB_INFO_H
 #define API_HUB_INFO_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next hub_info_begin(struct exchange *exchange);
 /* With all that it holds; 409 while it holds runs. */

@@ -4,16 +4,16 @@
 
 #include <string.h>
 
-#include "api/authorise.h"
+#include "api/auth/authorise.h"
+#include "api/auth/keyring.h"
+#include "api/exchange/json_reply.h"
 #include "api/hub/hub_bucket.h"
 #include "api/hub/hub_page.h"
-#include "api/hub_name.h"
-#include "api/json_reply.h"
-#include "api/keyring.h"
-#include "base/digest.h"
+#include "api/route/hub_name.h"
+#include "base/digest/digest.h"
+#include "base/digest/seal.h"
 #include "base/encode.h"
-#include "base/json_node.h"
-#include "base/seal.h"
+#include "base/format/json_node.h"
 
 /* A page must not hold up its reactor: a name costs one, a question to the catalog about it five. */
 enum { NAME_COST = 1, QUESTION_COST = 5, PAGE_MAX_COST = 2500 };

@@ -3,7 +3,7 @@
 #ifndef API_HUB_LIST_H
 #define API_HUB_LIST_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 /* 200 with an array; 401 for an anonymous "me"; 404 for a namespace that nobody has. */
 enum next hub_list_begin(struct exchange *exchange);

@@ -1,11 +1,12 @@
 #include "api/hub/hub_move.h"
 
-#include "api/authorise.h"
+#include "api/auth/authorise.h"
+#include "api/auth/keyring.h"
 #include "api/hub/hub_body.h"
 #include "api/hub/hub_bucket.h"
 #include "api/hub/hub_change.h"
-#include "api/hub_name.h"
-#include "api/keyring.h"
+#include "api/route/hub_name.h"
+#include "storage/upkeep/bucket_rename.h"
 
 struct move {
 	struct hub_name from;

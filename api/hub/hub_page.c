@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/base_url.h"
+#include "api/exchange/base_url.h"
 #include "base/encode.h"
 
 enum { URL_MAX_BYTES = 8000 /* no header is longer than 8192 */ };

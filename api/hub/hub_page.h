@@ -2,7 +2,7 @@
 #ifndef API_HUB_PAGE_H
 #define API_HUB_PAGE_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 /* The query's `limit`, cut to `most`; `usual` when there is none; invalid when it is no number from 1. */
 int hub_page_limit(struct exchange *exchange, uint64_t usual, uint64_t most, uint64_t *out_limit, struct error *err);

@@ -14,7 +14,7 @@
 #include "api/hub/list_tree.h"
 #include "api/hub/paths_info.h"
 #include "api/hub/resolve_file.h"
-#include "api/router.h"
+#include "api/route/router.h"
 
 #define BUCKET "/api/buckets/{namespace}/{bucket}"
 #define PAGE "/buckets/{namespace}/{bucket}"

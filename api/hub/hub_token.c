@@ -1,12 +1,12 @@
 #include "api/hub/hub_token.h"
 
-#include "api/authorise.h"
-#include "api/base_url.h"
-#include "api/json_reply.h"
-#include "api/keyring.h"
-#include "api/xet_token.h"
-#include "base/json_node.h"
-#include "storage/bucket.h"
+#include "api/auth/authorise.h"
+#include "api/auth/keyring.h"
+#include "api/auth/xet_token.h"
+#include "api/exchange/base_url.h"
+#include "api/exchange/json_reply.h"
+#include "base/format/json_node.h"
+#include "storage/buckets/bucket.h"
 
 enum { REPLY_MAX_BYTES = 8 * 1024 };
 

@@ -3,7 +3,7 @@
 #ifndef API_HUB_TOKEN_H
 #define API_HUB_TOKEN_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 /* For who may know of the bucket; what he may read of it is judged file by file. */
 enum next hub_token_read_begin(struct exchange *exchange);

@@ -1,6 +1,6 @@
 #include "api/hub/hub_visibility.h"
 
-#include "storage/bucket_grant.h"
+#include "storage/buckets/bucket_grant.h"
 
 static int read_private(const struct json_node *const node, struct hub_visibility *const out, struct error *const err)
 {

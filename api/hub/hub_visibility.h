@@ -2,9 +2,9 @@
 #ifndef API_HUB_VISIBILITY_H
 #define API_HUB_VISIBILITY_H
 
-#include "api/exchange.h"
-#include "base/json_node.h"
-#include "storage/bucket.h"
+#include "api/exchange/exchange.h"
+#include "base/format/json_node.h"
+#include "storage/buckets/bucket.h"
 
 struct hub_visibility {
 	bool given;

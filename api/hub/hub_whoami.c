@@ -1,9 +1,9 @@
 #include "api/hub/hub_whoami.h"
 
-#include "api/hub_name.h"
-#include "api/json_reply.h"
-#include "api/keyring.h"
-#include "base/json_node.h"
+#include "api/auth/keyring.h"
+#include "api/exchange/json_reply.h"
+#include "api/route/hub_name.h"
+#include "base/format/json_node.h"
 
 enum { REPLY_MAX_BYTES = 16 * 1024 };
 

@@ -2,7 +2,7 @@
 #ifndef API_HUB_WHOAMI_H
 #define API_HUB_WHOAMI_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next hub_whoami_begin(struct exchange *exchange);
 /* GET /api/agent-harnesses: there are none. */

@@ -1,10 +1,10 @@
 #include "api/hub/list_tree.h"
 
-#include "api/authorise.h"
+#include "api/auth/authorise.h"
+#include "api/exchange/json_reply.h"
 #include "api/hub/hub_page.h"
 #include "api/hub/tree_call.h"
-#include "api/json_reply.h"
-#include "api/view_wait.h"
+#include "api/objects/view_wait.h"
 
 enum { BODY_MAX_BYTES = 48 * 1024 * 1024 };
 

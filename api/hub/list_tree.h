@@ -2,8 +2,8 @@
 #ifndef API_HUB_LIST_TREE_H
 #define API_HUB_LIST_TREE_H
 
-#include "api/exchange.h"
-#include "storage/tree.h"
+#include "api/exchange/exchange.h"
+#include "storage/files/tree.h"
 
 /* The bucket, the prefix as the path has it, and what of it the caller may list: all below the prefix, perhaps without the file of the same name.
  * 0; no_credentials, denied, no_bucket. */

@@ -1,9 +1,9 @@
 #include "api/hub/paths_info.h"
 
-#include "api/authorise.h"
+#include "api/auth/authorise.h"
+#include "api/exchange/json_reply.h"
 #include "api/hub/tree_call.h"
-#include "api/json_reply.h"
-#include "api/view_wait.h"
+#include "api/objects/view_wait.h"
 
 enum { PATHS_MAX = 1000, VALUES_MAX = 4 * PATHS_MAX, REQUEST_MAX_BYTES = 8 * 1024 * 1024, STRANGER_MAX_BYTES = 1024 * 1024, REPLY_MAX_BYTES = 16 * 1024 * 1024 };
 

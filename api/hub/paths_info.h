@@ -2,7 +2,7 @@
 #ifndef API_HUB_PATHS_INFO_H
 #define API_HUB_PATHS_INFO_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next paths_info_begin(struct exchange *exchange);
 enum next paths_info_finish(struct exchange *exchange);

@@ -2,14 +2,15 @@
 
 #include <inttypes.h>
 
-#include "api/base_url.h"
-#include "api/hub_name.h"
-#include "api/json_reply.h"
-#include "api/object_reply.h"
-#include "api/view_wait.h"
+#include "api/exchange/base_url.h"
+#include "api/exchange/json_reply.h"
+#include "api/objects/object_reply.h"
+#include "api/objects/view_wait.h"
+#include "api/route/hub_name.h"
 #include "base/encode.h"
-#include "base/json_node.h"
-#include "storage/file_hash.h"
+#include "base/format/json_node.h"
+#include "storage/files/file_hash.h"
+#include "storage/objects/object_read.h"
 
 enum { LOOKS_MAX = 4, INFO_MAX_BYTES = 8 * 1024, DISPOSITION_MAX_BYTES = 8 * 1024 };
 

@@ -2,7 +2,7 @@
 #ifndef API_HUB_RESOLVE_FILE_H
 #define API_HUB_RESOLVE_FILE_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next resolve_file_begin(struct exchange *exchange);
 enum next resolve_file_resume(struct exchange *exchange);

@@ -1,8 +1,8 @@
 #include "api/hub/source_access.h"
 
-#include "api/authorise.h"
-#include "api/keyring.h"
-#include "storage/bucket_grant.h"
+#include "api/auth/authorise.h"
+#include "api/auth/keyring.h"
+#include "storage/buckets/bucket_grant.h"
 
 enum { QUESTIONS_MAX = 2000 /* to the store, of one batch: other changes wait for them */ };
 

@@ -3,7 +3,7 @@
 #ifndef API_HUB_SOURCE_ACCESS_H
 #define API_HUB_SOURCE_ACCESS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "api/hub/batch_lines.h"
 
 struct source_access;

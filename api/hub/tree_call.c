@@ -1,6 +1,6 @@
 #include "api/hub/tree_call.h"
 
-#include "storage/file_hash.h"
+#include "storage/files/file_hash.h"
 
 enum { LOOKS_MAX = 5 /* each beyond the second means that files without a hash came while others got theirs */ };
 

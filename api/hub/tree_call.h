@@ -2,9 +2,9 @@
 #ifndef API_HUB_TREE_CALL_H
 #define API_HUB_TREE_CALL_H
 
-#include "api/exchange.h"
-#include "base/json_node.h"
-#include "storage/tree.h"
+#include "api/exchange/exchange.h"
+#include "base/format/json_node.h"
+#include "storage/files/tree.h"
 
 struct file_hash_wait;
 struct tree_call { /* first in the exchange's state */

@@ -1,41 +1,46 @@
 /* S3's rows. Markers of sub-resources stand before the plain rows and name what this server does not do. Those that nobody here knows
- * come to the plain rows, where api/s3/plain_query.h refuses them: no such request is ever taken for a plain one. */
-#include "api/router.h"
+ * come to the plain rows, where api/s3/request/plain_query.h refuses them: no such request is ever taken for a plain one. */
+#include "api/route/router.h"
 
-#include "api/s3/abort_upload.h"
-#include "api/s3/bucket_acl.h"
-#include "api/s3/bucket_cors.h"
-#include "api/s3/bucket_fixed.h"
-#include "api/s3/bucket_lifecycle.h"
-#include "api/s3/bucket_policy.h"
-#include "api/s3/bucket_setting.h"
-#include "api/s3/bucket_tagging.h"
-#include "api/s3/bucket_versioning.h"
-#include "api/s3/complete_upload.h"
-#include "api/s3/create_bucket.h"
-#include "api/s3/create_upload.h"
-#include "api/s3/delete_bucket.h"
-#include "api/s3/delete_object.h"
-#include "api/s3/delete_objects.h"
-#include "api/s3/get_bucket_location.h"
-#include "api/s3/get_object.h"
-#include "api/s3/head_bucket.h"
-#include "api/s3/list_buckets.h"
-#include "api/s3/list_objects.h"
-#include "api/s3/list_parts.h"
-#include "api/s3/list_uploads.h"
-#include "api/s3/list_versions.h"
-#include "api/s3/minio.h"
-#include "api/s3/misplaced.h"
-#include "api/s3/not_implemented.h"
-#include "api/s3/object_acl.h"
-#include "api/s3/object_attributes.h"
-#include "api/s3/object_tagging.h"
-#include "api/s3/ownership_controls.h"
-#include "api/s3/public_access_block.h"
-#include "api/s3/post_object.h"
-#include "api/s3/put_object.h"
-#include "api/s3/upload_part.h"
+#include "api/s3/bucket/bucket_acl.h"
+#include "api/s3/bucket/bucket_cors.h"
+#include "api/s3/bucket/bucket_fixed.h"
+#include "api/s3/bucket/bucket_lifecycle.h"
+#include "api/s3/bucket/bucket_policy.h"
+#include "api/s3/bucket/bucket_setting.h"
+#include "api/s3/bucket/bucket_tagging.h"
+#include "api/s3/bucket/bucket_versioning.h"
+#include "api/s3/bucket/create_bucket.h"
+#include "api/s3/bucket/delete_bucket.h"
+#include "api/s3/bucket/get_bucket_location.h"
+#include "api/s3/bucket/head_bucket.h"
+#include "api/s3/bucket/list_buckets.h"
+#include "api/s3/bucket/list_objects.h"
+#include "api/s3/bucket/list_versions.h"
+#include "api/s3/bucket/ownership_controls.h"
+#include "api/s3/bucket/public_access_block.h"
+#include "api/s3/object/delete_object.h"
+#include "api/s3/object/delete_objects.h"
+#include "api/s3/object/get_object.h"
+#include "api/s3/object/object_acl.h"
+#include "api/s3/object/object_attributes.h"
+#include "api/s3/object/object_tagging.h"
+#include "api/s3/object/put_object.h"
+#include "api/s3/post/post_object.h"
+#include "api/s3/request/minio.h"
+#include "api/s3/request/misplaced.h"
+#include "api/s3/request/not_implemented.h"
+#include "api/s3/request/plain_query.h"
+#include "api/s3/request/s3_error.h"
+#include "api/s3/upload/abort_upload.h"
+#include "api/s3/upload/complete_upload.h"
+#include "api/s3/upload/create_upload.h"
+#include "api/s3/upload/list_parts.h"
+#include "api/s3/upload/list_uploads.h"
+#include "api/s3/upload/upload_part.h"
+
+const struct face face_s3 = {.name = "s3", .write_error = s3_error_write, .prepare = bucket_cors_prepare,
+	.check = plain_query_check};
 
 #define BUCKET "/{bucket}"
 #define OBJECT "/{bucket}/{key*}"
@@ -46,7 +51,7 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 #define REFUSED(methods, pattern, marker, name) \
 	{methods, pattern, marker, ACCESS_SIGNED_IN, BODY_NONE, &face_s3, name, not_implemented_begin, NULL, NULL}
 
-/* On the wrong kind of path: api/s3/misplaced.c. */
+/* On the wrong kind of path: api/s3/request/misplaced.c. */
 #define OFF_KEY(methods, marker) \
 	{methods, OBJECT, marker, ACCESS_ANYONE, BODY_NONE, &face_s3, "OfBucket", \
 		misplaced_on_key_begin, NULL, NULL}
@@ -61,7 +66,7 @@ enum { METHODS_ALL = METHOD_GET | METHOD_HEAD | METHOD_PUT | METHOD_POST | METHO
 	{METHOD_PUT, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_SMALL, &face_s3, name, bucket_setting_put_begin, finish, bucket_setting_resume}
 #define SETTING_DELETE(marker, name, begin) \
 	{METHOD_DELETE, BUCKET, marker, ACCESS_BUCKET_ADMIN, BODY_NONE, &face_s3, name, begin, NULL, bucket_setting_resume}
-/* Those that this server does not have: api/s3/bucket_fixed.c. */
+/* Those that this server does not have: api/s3/bucket/bucket_fixed.c. */
 #define FIXED(marker, name) \
 	SETTING_GET(marker, "Get" name, bucket_fixed_get_begin), SETTING_PUT(marker, "Put" name, bucket_fixed_put_finish), \
 	SETTING_DELETE(marker, "Delete" name, bucket_fixed_delete_begin)

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_DELETE_STEP_H
 #define API_STEPS_DELETE_STEP_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next delete_step_begin(struct exchange *exchange);
 

@@ -1,6 +1,6 @@
 #include "api/steps/fold_object.h"
 
-#include "api/object_reply.h"
+#include "api/objects/object_reply.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_FOLD_OBJECT_H
 #define API_STEPS_FOLD_OBJECT_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next fold_object_begin(struct exchange *exchange);
 

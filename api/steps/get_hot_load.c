@@ -5,11 +5,11 @@
 
 #include "api/steps/hot_load_call.h"
 #include "api/steps/steps_request.h"
-#include "base/json_node.h"
-#include "storage/account.h"
-#include "storage/helpers.h"
-#include "storage/hot_load.h"
-#include "storage/replica.h"
+#include "base/format/json_node.h"
+#include "base/thread/helpers.h"
+#include "storage/buckets/account.h"
+#include "storage/runs/hot_load.h"
+#include "storage/runs/replica.h"
 
 enum { REPLICAS_MOST = 10000, BODY_MAX_BYTES = 8 * 1024 * 1024, PAGE_ARENA_BYTES = 64 * 1024 * 1024, ERROR_SHOWN_BYTES = 512 };
 

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_GET_STEP_H
 #define API_STEPS_GET_STEP_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next get_step_begin(struct exchange *exchange);
 

@@ -1,8 +1,8 @@
 #include "api/steps/hot_load_call.h"
 
-#include "api/authorise.h"
-#include "api/keyring.h"
-#include "storage/hot_load.h"
+#include "api/auth/authorise.h"
+#include "api/auth/keyring.h"
+#include "storage/runs/hot_load.h"
 
 /* A refusal names neither bucket nor run: the caller knows the deployment alone. */
 static int judge(struct exchange *const exchange, const struct hot_load_call *const call, const unsigned permission, struct error *const err)

@@ -1,6 +1,6 @@
 #include "api/steps/hot_load_request.h"
 
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 /* "alder32" is how the first service that had it spells it. */
 static const char *const compression_words[] = {"none", "zstd", "COMPRESSION_FORMAT_ZSTD", NULL};

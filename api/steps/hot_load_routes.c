@@ -1,6 +1,6 @@
 /* What trainers of hosted inference speak: a snapshot is named, and the fleet says which one it runs. The deployment comes in a header, so who may is
  * judged by the handlers. */
-#include "api/router.h"
+#include "api/route/router.h"
 
 #include "api/steps/get_hot_load.h"
 #include "api/steps/post_hot_load.h"

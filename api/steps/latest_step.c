@@ -2,7 +2,7 @@
  * waiter at once instead of never. A waiting exchange holds no thread and no reader, only the struct below. */
 #include "api/steps/latest_step.h"
 
-#include "api/long_wait.h"
+#include "api/exchange/long_wait.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 #include "api/steps/version_bounds.h"

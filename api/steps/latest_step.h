@@ -2,7 +2,7 @@
 #ifndef API_STEPS_LATEST_STEP_H
 #define API_STEPS_LATEST_STEP_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next latest_step_begin(struct exchange *exchange);
 enum next latest_step_resume(struct exchange *exchange);

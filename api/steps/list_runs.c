@@ -1,7 +1,7 @@
 #include "api/steps/list_runs.h"
 
 #include "api/steps/steps_request.h"
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 enum { PAGE_RUNS = 100, PAGE_MAX_RUNS = 1000, BODY_MAX_BYTES = 8 * 1024 * 1024, RUN_MAX_BYTES = 64 * 1024 };
 

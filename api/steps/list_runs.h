@@ -2,7 +2,7 @@
 #ifndef API_STEPS_LIST_RUNS_H
 #define API_STEPS_LIST_RUNS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next list_runs_begin(struct exchange *exchange);
 

@@ -3,7 +3,7 @@
 #include "api/steps/list_steps.h"
 
 #include "api/steps/steps_request.h"
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 enum { PAGE_STEPS = 100, PAGE_MAX_STEPS = 1000, PAGE_FULL_BYTES = 2 * 1024 * 1024, SLICE_STEPS = 8, BODY_MAX_BYTES = 40 * 1024 * 1024 };
 

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_LIST_STEPS_H
 #define API_STEPS_LIST_STEPS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next list_steps_begin(struct exchange *exchange);
 

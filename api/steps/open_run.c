@@ -1,11 +1,11 @@
 #include "api/steps/open_run.h"
 
-#include "api/keyring.h"
+#include "api/auth/keyring.h"
 #include "api/steps/run_request.h"
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 #include "api/steps/version_bounds.h"
-#include "storage/run_fork.h"
+#include "storage/step_jobs/run_fork.h"
 
 enum next open_run_begin(struct exchange *const exchange)
 {

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_OPEN_RUN_H
 #define API_STEPS_OPEN_RUN_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next open_run_begin(struct exchange *exchange);
 enum next open_run_finish(struct exchange *exchange);

@@ -2,7 +2,7 @@
 
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
-#include "storage/pin.h"
+#include "storage/runs/pin.h"
 #include "wire/replica_message.h"
 
 enum { LIST_BODY_MAX_BYTES = PINS_OF_RUN_MAX * 1024 };

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_PINS_H
 #define API_STEPS_PINS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next put_pin_begin(struct exchange *exchange);
 enum next put_pin_finish(struct exchange *exchange);

@@ -4,8 +4,8 @@
 #include "api/steps/hot_load_request.h"
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
-#include "storage/account.h"
-#include "storage/hot_load.h"
+#include "storage/buckets/account.h"
+#include "storage/runs/hot_load.h"
 
 enum next post_hot_load_begin(struct exchange *const exchange)
 {

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_POST_HOT_LOAD_H
 #define API_STEPS_POST_HOT_LOAD_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next post_hot_load_begin(struct exchange *exchange);
 enum next post_hot_load_finish(struct exchange *exchange);

@@ -1,6 +1,6 @@
 #include "api/steps/publish_keys.h"
 
-#include "api/keyring.h"
+#include "api/auth/keyring.h"
 #include "api/steps/steps_request.h"
 
 int publish_keys_check(struct exchange *const exchange, const struct step_message *const step, struct error *const err)

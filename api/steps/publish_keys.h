@@ -2,7 +2,7 @@
 #ifndef API_STEPS_PUBLISH_KEYS_H
 #define API_STEPS_PUBLISH_KEYS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "wire/step_message.h"
 
 /* Readers of the run get the bytes of what it names, and a refusal tells their digest. So whoever publishes names keys of the run, which the

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_PUBLISH_STEP_H
 #define API_STEPS_PUBLISH_STEP_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next publish_step_begin(struct exchange *exchange);
 enum next publish_step_finish(struct exchange *exchange);

@@ -4,7 +4,7 @@
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
-#include "storage/step_part.h"
+#include "storage/runs/step_part.h"
 
 enum { ANSWER_MAX_BYTES = 4096 };
 

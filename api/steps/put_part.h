@@ -2,7 +2,7 @@
 #ifndef API_STEPS_PUT_PART_H
 #define API_STEPS_PUT_PART_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next put_part_begin(struct exchange *exchange);
 enum next put_part_finish(struct exchange *exchange);

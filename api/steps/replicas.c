@@ -2,7 +2,7 @@
 
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
-#include "storage/replica.h"
+#include "storage/runs/replica.h"
 
 enum { PAGE_REPLICAS = 100, REPLICA_BODY_MAX_BYTES = 32 * 1024, LIST_BODY_MAX_BYTES = REPLICA_LIST_MAX * REPLICA_BODY_MAX_BYTES };
 

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_REPLICAS_H
 #define API_STEPS_REPLICAS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next put_replica_begin(struct exchange *exchange);
 enum next put_replica_finish(struct exchange *exchange);

@@ -1,6 +1,6 @@
 #include "api/steps/run_request.h"
 
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 static int read_number(const struct json_node *const root, const char *const name, bool *const out_has, uint64_t *const out_value,
 	struct error *const err)

@@ -1,6 +1,6 @@
 #include "api/steps/run_settings.h"
 
-#include "api/keyring.h"
+#include "api/auth/keyring.h"
 #include "api/steps/run_wait.h"
 #include "api/steps/steps_request.h"
 

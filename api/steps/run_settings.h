@@ -2,7 +2,7 @@
 #ifndef API_STEPS_RUN_SETTINGS_H
 #define API_STEPS_RUN_SETTINGS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next run_settings_begin(struct exchange *exchange);
 enum next run_settings_finish(struct exchange *exchange);

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_RUN_STATUS_H
 #define API_STEPS_RUN_STATUS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next run_status_begin(struct exchange *exchange);
 

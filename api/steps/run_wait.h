@@ -2,8 +2,8 @@
 #ifndef API_STEPS_RUN_WAIT_H
 #define API_STEPS_RUN_WAIT_H
 
-#include "api/exchange.h"
-#include "storage/run.h"
+#include "api/exchange/exchange.h"
+#include "storage/runs/run.h"
 
 /* A change that was started with exchange_wake_owner and the exchange as its owner: kept in exchange->state until the exchange ends.
  * NEXT_WAIT. */

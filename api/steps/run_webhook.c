@@ -1,7 +1,7 @@
 #include "api/steps/run_webhook.h"
 
 #include "api/steps/steps_request.h"
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 enum { WEBHOOK_BODY_MAX_BYTES = 4096 };
 

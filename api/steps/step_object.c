@@ -1,7 +1,7 @@
 #include "api/steps/step_object.h"
 
-#include "api/anchor_wait.h"
-#include "api/object_reply.h"
+#include "api/objects/anchor_wait.h"
+#include "api/objects/object_reply.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_STEP_OBJECT_H
 #define API_STEPS_STEP_OBJECT_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next step_object_begin(struct exchange *exchange);
 enum next step_object_resume(struct exchange *exchange);

@@ -2,11 +2,11 @@
  * answer waits until it is made or refused; a waiting exchange holds no thread and no reader. */
 #include "api/steps/step_path.h"
 
-#include "api/long_wait.h"
+#include "api/exchange/long_wait.h"
 #include "api/steps/steps_error.h"
 #include "api/steps/steps_request.h"
 #include "api/steps/version_bounds.h"
-#include "storage/helpers.h"
+#include "base/thread/helpers.h"
 
 enum { BODY_MAX_BYTES = 32 * 1024 * 1024, WAIT_MAX_SECONDS = 60 };
 

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_STEP_PATH_H
 #define API_STEPS_STEP_PATH_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next step_path_begin(struct exchange *exchange);
 enum next step_path_resume(struct exchange *exchange);

@@ -2,7 +2,7 @@
 #ifndef API_STEPS_STEPS_ERROR_H
 #define API_STEPS_STEPS_ERROR_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 /* As exchange_fail; `collected` also names the nearest anchor that is kept (UINT64_MAX: there is none). */
 enum next steps_error_fail(struct exchange *exchange, const struct error *err, uint64_t anchor);

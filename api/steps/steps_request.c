@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "api/authorise.h"
-#include "api/conditional.h"
+#include "api/auth/authorise.h"
+#include "api/objects/conditional.h"
 #include "api/steps/steps_error.h"
+#include "base/digest/xxh3.h"
 #include "base/encode.h"
-#include "base/xxh3.h"
-#include "storage/account.h"
+#include "storage/buckets/account.h"
 
 enum { RUN_BODY_MAX_BYTES = 64 * 1024, STEP_BODY_MAX_BYTES = 2 * STEP_MESSAGE_MAX_BYTES }; /* answers add URLs */
 

@@ -2,8 +2,8 @@
 #ifndef API_STEPS_STEPS_REQUEST_H
 #define API_STEPS_STEPS_REQUEST_H
 
-#include "api/exchange.h"
-#include "storage/run.h"
+#include "api/exchange/exchange.h"
+#include "storage/runs/run.h"
 
 /* Parameters of the route: "/v1/runs/{bucket}/{run}/steps/{step}/objects/{name*}". */
 struct span steps_request_bucket(const struct exchange *exchange);

@@ -1,4 +1,4 @@
-#include "api/router.h"
+#include "api/route/router.h"
 
 #include "api/steps/delete_run.h"
 #include "api/steps/delete_step.h"

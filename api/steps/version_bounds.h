@@ -3,7 +3,7 @@
 #ifndef API_STEPS_VERSION_BOUNDS_H
 #define API_STEPS_VERSION_BOUNDS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "wire/step_message.h"
 
 struct version_bounds {

@@ -4,13 +4,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "api/object_reply.h"
+#include "api/objects/object_reply.h"
 #include "api/xet/fetch_token.h"
 #include "api/xet/multipart_source.h"
 #include "api/xet/xet_range.h"
-#include "storage/bucket.h"
-#include "storage/xet_view.h"
-#include "storage/xorb_source.h"
+#include "storage/buckets/bucket.h"
+#include "storage/xet/xet_view.h"
+#include "storage/xet/xorb_source.h"
 
 struct fetch { /* the exchange's, in its arena */
 	struct fetch_token token;

@@ -2,7 +2,7 @@
 #ifndef API_XET_FETCH_RECORDS_H
 #define API_XET_FETCH_RECORDS_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next fetch_records_begin(struct exchange *exchange);
 

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "base/digest/seal.h"
 #include "base/encode.h"
 #include "base/little_endian.h"
-#include "base/seal.h"
 
 /* u8 version, u8 flags, u64 expiry, u64 bucket, u32 total, then the spans to the end: u8 1 and the pack's id, or 0 for that of the span before; u32
  * first, count, offset, length. For inline bytes u64 version and u32 length instead. */

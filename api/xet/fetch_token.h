@@ -4,7 +4,7 @@
 #define API_XET_FETCH_TOKEN_H
 
 #include "base/buffer.h"
-#include "storage/segment.h"
+#include "storage/packs/segment.h"
 
 enum { FETCH_TOKEN_SECONDS = 3600, FETCH_SPANS_MAX = 32, FETCH_TOKEN_MAX_BYTES = 1536, FETCH_KEY_BYTES = 32 };
 

@@ -1,8 +1,8 @@
 #include "api/xet/get_chunk.h"
 
+#include "api/auth/xet_token.h"
 #include "api/xet/xorb_request.h"
-#include "api/xet_token.h"
-#include "storage/chunk_answer.h"
+#include "storage/xet/chunk_answer.h"
 
 struct get_chunk { /* the exchange's state */
 	struct chunk_answer *answer;

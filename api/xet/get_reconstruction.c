@@ -4,15 +4,15 @@
 
 #include <stddef.h>
 
-#include "api/base_url.h"
-#include "api/caller.h"
-#include "api/json_reply.h"
+#include "api/auth/xet_token.h"
+#include "api/exchange/base_url.h"
+#include "api/exchange/caller.h"
+#include "api/exchange/json_reply.h"
 #include "api/xet/reconstruction_json.h"
 #include "api/xet/xet_lookup.h"
 #include "api/xet/xet_range.h"
-#include "api/xet_token.h"
-#include "storage/helpers.h"
-#include "storage/xet_make.h"
+#include "base/thread/helpers.h"
+#include "storage/xet/xet_make.h"
 
 enum {
 	BATCH_FILES_MAX = 256,

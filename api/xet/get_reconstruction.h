@@ -3,7 +3,7 @@
 #ifndef API_XET_GET_RECONSTRUCTION_H
 #define API_XET_GET_RECONSTRUCTION_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next get_reconstruction_v1_begin(struct exchange *exchange);
 enum next get_reconstruction_v2_begin(struct exchange *exchange);

@@ -1,7 +1,7 @@
 #include "api/xet/head_xorb.h"
 
 #include "api/xet/xorb_request.h"
-#include "storage/xorb.h"
+#include "storage/xet/xorb.h"
 
 enum next head_xorb_begin(struct exchange *const exchange)
 {

@@ -2,7 +2,7 @@
 #ifndef API_XET_HEAD_XORB_H
 #define API_XET_HEAD_XORB_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next head_xorb_begin(struct exchange *exchange);
 

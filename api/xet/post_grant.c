@@ -1,8 +1,8 @@
 #include "api/xet/post_grant.h"
 
 #include "api/xet/xorb_request.h"
-#include "base/json_node.h"
-#include "storage/xorb_promise.h"
+#include "base/format/json_node.h"
+#include "storage/xet/xorb_promise.h"
 
 enum { GRANT_BODY_MAX_BYTES = 16 * 1024 };
 

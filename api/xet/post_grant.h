@@ -3,7 +3,7 @@
 #ifndef API_XET_POST_GRANT_H
 #define API_XET_POST_GRANT_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next post_grant_begin(struct exchange *exchange);
 enum next post_grant_finish(struct exchange *exchange);

@@ -2,7 +2,7 @@
 
 #include "api/xet/xorb_request.h"
 #include "chunker/xorb_parse.h"
-#include "storage/xorb_put.h"
+#include "storage/xet/xorb_put.h"
 
 struct post_xorb { /* the exchange's state */
 	struct body_sink sink; /* first: the body's way into `put` */

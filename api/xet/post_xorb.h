@@ -2,7 +2,7 @@
 #ifndef API_XET_POST_XORB_H
 #define API_XET_POST_XORB_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next post_xorb_begin(struct exchange *exchange);
 enum next post_xorb_finish(struct exchange *exchange);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "api/auth/xet_token.h"
 #include "api/xet/fetch_token.h"
-#include "api/xet_token.h"
 
 void reconstruction_json_terms(const struct reconstruction_json *const reply, const char *const name, const size_t from, const size_t to)
 {

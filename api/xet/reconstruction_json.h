@@ -3,9 +3,9 @@
 #ifndef API_XET_RECONSTRUCTION_JSON_H
 #define API_XET_RECONSTRUCTION_JSON_H
 
-#include "api/exchange.h"
-#include "base/json_node.h"
-#include "storage/reconstruction_plan.h"
+#include "api/exchange/exchange.h"
+#include "base/format/json_node.h"
+#include "storage/xet/reconstruction_plan.h"
 
 struct reconstruction_json {
 	struct exchange *exchange;  /* whose token names the bucket */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 enum { LINE_MAX_BYTES = 4096, LINE_MS = 10 * 1000 };
 

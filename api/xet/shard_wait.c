@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "api/xet_token.h"
+#include "api/auth/xet_token.h"
 #include "base/memory.h"
-#include "storage/step_watch.h"
+#include "base/thread/step_watch.h"
 
 enum end_wakes { END_WAKES_BY_WATCH, END_WAKES_EXCHANGE, END_WAS };
 

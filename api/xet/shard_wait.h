@@ -3,8 +3,8 @@
 #ifndef API_XET_SHARD_WAIT_H
 #define API_XET_SHARD_WAIT_H
 
-#include "api/exchange.h"
-#include "storage/shard_put.h"
+#include "api/exchange/exchange.h"
+#include "storage/xet/shard_put.h"
 
 struct shard_wait;
 

@@ -2,7 +2,7 @@
 #ifndef API_XET_TELEMETRY_H
 #define API_XET_TELEMETRY_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 enum next telemetry_begin(struct exchange *exchange);
 enum next telemetry_finish(struct exchange *exchange);

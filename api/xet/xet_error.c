@@ -1,4 +1,4 @@
-#include "api/json_reply.h"
+#include "api/exchange/json_reply.h"
 
 static void write_error(struct exchange *const exchange, const struct error *const err, const struct error_row *const row)
 {

@@ -1,8 +1,8 @@
 #include "api/xet/xet_lookup.h"
 
-#include "api/authorise.h"
-#include "api/xet_token.h"
-#include "storage/bucket_grant.h"
+#include "api/auth/authorise.h"
+#include "api/auth/xet_token.h"
+#include "storage/buckets/bucket_grant.h"
 
 int xet_lookup_parse(const struct span text, struct chunk_id *const out, struct error *const err)
 {

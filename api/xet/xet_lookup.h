@@ -2,8 +2,8 @@
 #ifndef API_XET_XET_LOOKUP_H
 #define API_XET_XET_LOOKUP_H
 
-#include "api/exchange.h"
-#include "storage/xet_view.h"
+#include "api/exchange/exchange.h"
+#include "storage/xet/xet_view.h"
 
 /* invalid unless it is 64 digits. */
 int xet_lookup_parse(struct span text, struct chunk_id *out, struct error *err);

@@ -1,5 +1,5 @@
 /* The content-addressed half that Hub clients use: its URL (casUrl) is the server's with /xet behind it. Telemetry comes to the root. */
-#include "api/router.h"
+#include "api/route/router.h"
 
 #include "api/xet/fetch_records.h"
 #include "api/xet/get_chunk.h"

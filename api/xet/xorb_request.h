@@ -3,7 +3,7 @@
 #ifndef API_XET_XORB_REQUEST_H
 #define API_XET_XORB_REQUEST_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 #include "chunker/chunk.h"
 
 /* invalid unless it is 64 digits, in lower case. */

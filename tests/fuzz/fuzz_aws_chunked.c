@@ -1,11 +1,11 @@
 /* An aws-chunked body without signatures, against a reader of the whole body that knows nothing of pieces. The first bytes say what is
  * announced and how the body is cut; the inner sink says "wait" now and then. Both must agree on content, trailer and acceptance. */
-#include "api/aws_chunked.h"
+#include "api/exchange/aws_chunked.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/payload.h"
+#include "api/exchange/payload.h"
 #include "tests/fuzz/fuzz_exchange.h"
 
 enum { LIMIT_BYTES = 1024 * 1024, ARENA_BYTES = 16 * 1024 * 1024 };

@@ -1,6 +1,6 @@
 /* Any bytes as the body of a batch: what is taken has up to 1,000 lines with paths that may be written. */
 #include "api/hub/batch_lines.h"
-#include "storage/tree_path.h"
+#include "storage/files/tree_path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

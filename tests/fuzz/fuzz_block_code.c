@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "weights/block_code.h"
+#include "weights/codec/block_code.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Any bytes as a bucket policy: what is taken makes grants of data alone, and gives to everyone only what says '*'. */
 #include <string.h>
 
-#include "api/s3/policy_document.h"
+#include "api/s3/bucket/policy_document.h"
 
 enum { ARENA_BYTES = 1024 * 1024 };
 

@@ -1,5 +1,5 @@
 /* The Range header: the size from the first 8 bytes, the header from the rest. Whatever comes, a part lies within the object. */
-#include "api/byte_range.h"
+#include "api/objects/byte_range.h"
 
 #include <string.h>
 

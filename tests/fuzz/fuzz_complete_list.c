@@ -1,5 +1,5 @@
 /* Any bytes as the body of CompleteMultipartUpload: what is taken for a list keeps to its limits, and its texts end. */
-#include "api/s3/complete_list.h"
+#include "api/s3/upload/complete_list.h"
 
 #include <string.h>
 

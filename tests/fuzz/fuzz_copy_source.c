@@ -1,5 +1,5 @@
 /* Any bytes as x-amz-copy-source: what is taken has a bucket without '/', a key, and no NUL in either. */
-#include "api/s3/copy_source.h"
+#include "api/s3/object/copy_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* Any bytes as a DeleteObjects document: what is taken has 1 to 1,000 entries, each with a key or an error of its own. */
-#include "api/s3/delete_list.h"
+#include "api/s3/object/delete_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

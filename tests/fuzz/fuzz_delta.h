@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "weights/checkpoint_source.h"
+#include "weights/model/checkpoint_source.h"
 
 static const char HEADER[] =
 	"{\"a\":{\"dtype\":\"BF16\",\"shape\":[20,30],\"data_offsets\":[0,1200]},\"b\":{\"dtype\":\"F32\",\"shape\":[50],\"data_offsets\":[1200,1400]},"

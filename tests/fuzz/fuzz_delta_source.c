@@ -1,7 +1,7 @@
 /* Any bytes as a delta upon a base that it was not made from: opened, bound and decoded to the end. A tensor comes out whole or ends in an error; never
  * more, never less. fuzz_delta.h says how the bytes are laid out. */
 #include "fuzz_delta.h"
-#include "weights/delta_source.h"
+#include "weights/delta/delta_source.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Recipes of derived versions as a damaged catalog may hold them. What is accepted keeps every rule and comes back the same. */
 #include <stdlib.h>
 
-#include "storage/derived_recipe.h"
+#include "storage/versions/derived_recipe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

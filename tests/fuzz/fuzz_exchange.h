@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_FUZZ_EXCHANGE_H
 #define TESTS_FUZZ_FUZZ_EXCHANGE_H
 
-#include "api/exchange.h"
+#include "api/exchange/exchange.h"
 
 static inline struct span fuzz_exchange_header(struct exchange *exchange, const char *name)
 {

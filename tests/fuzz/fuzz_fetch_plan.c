@@ -1,6 +1,6 @@
 /* Any bytes as what a server says to the command line: how to put a file together (the first byte is even), or where chunks lie (odd). */
-#include "client/chunk_table.h"
-#include "client/fetch_plan.h"
+#include "client/local/chunk_table.h"
+#include "client/remote/fetch_plan.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* An upload form read at once and in pieces, with a sink that says "wait" now and then: both must find the same fields and the same file, or both
  * refuse it. The first four bytes cut the body, the next is the boundary's length, then boundary and body follow. */
-#include "api/s3/form_data.h"
+#include "api/s3/post/form_data.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Any bytes as a gzip member: what comes out stays below the cap, and a refusal says why. */
-#include "base/gunzip.h"
+#include "base/format/gunzip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

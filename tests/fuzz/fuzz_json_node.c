@@ -1,5 +1,5 @@
 /* Any bytes as JSON: every node is visited through each reader, and what parses must print, and the print parse to the same print. */
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

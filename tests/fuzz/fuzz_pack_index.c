@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest/xxh3.h"
 #include "base/little_endian.h"
 #include "base/memory.h"
-#include "base/xxh3.h"
-#include "storage/pack_table.h"
+#include "storage/packs/pack_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

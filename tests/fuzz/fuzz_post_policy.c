@@ -1,6 +1,6 @@
 /* The JSON of an upload form's policy, judged on a small form. What it lets pass names the bucket, and every field: a further field that the
  * policy does not speak of makes it fail. */
-#include "api/s3/post_policy.h"
+#include "api/s3/post/post_policy.h"
 
 #include <string.h>
 

@@ -3,10 +3,10 @@
  * right, and decoded to the end. With both set it is read as either file of JSON. */
 #include "fuzz_delta.h"
 
-#include "base/compress.h"
 #include "base/encode.h"
-#include "weights/delta_source.h"
-#include "weights/pulse_metadata.h"
+#include "base/format/compress.h"
+#include "weights/delta/delta_source.h"
+#include "weights/delta/pulse_metadata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,9 +1,9 @@
 /* Any bytes as a safetensors file, and any bytes as an index.json. What parses must hold what the contract says. */
 #include <stdlib.h>
 
-#include "weights/safetensors.h"
-#include "weights/schema.h"
-#include "weights/shard_index.h"
+#include "weights/model/safetensors.h"
+#include "weights/model/schema.h"
+#include "weights/model/shard_index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,9 +1,9 @@
 /* The Authorization header and the request target, cut at the first line feed: what a stranger may send before anybody knows who he is. Whatever
  * parses points into the input, canonical forms are their own canonical forms, and no signature is right. */
-#include "api/signature_v4.h"
+#include "api/auth/signature_v4.h"
 
-#include "api/presigned_v4.h"
-#include "api/signature_v2.h"
+#include "api/auth/presigned_v4.h"
+#include "api/auth/signature_v2.h"
 #include "tests/fuzz/fuzz_exchange.h"
 
 enum { FORM_MAX_BYTES = 1024 * 1024, ARENA_BYTES = 64 * 1024 * 1024 };

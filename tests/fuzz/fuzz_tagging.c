@@ -1,5 +1,5 @@
 /* Any bytes as x-amz-tagging and as a Tagging document: what is taken is written, sorted by key, and read back as the same set. */
-#include "api/s3/tagging.h"
+#include "api/s3/request/tagging.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* Any bytes as a delta, made into another format over a base that it was not made from, or folded without a base. What is written makes the same
  * tensors of the base as what was read. Bits 1 to 3 of the first byte choose the format, bit 4 the fold without a base; fuzz_delta.h has the rest. */
 #include "fuzz_delta.h"
-#include "weights/delta_source.h"
-#include "weights/fold.h"
+#include "weights/delta/delta_source.h"
+#include "weights/delta/fold.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

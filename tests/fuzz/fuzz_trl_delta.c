@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "weights/delta_reader.h"
+#include "weights/delta/delta_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

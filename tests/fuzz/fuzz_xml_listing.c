@@ -1,6 +1,6 @@
 /* Any bytes as a server's XML answer, as the command line reads it: a listing or a refusal within the caps. The first byte chooses how much
  * memory the answer may take. */
-#include "client/listing.h"
+#include "client/remote/listing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

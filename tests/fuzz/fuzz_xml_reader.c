@@ -1,5 +1,5 @@
 /* Any bytes as an XML request body: elements open and close in order, within the caps, and a whole document closes all it opened. */
-#include "api/s3/xml_reader.h"
+#include "api/s3/xml/xml_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

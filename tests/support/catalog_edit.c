@@ -2,7 +2,7 @@
  * its tables. */
 #include <stdio.h>
 
-#include "storage/catalog.h"
+#include "storage/start/catalog.h"
 
 static int run(struct db *db, char **scripts, struct error *err)
 {

@@ -1,6 +1,6 @@
 #include "tests/support/route_text.h"
 
-#include "api/router.h"
+#include "api/route/router.h"
 
 static const struct { int method; const char *name; } methods[] = {{METHOD_GET, "GET"},
 	{METHOD_HEAD, "HEAD"}, {METHOD_PUT, "PUT"}, {METHOD_POST, "POST"}, {METHOD_DELETE, "DELETE"},

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-#include "storage/catalog.h"
-#include "storage/db.h"
+#include "storage/db/db.h"
+#include "storage/start/catalog.h"
 #include "tests/unit/unit.h"
 
 static inline int catalog_seed_make(const char *const path, struct error *const err)

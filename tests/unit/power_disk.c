@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/digest/xxh3.h"
 #include "base/memory.h"
-#include "base/xxh3.h"
 #include "tests/unit/unit.h"
 
 enum { TRACE_MAX_BYTES = 16 * 1024 * 1024, FILE_MAX_BYTES = 256 * 1024 * 1024, HEX_RUN = 16,

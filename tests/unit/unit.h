@@ -4,9 +4,13 @@
 
 #include <check.h>
 
-/* Given by tests/unit/<folder>/suites.c, ended by NULL: one suite per module, in layer order. */
+/* Of one folder of tests/unit, ended by a name NULL; made by setup/suites. */
 typedef Suite *unit_suite_fn(void);
-extern unit_suite_fn *const unit_suites[];
+struct unit_suite {
+	const char *name; /* "x" of tests/unit/ROOM/test_x.c */
+	unit_suite_fn *make;
+};
+extern const struct unit_suite unit_suites[];
 
 /* A new empty folder below $TMPDIR, removed by unit_scratch_remove. The path is the caller's to free. */
 char *unit_scratch_make(void);

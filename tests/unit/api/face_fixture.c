@@ -2,10 +2,11 @@
 
 #include <string.h>
 
-#include "api/keyring.h"
-#include "api/xet_token.h"
-#include "storage/bucket.h"
-#include "storage/step_watch.h"
+#include "api/auth/keyring.h"
+#include "api/auth/xet_token.h"
+#include "base/thread/step_watch.h"
+#include "storage/buckets/bucket.h"
+#include "storage/open/store_open.h"
 #include "tests/unit/catalog_seed.h"
 
 const char face_fixture_root_token[] = "root-token-of-the-tests";

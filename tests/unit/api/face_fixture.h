@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_API_FACE_FIXTURE_H
 #define TESTS_UNIT_API_FACE_FIXTURE_H
 
+#include "storage/buckets/account.h"
 #include "tests/unit/api/fake_exchange.h"
 #include "tests/unit/unit.h"
 

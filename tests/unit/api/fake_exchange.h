@@ -3,9 +3,9 @@
 #ifndef TESTS_UNIT_API_FAKE_EXCHANGE_H
 #define TESTS_UNIT_API_FAKE_EXCHANGE_H
 
-#include "api/exchange.h"
-#include "api/router.h"
-#include "base/lock.h"
+#include "api/exchange/exchange.h"
+#include "api/route/router.h"
+#include "base/thread/lock.h"
 
 enum { FAKE_HEADERS_MAX = 512 };
 

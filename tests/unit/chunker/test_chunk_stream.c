@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
+#include "base/digest/digest.h"
 #include "base/encode.h"
 #include "chunker/chunk_hash.h"
 #include "tests/unit/chunker/vectors.h"

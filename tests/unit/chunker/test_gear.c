@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
+#include "base/digest/digest.h"
 #include "base/encode.h"
 #include "base/memory.h"
 #include "chunker/gear_table.h"

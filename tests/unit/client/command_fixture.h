@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/file.h"
-#include "client/commands.h"
+#include "client/commands/commands.h"
 
 struct command_result {
 	int status;           /* 0 or -1 */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/catch_up.h"
-#include "client/folder_files.h"
+#include "client/local/folder_files.h"
+#include "client/transfer/catch_up.h"
 #include "tests/unit/unit.h"
 
 static const char INDEX[] = "{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":\"b.safetensors\"}}";
@@ -28,7 +28,7 @@ void training_put(const struct training *const training, const char *const name,
 {
 	struct error err = {0};
 	char *const path = folder_files_join(training->scratch, name);
-	ck_assert_int_eq(folder_files_make_parent(file_system(), path, &err), 0);
+	ck_assert_int_eq(file_make_parent(file_system(), path, 0755, &err), 0);
 	ck_assert_msg(file_place(file_system(), path, bytes, 0644, &err) == 0, "%s", err.text);
 	free(path);
 }

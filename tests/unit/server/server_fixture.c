@@ -5,8 +5,9 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/thread/step_watch.h"
 #include "server/data_folder.h"
-#include "storage/step_watch.h"
+#include "storage/open/store_open.h"
 #include "tests/unit/catalog_seed.h"
 
 const char server_fixture_token[] = "root-token-of-the-tests";

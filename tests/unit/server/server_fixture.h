@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_SERVER_SERVER_FIXTURE_H
 #define TESTS_UNIT_SERVER_SERVER_FIXTURE_H
 
-#include "api/keyring.h"
+#include "api/auth/keyring.h"
 #include "server/certificate.h"
 #include "server/listener.h"
 #include "tests/unit/unit.h"

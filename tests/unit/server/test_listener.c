@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/http_client.h"
-#include "base/lock.h"
 #include "base/memory.h"
+#include "base/net/http_client.h"
+#include "base/thread/lock.h"
 #include "server/control_socket.h"
 
 #define AUTHORIZATION "Host: localhost\r\nAuthorization: Bearer root-token-of-the-tests\r\n"

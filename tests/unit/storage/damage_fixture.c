@@ -5,11 +5,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "storage/db.h"
-#include "storage/pack_format.h"
-#include "storage/pack_store_internal.h"
-#include "storage/store_internal.h"
-#include "storage/xorb.h"
+#include "storage/core/store.h"
+#include "storage/db/db.h"
+#include "storage/objects/object_read.h"
+#include "storage/packs/pack_format.h"
+#include "storage/packs/pack_store_parts.h"
+#include "storage/xet/xorb.h"
 #include "tests/unit/unit.h"
 
 static void find_chunk(struct store_fixture *fixture, const struct object *object, unsigned segment, struct chunk_place *out,

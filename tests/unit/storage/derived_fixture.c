@@ -5,14 +5,15 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "storage/assemble.h"
-#include "storage/committer.h"
-#include "storage/part.h"
-#include "storage/scratch.h"
-#include "storage/xet_file.h"
-#include "storage/xet_make.h"
-#include "weights/block_code.h"
-#include "weights/safetensors.h"
+#include "storage/core/committer.h"
+#include "storage/files/xet_file.h"
+#include "storage/objects/object_put.h"
+#include "storage/objects/scratch.h"
+#include "storage/packs/assemble.h"
+#include "storage/versions/part.h"
+#include "storage/xet/xet_make.h"
+#include "weights/codec/block_code.h"
+#include "weights/model/safetensors.h"
 
 struct swap {
 	struct change change; /* first */

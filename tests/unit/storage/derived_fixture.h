@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_STORAGE_DERIVED_FIXTURE_H
 #define TESTS_UNIT_STORAGE_DERIVED_FIXTURE_H
 
-#include "storage/derived.h"
+#include "storage/versions/derived.h"
 #include "tests/unit/storage/store_fixture.h"
 
 enum { DERIVED_TENSORS = 5 };
@@ -29,7 +29,7 @@ struct object derived_fixture_put(struct store_fixture *fixture, const char *buc
 struct object derived_fixture_put_swapped(struct store_fixture *fixture, const char *bucket, const char *key,
 	const struct derived_checkpoint *base_bytes, const struct object *base, const struct derived_checkpoint *next);
 
-/* The version is made readable as records (storage/xet_make.h), waiting. */
+/* The version is made readable as records (storage/xet/xet_make.h), waiting. */
 int derived_fixture_make(struct store *store, int64_t version, struct error *err);
 /* False when there is no such made file; that one is whole is asserted. */
 bool derived_fixture_made_holds(struct store_fixture *fixture, const struct chunk_id *file, struct span bytes);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "storage/committer.h"
-#include "storage/helpers.h"
-#include "storage/store_internal.h"
+#include "base/thread/helpers.h"
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
 #include "tests/unit/storage/store_fixture.h"
 #include "tests/unit/unit.h"
 

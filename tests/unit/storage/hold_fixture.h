@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_STORAGE_HOLD_FIXTURE_H
 #define TESTS_UNIT_STORAGE_HOLD_FIXTURE_H
 
-#include "storage/store.h"
+#include "storage/core/store.h"
 
 /* The committer stands still in a batch of its own until it is let go: what is queued meanwhile
  * comes to lie in the next one, in its order. */

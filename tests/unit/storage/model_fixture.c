@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest/xxh3.h"
 #include "base/file.h"
-#include "base/xxh3.h"
-#include "storage/step_worker.h"
+#include "storage/step_jobs/step_worker.h"
 
 enum { ELEMENTS = 400, OBJECTS_MAX = 16, READ_MAX = 1000000 };
 
@@ -209,6 +209,6 @@ void model_fixture_publish(struct model_fixture *const fixture, const unsigned s
 size_t model_fixture_settle(struct model_fixture *const fixture)
 {
 	size_t failed;
-	step_worker_settle(store_step_worker(fixture->store.store), &failed);
+	step_worker_settle(store_parts(fixture->store.store)->step_worker, &failed);
 	return failed;
 }

@@ -3,7 +3,7 @@
 #define TESTS_UNIT_STORAGE_MODEL_FIXTURE_H
 
 #include "tests/unit/storage/store_fixture.h"
-#include "weights/delta.h"
+#include "weights/delta/delta.h"
 
 struct model_fixture {
 	struct store_fixture store; /* with the bucket "bucket" and the run "run" */

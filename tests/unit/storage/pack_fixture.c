@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/digest.h"
+#include "base/digest/digest.h"
 #include "base/memory.h"
-#include "storage/pack_store_internal.h"
+#include "storage/packs/pack_store_parts.h"
 #include "tests/unit/unit.h"
 
 static const struct pack_origin origin = {.store = {1, 2, 3, 4, 5, 6, 7, 8}, .life = 1};

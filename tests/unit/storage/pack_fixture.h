@@ -4,11 +4,11 @@
 #define TESTS_UNIT_STORAGE_PACK_FIXTURE_H
 
 #include "base/file.h"
-#include "base/lock.h"
-#include "base/log.h"
-#include "storage/assemble.h"
-#include "storage/ingest.h"
-#include "storage/pack_recovery.h"
+#include "base/thread/lock.h"
+#include "base/thread/log.h"
+#include "storage/ingest/ingest.h"
+#include "storage/packs/assemble.h"
+#include "storage/packs/pack_recovery.h"
 
 enum pack_fixture_kind { PACK_FIXTURE_FOLDER, PACK_FIXTURE_MEMORY, PACK_FIXTURE_KINDS };
 

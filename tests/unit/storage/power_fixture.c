@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "storage/open/store_open.h"
 #include "tests/unit/unit.h"
 
 enum { ARENA_BYTES = 64 * 1024 * 1024 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/xxh3.h"
+#include "base/digest/xxh3.h"
 
 struct span run_fixture_shard(struct store_fixture *const fixture, const char *const names, const uint8_t value)
 {

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "storage/step_worker.h"
+#include "storage/step_jobs/step_worker.h"
 #include "tests/unit/unit.h"
-#include "weights/delta.h"
+#include "weights/delta/delta.h"
 
 #define WEIGHTS_NAME "model.safetensors"
 #define CONFIG_NAME "config.json"
@@ -150,7 +150,7 @@ void step_fixture_publish(struct step_fixture *const fixture, const unsigned ste
 size_t step_fixture_settle(struct step_fixture *const fixture)
 {
 	size_t failed;
-	step_worker_settle(store_step_worker(fixture->store.store), &failed);
+	step_worker_settle(store_parts(fixture->store.store)->step_worker, &failed);
 	return failed;
 }
 

@@ -3,10 +3,15 @@
 #define TESTS_UNIT_STORAGE_STORE_FIXTURE_H
 
 #include "base/clock.h"
-#include "storage/bucket.h"
-#include "storage/object.h"
-#include "storage/run.h"
-#include "storage/store.h"
+#include "storage/buckets/bucket.h"
+#include "storage/core/store.h"
+#include "storage/objects/object_change.h"
+#include "storage/objects/object_copy.h"
+#include "storage/objects/object_delete.h"
+#include "storage/objects/object_put.h"
+#include "storage/objects/object_read.h"
+#include "storage/runs/run.h"
+#include "storage/versions/object.h"
 
 struct store_fixture {
 	char *folder;

@@ -1,8 +1,8 @@
-/* The calls of storage/upload.h made blocking. */
+/* The calls of storage/uploads/upload.h made blocking. */
 #ifndef TESTS_UNIT_STORAGE_UPLOAD_FIXTURE_H
 #define TESTS_UNIT_STORAGE_UPLOAD_FIXTURE_H
 
-#include "storage/upload.h"
+#include "storage/uploads/upload.h"
 
 /* Each gives 0, or -1 with the error. `done` and `owner` of the parameters are set here. */
 int fixture_upload_create(struct store *store, struct upload_create_params *params, struct upload_ref *out, struct error *err);

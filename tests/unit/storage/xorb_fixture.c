@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "chunker/chunk_hash.h"
 #include "chunker/xorb_record.h"
-#include "storage/pack_store.h"
+#include "storage/packs/pack_store.h"
 #include "tests/unit/storage/store_fixture.h"
 
 enum { PIECE_BYTES = 64 * 1024, BODY_MAX_BYTES = 80 * 1024 * 1024 };

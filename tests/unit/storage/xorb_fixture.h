@@ -4,8 +4,8 @@
 
 #include "base/buffer.h"
 #include "chunker/codec.h"
-#include "storage/xorb.h"
-#include "storage/xorb_put.h"
+#include "storage/xet/xorb.h"
+#include "storage/xet/xorb_put.h"
 
 struct xorb_sample {
 	uint64_t seed;

@@ -2,8 +2,8 @@
 #ifndef TESTS_UNIT_WEIGHTS_PAIR_FIXTURE_H
 #define TESTS_UNIT_WEIGHTS_PAIR_FIXTURE_H
 
-#include "weights/checkpoint_source.h"
-#include "weights/delta.h"
+#include "weights/delta/delta.h"
+#include "weights/model/checkpoint_source.h"
 
 enum { PAIR_LARGE_BLOCKS = 3 };
 

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "weights/safetensors.h"
+#include "weights/model/safetensors.h"
 
 #ifndef TEST_DATA_DIR
 #define TEST_DATA_DIR "tests/data"

@@ -3,7 +3,7 @@
 #define TESTS_UNIT_WEIGHTS_FIXTURE_H
 
 #include "base/buffer.h"
-#include "weights/dtype.h"
+#include "weights/codec/dtype.h"
 
 /* `folder`/`name`; free() it. */
 char *fixture_path(const char *folder, const char *name);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_node.h"
+#include "base/format/json_node.h"
 #include "tests/unit/wire/message_text.h"
 #include "wire/step_message.h"
 

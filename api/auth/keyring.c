@@ -1,0 +1,419 @@
+/* The keys lie in an immutable set; a change loads a new set and swaps the pointer under the lock. Lookups copy what they give into the
+ * request's arena, so a set can be freed as soon as it was replaced. Tokens are found by their SHA-256: an attacker who could time the
+ * comparison learns about a hash that he cannot steer. */
+#include "api/auth/keyring.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/auth/signing_key.h"
+#include "base/digest/digest.h"
+#include "base/digest/seal.h"
+#include "base/encode.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread/lock.h"
+
+enum { KEYRING_MAX_BYTES = 256 * 1024 * 1024, TEXT_MAX_BYTES = 128 };
+enum { KEY_ID_CHARACTERS = 20, SECRET_CHARACTERS = 40, TOKEN_CHARACTERS = 43 };
+
+struct key_entry {
+	struct principal principal;
+	struct span secret;
+	struct span token_hash;
+};
+struct key_set {
+	struct arena *arena;
+	struct key_entry *by_id;           /* sorted by key id */
+	const struct key_entry **by_token; /* sorted by token hash */
+	size_t count;
+	struct signing_key_cache signing_keys;
+};
+
+struct keyring {
+	struct store *store;
+	uint8_t master_key[SEAL_KEY_BYTES];
+	struct lock lock; /* guards `set` and its signing keys */
+	struct key_set *set;
+	struct helper_lane lane;
+	struct keyring_made_key held_root; /* texts of its own; id NULL: none */
+};
+
+static int compare_ids(const void *left, const void *right)
+{
+	const struct key_entry *const a = left;
+	const struct key_entry *const b = right;
+	return span_compare(a->principal.key_id, b->principal.key_id);
+}
+
+static int compare_tokens(const void *left, const void *right)
+{
+	const struct key_entry *const *const a = left;
+	const struct key_entry *const *const b = right;
+	return span_compare((*a)->token_hash, (*b)->token_hash);
+}
+
+static void key_set_free(struct key_set *set)
+{
+	if (set == NULL)
+		return;
+	for (size_t i = 0; i < set->count; i++)
+		explicit_bzero((void *)(uintptr_t)set->by_id[i].secret.data, set->by_id[i].secret.len);
+	signing_key_wipe(&set->signing_keys);
+	arena_free(set->arena);
+	free(set);
+}
+
+static int unseal(const struct keyring *keyring, const struct key_record *record, struct arena *arena, struct span *out,
+	struct error *err)
+{
+	struct buffer plain;
+	buffer_init(&plain, TEXT_MAX_BYTES);
+	const int opened = seal_open(keyring->master_key, record->sealed_secret, &plain, err);
+	if (opened == 0)
+		*out = arena_copy(arena, buffer_span(&plain));
+	else
+		error_wrap(err, "cannot unseal the secret of key %.*s", (int)record->id.len, (const char *)record->id.data);
+	if (plain.data != NULL)
+		explicit_bzero(plain.data, plain.len);
+	buffer_release(&plain);
+	return opened;
+}
+
+static void tell_damaged(const struct keyring *keyring, const struct key_record *record, const char *what)
+{
+	const struct log_field fields[] = {log_span("key", record->id), log_text("detail", what)};
+	log_event(store_log(keyring->store), LOG_ERROR, NULL, "key_damaged", fields, sizeof fields / sizeof *fields);
+}
+
+static void add_entry(struct key_set *set, const struct key_record *record, struct span secret)
+{
+	set->by_id[set->count++] = (struct key_entry){
+		.principal = {record->id, record->namespace, record->is_root, record->grants, record->grant_count},
+		.secret = secret,
+		.token_hash = record->token_hash,
+	};
+}
+
+static void add_held_root(const struct keyring *keyring, struct key_set *set)
+{
+	const struct keyring_made_key *root = &keyring->held_root;
+	uint8_t hash[SHA256_BYTES];
+	sha256(span_text(root->token), hash);
+	const struct key_record record = {.id = span_text(root->id), .namespace = span_text(root->namespace), .is_root = true,
+		.token_hash = arena_copy(set->arena, span_of(hash, sizeof hash))};
+	add_entry(set, &record, arena_copy(set->arena, span_text(root->secret)));
+}
+
+static bool is_replaced(const struct keyring *keyring, const struct key_record *record)
+{
+	const char *id = keyring->held_root.id;
+	return id != NULL && (record->is_root || span_equal_text(record->id, id));
+}
+
+/* A damaged key opens nothing and keeps nobody from the others. When none can be unsealed, the master key is
+ * the wrong one. */
+static int add_entries(const struct keyring *keyring, struct key_set *set, const struct key_record *records, size_t count,
+	struct error *err)
+{
+	struct error failed = {0};
+	for (size_t i = 0; i < count; i++) {
+		struct span secret;
+		if (is_replaced(keyring, &records[i]))
+			continue;
+		if (records[i].is_damaged)
+			tell_damaged(keyring, &records[i], "its row is not what was stored; revoke it");
+		else if (unseal(keyring, &records[i], set->arena, &secret, &failed) == 0)
+			add_entry(set, &records[i], secret);
+		else
+			tell_damaged(keyring, &records[i], failed.text);
+	}
+	if (set->count == 0 && failed.kind != 0)
+		return error_set(err, ERROR_CORRUPT, "it opens none of the store's keys: it is not the master key that they were sealed"
+			" with, or has changed");
+	if (keyring->held_root.id != NULL)
+		add_held_root(keyring, set);
+	return 0;
+}
+
+static int fill_set(const struct keyring *keyring, struct key_set *set, const struct key_record *records, size_t count, struct error *err)
+{
+	set->by_id = arena_take_array(set->arena, count + 1, sizeof *set->by_id); /* one more for a held root key */
+	set->by_token = arena_take_array(set->arena, count + 1, sizeof *set->by_token);
+	if (set->by_id == NULL || set->by_token == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "%zu keys do not fit the memory of the keyring", count);
+	if (add_entries(keyring, set, records, count, err) != 0)
+		return -1;
+	qsort(set->by_id, set->count, sizeof *set->by_id, compare_ids);
+	for (size_t i = 0; i < set->count; i++)
+		set->by_token[i] = &set->by_id[i];
+	qsort(set->by_token, set->count, sizeof *set->by_token, compare_tokens);
+	return 0;
+}
+
+static struct key_set *key_set_load(const struct keyring *keyring, struct error *err)
+{
+	struct key_set *const set = memory_new(sizeof *set);
+	struct key_record *records = NULL;
+	size_t count = 0;
+	set->arena = arena_new(KEYRING_MAX_BYTES);
+	if (account_list_keys(keyring->store, set->arena, &records, &count, err) == 0 && fill_set(keyring, set, records, count, err) == 0)
+		return set;
+	key_set_free(set);
+	return NULL;
+}
+
+struct keyring *keyring_open(struct store *store, const uint8_t master_key[32], struct error *err)
+{
+	struct keyring *const keyring = memory_new(sizeof *keyring);
+	keyring->store = store;
+	memcpy(keyring->master_key, master_key, sizeof keyring->master_key);
+	lock_init(&keyring->lock, LOCK_KEYRING);
+	keyring->set = key_set_load(keyring, err);
+	if (keyring->set != NULL)
+		return keyring;
+	keyring_close(keyring);
+	return NULL;
+}
+
+static void drop_text(const char *text)
+{
+	if (text != NULL)
+		explicit_bzero((void *)(uintptr_t)text, strlen(text));
+	free((void *)(uintptr_t)text);
+}
+
+void keyring_close(struct keyring *keyring)
+{
+	if (keyring == NULL)
+		return;
+	key_set_free(keyring->set);
+	drop_text(keyring->held_root.id);
+	drop_text(keyring->held_root.secret);
+	drop_text(keyring->held_root.token);
+	drop_text(keyring->held_root.namespace);
+	lock_release(&keyring->lock);
+	explicit_bzero(keyring->master_key, sizeof keyring->master_key);
+	free(keyring);
+}
+
+int keyring_reload(struct keyring *keyring, struct error *err)
+{
+	struct key_set *const fresh = key_set_load(keyring, err);
+	if (fresh == NULL)
+		return -1;
+	lock_enter(&keyring->lock);
+	struct key_set *const old = keyring->set;
+	keyring->set = fresh;
+	lock_leave(&keyring->lock);
+	key_set_free(old);
+	return 0;
+}
+
+struct helper_lane *keyring_lane(struct keyring *keyring)
+{
+	return &keyring->lane;
+}
+
+/* NULL as well when the arena is full: then nobody gets in. */
+static const struct principal *copy_principal(const struct principal *from, struct arena *arena)
+{
+	struct principal *const to = arena_take(arena, sizeof *to);
+	struct grant *const grants = arena_take_array(arena, from->grant_count + 1, sizeof *grants);
+	if (to == NULL || grants == NULL)
+		return NULL;
+	for (size_t i = 0; i < from->grant_count; i++) {
+		const struct grant *const grant = &from->grants[i];
+		grants[i] = (struct grant){arena_copy(arena, grant->bucket), arena_copy(arena, grant->prefix), grant->permissions};
+	}
+	*to = (struct principal){arena_copy(arena, from->key_id), arena_copy(arena, from->namespace), from->is_root, grants,
+		from->grant_count};
+	return arena_overflowed(arena) ? NULL : to;
+}
+
+const struct principal *keyring_find_token(struct keyring *keyring, struct span token, struct arena *arena)
+{
+	uint8_t hash[SHA256_BYTES];
+	const struct principal *found = NULL;
+	sha256(token, hash);
+	const struct key_entry wanted = {.token_hash = span_of(hash, sizeof hash)};
+	const struct key_entry *const wanted_place = &wanted;
+	lock_enter(&keyring->lock);
+	const struct key_set *const set = keyring->set;
+	const struct key_entry *const *const entry = bsearch(&wanted_place, set->by_token, set->count, sizeof *set->by_token,
+		compare_tokens);
+	if (entry != NULL && span_equal_secret((*entry)->token_hash, wanted.token_hash))
+		found = copy_principal(&(*entry)->principal, arena);
+	lock_leave(&keyring->lock);
+	return found;
+}
+
+static const struct key_entry *find_entry(const struct key_set *set, struct span key_id)
+{
+	const struct key_entry wanted = {.principal = {.key_id = key_id}};
+	return bsearch(&wanted, set->by_id, set->count, sizeof *set->by_id, compare_ids);
+}
+
+const struct principal *keyring_find_id(struct keyring *keyring, struct span key_id, struct arena *arena, struct span *out_secret)
+{
+	const struct principal *found = NULL;
+	lock_enter(&keyring->lock);
+	const struct key_entry *const entry = find_entry(keyring->set, key_id);
+	if (entry != NULL) {
+		*out_secret = arena_copy(arena, entry->secret);
+		found = copy_principal(&entry->principal, arena);
+	}
+	lock_leave(&keyring->lock);
+	return found;
+}
+
+const struct principal *keyring_find_signing_key(struct keyring *keyring, struct span key_id, struct span date, struct span region,
+	struct arena *arena, uint8_t out_key[SHA256_BYTES])
+{
+	const struct principal *found = NULL;
+	lock_enter(&keyring->lock);
+	struct key_set *const set = keyring->set;
+	const struct key_entry *const entry = find_entry(set, key_id);
+	if (entry != NULL) {
+		signing_key_find(&set->signing_keys, (size_t)(entry - set->by_id) + 1, entry->secret, date, region, out_key);
+		found = copy_principal(&entry->principal, arena);
+	}
+	lock_leave(&keyring->lock);
+	return found;
+}
+
+/* 32 symbols, so that a random byte's low five bits choose without bias: 200 bits in a secret or token. */
+static char *random_text(struct arena *arena, const char *prefix, size_t characters, const char symbols[32])
+{
+	uint8_t bytes[TEXT_MAX_BYTES];
+	const size_t prefix_len = strlen(prefix);
+	ASSERT(prefix_len <= characters && characters <= sizeof bytes);
+	random_bytes(bytes, characters);
+	char *const text = arena_take(arena, characters + 1);
+	if (text == NULL)
+		return NULL;
+	memcpy(text, prefix, prefix_len);
+	for (size_t i = prefix_len; i < characters; i++)
+		text[i] = symbols[bytes[i] & 31];
+	explicit_bzero(bytes, sizeof bytes);
+	return text;
+}
+
+static bool is_plain(const char *text)
+{
+	size_t len = 0;
+	for (; text[len] != '\0'; len++)
+		if (text[len] <= ' ' || text[len] > '~' || text[len] == '/' || text[len] == ',')
+			return false;
+	return len > 0 && len <= TEXT_MAX_BYTES;
+}
+
+/* Secrets may hold any printable character; only ids stand inside a credential scope. */
+static bool is_printable(const char *text)
+{
+	size_t len = 0;
+	for (; text[len] != '\0'; len++)
+		if (text[len] <= ' ' || text[len] > '~')
+			return false;
+	return len > 0 && len <= TEXT_MAX_BYTES;
+}
+
+bool keyring_is_namespace(struct span text)
+{
+	if (text.len == 0 || text.len > 63 || text.data[0] == '-' || text.data[text.len - 1] == '-' || memmem(text.data, text.len, "--", 2) != NULL)
+		return false;
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] == '\0' || strchr("abcdefghijklmnopqrstuvwxyz0123456789-._", text.data[i]) == NULL)
+			return false;
+	return true;
+}
+
+int keyring_check_texts(const char *id, const char *secret, const char *token, struct error *err)
+{
+	if (id != NULL && !is_plain(id))
+		return error_set(err, ERROR_INVALID,
+			"a key id is 1 to %d printable characters without space, comma and slash",
+			TEXT_MAX_BYTES);
+	if ((secret != NULL && !is_printable(secret)) || (token != NULL && !is_printable(token)))
+		return error_set(err, ERROR_INVALID,
+			"secret and token are 1 to %d printable characters without space",
+			TEXT_MAX_BYTES);
+	return 0;
+}
+
+static int make_texts(const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out, struct error *err)
+{
+	static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+	*out = (struct keyring_made_key){
+		.id = params->id != NULL ? params->id : random_text(arena, "DB", KEY_ID_CHARACTERS, capitals),
+		.secret = params->secret != NULL ? params->secret : random_text(arena, "", SECRET_CHARACTERS, letters),
+		.token = params->token != NULL ? params->token : random_text(arena, "db_", TOKEN_CHARACTERS, letters),
+		.namespace = params->namespace,
+	};
+	if (out->id == NULL || out->secret == NULL || out->token == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "the memory of a request ran out");
+	if (keyring_check_texts(out->id, out->secret, out->token, err) != 0)
+		return -1;
+	if (!keyring_is_namespace(span_text(out->namespace)))
+		return error_set(err, ERROR_INVALID,
+			"the namespace '%.63s' must be 1 to 63 of a-z 0-9 . _ -, hold no -- and neither begin nor end with -", out->namespace);
+	return 0;
+}
+
+int keyring_add(struct keyring *keyring, const struct keyring_new_key *params, struct arena *arena, struct keyring_made_key *out,
+	struct error *err)
+{
+	struct keyring_made_key made;
+	if (make_texts(params, arena, &made, err) != 0)
+		return -1;
+	*out = made;
+	uint8_t token_hash[SHA256_BYTES];
+	struct buffer sealed;
+	sha256(span_text(made.token), token_hash);
+	buffer_init(&sealed, TEXT_MAX_BYTES + SEAL_OVERHEAD_BYTES);
+	seal(keyring->master_key, span_text(made.secret), &sealed);
+	const struct key_record record = {
+		.id = span_text(made.id), .name = span_text(params->name), .namespace = span_text(made.namespace),
+		.sealed_secret = buffer_span(&sealed), .token_hash = span_of(token_hash, sizeof token_hash), .is_root = params->is_root,
+		.created_ms = store_clock(keyring->store)->wall_ms(store_clock(keyring->store)),
+		.grants = params->grants, .grant_count = params->grant_count,
+	};
+	int outcome = account_add_key(keyring->store, &record, err);
+	buffer_release(&sealed);
+	return outcome == 0 ? keyring_reload(keyring, err) : -1;
+}
+
+int keyring_hold_root(struct keyring *keyring, const struct keyring_made_key *root, struct error *err)
+{
+	ASSERT(keyring->held_root.id == NULL);
+	keyring->held_root = (struct keyring_made_key){
+		.id = memory_copy_text(root->id), .secret = memory_copy_text(root->secret),
+		.token = memory_copy_text(root->token), .namespace = memory_copy_text(root->namespace)};
+	return keyring_reload(keyring, err);
+}
+
+int keyring_revoke(struct keyring *keyring, struct span key_id, struct error *err)
+{
+	if (account_revoke_key(keyring->store, key_id, err) != 0)
+		return -1;
+	return keyring_reload(keyring, err);
+}
+
+static bool is_known(struct keyring *keyring, struct span key_id)
+{
+	lock_enter(&keyring->lock);
+	const bool known = find_entry(keyring->set, key_id) != NULL;
+	lock_leave(&keyring->lock);
+	return known;
+}
+
+/* What was stored and could not be loaded is damaged too. */
+int keyring_list(struct keyring *keyring, struct arena *arena, struct key_record **out_keys, size_t *out_count, struct error *err)
+{
+	if (account_list_keys(keyring->store, arena, out_keys, out_count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < *out_count; i++)
+		(*out_keys)[i].is_damaged = (*out_keys)[i].is_damaged || !is_known(keyring, (*out_keys)[i].id);
+	return 0;
+}

@@ -1,0 +1,433 @@
+/* What every transport shares: reading the query, taking a body, building the reply. The transport looks at exchange->sink and
+ * exchange->reply after each step; nothing here speaks HTTP. */
+#include "api/exchange/exchange.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "api/exchange/body_filter.h"
+#include "api/exchange/body_work.h"
+#include "api/exchange/caller.h"
+#include "api/exchange/long_wait.h"
+#include "api/exchange/payload.h"
+#include "base/encode.h"
+#include "base/memory.h"
+#include "storage/core/store.h"
+
+enum { HEADER_VALUE_MAX_BYTES = 8192, FIRST_HEADERS = 16 };
+
+static bool is_plain(struct span text)
+{
+	return span_find(text, '%') < 0 && span_find(text, '+') < 0;
+}
+
+static bool decode_component(struct exchange *exchange, struct span text, struct span *out)
+{
+	struct buffer decoded;
+	if (is_plain(text)) {
+		*out = text;
+		return true;
+	}
+	buffer_init(&decoded, text.len + 1);
+	const bool good = decode_percent(text, true, &decoded) && !buffer_failed(&decoded);
+	if (good)
+		*out = arena_copy(exchange->arena, buffer_span(&decoded));
+	buffer_release(&decoded);
+	return good;
+}
+
+/* The router asks for many names: the query is taken apart once. */
+static void read_query(struct exchange *exchange)
+{
+	struct span rest = exchange->query;
+	struct span pair;
+	size_t most = 1;
+	for (size_t i = 0; i < rest.len; i++)
+		most += rest.data[i] == '&';
+	exchange->query_parameters = arena_take_array(exchange->arena, most, sizeof *exchange->query_parameters);
+	while (exchange->query_parameters != NULL && span_split(&rest, '&', &pair)) {
+		const ptrdiff_t equals = span_find(pair, '=');
+		struct query_parameter *const out = &exchange->query_parameters[exchange->query_parameter_count];
+		out->name = equals < 0 ? pair : span_slice(pair, 0, (size_t)equals);
+		out->value = equals < 0 ? span_slice(pair, pair.len, 0) : span_slice(pair, (size_t)equals + 1, pair.len);
+		if (pair.len > 0 && decode_component(exchange, out->name, &out->name))
+			exchange->query_parameter_count++;
+	}
+}
+
+const struct query_parameter *exchange_query_parameters(struct exchange *exchange, size_t *out_count)
+{
+	if (exchange->query_parameters == NULL && exchange->query.len > 0)
+		read_query(exchange);
+	*out_count = exchange->query_parameter_count;
+	return exchange->query_parameters;
+}
+
+typedef bool equal_fn(struct span a, const char *text);
+
+static bool find_query(struct exchange *exchange, const char *name, equal_fn *equal, struct span *out_value)
+{
+	size_t count;
+	const struct query_parameter *const parameters = exchange_query_parameters(exchange, &count);
+	for (size_t i = 0; i < count; i++)
+		if (equal(parameters[i].name, name))
+			return decode_component(exchange, parameters[i].value, out_value);
+	return false;
+}
+
+bool exchange_query(struct exchange *exchange, const char *name, struct span *out_value)
+{
+	return find_query(exchange, name, span_equal_text, out_value);
+}
+
+bool exchange_query_nocase(struct exchange *exchange, const char *name, struct span *out_value)
+{
+	return find_query(exchange, name, span_equal_nocase, out_value);
+}
+
+/* What of a presigned query stands for a header. The signature's own parameters do not, and checksums neither: who presigns a PUT has no body
+ * yet, and some put the checksum of nothing there. */
+static bool is_hoisted(struct span name)
+{
+	static const char *const others[] = {"x-amz-algorithm", "x-amz-checksum-", "x-amz-content-sha256", "x-amz-credential", "x-amz-date",
+		"x-amz-expires", "x-amz-sdk-", "x-amz-security-token", "x-amz-signature", "x-amz-signedheaders", "x-amz-trailer"};
+	if (!span_equal_nocase(span_slice(name, 0, 6), "x-amz-"))
+		return false;
+	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+		if (span_equal_nocase(span_slice(name, 0, strlen(others[i])), others[i]))
+			return false;
+	return true;
+}
+
+struct span exchange_header(struct exchange *exchange, const char *name)
+{
+	struct span value = exchange->ops->header(exchange, name);
+	if (value.data == NULL && exchange->hoists_headers && is_hoisted(span_text(name)))
+		exchange_query_nocase(exchange, name, &value);
+	return value;
+}
+
+void exchange_each_header(struct exchange *exchange, void (*take)(void *taker, struct span name, struct span value), void *taker)
+{
+	exchange->ops->each_header(exchange, take, taker);
+	for (size_t i = 0; exchange->hoists_headers && i < exchange->query_parameter_count; i++) {
+		const struct query_parameter *const parameter = &exchange->query_parameters[i];
+		char *const name = arena_text(exchange->arena, parameter->name);
+		struct span value;
+		if (name != NULL && is_hoisted(parameter->name) && exchange->ops->header(exchange, name).data == NULL &&
+		    decode_component(exchange, parameter->value, &value))
+			take(taker, parameter->name, value);
+	}
+}
+
+static void drop_small_body(struct exchange *exchange)
+{
+	buffer_release(&exchange->small_body);
+	if (exchange->context->shares.bodies != NULL)
+		share_give(exchange->context->shares.bodies, &exchange->body_hold);
+}
+
+/* The content's own length: framing is not counted. Requests that did not pass identify (tests of handlers) have Content-Length alone. */
+static bool declared_length(const struct exchange *exchange, uint64_t *out)
+{
+	*out = exchange->has_body_length ? exchange->body_length : exchange->length;
+	return exchange->has_body_length || (exchange->has_length && !payload_is_chunked(exchange));
+}
+
+static enum next take_body(struct exchange *exchange, struct body_sink *sink)
+{
+	exchange->sink = body_filter_new(exchange, sink);
+	return NEXT_BODY;
+}
+
+/* Of content whose length is known: whether it may come. */
+static int check_length(const struct exchange *exchange, uint64_t length, struct error *err)
+{
+	const uint64_t cap = exchange->context->put_max_bytes;
+	if (length <= cap)
+		return store_check_room(exchange->context->store, length, err);
+	return error_set(err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %llu bytes", (unsigned long long)length,
+		(unsigned long long)cap);
+}
+
+enum next exchange_accept(struct exchange *exchange, struct body_sink *sink)
+{
+	struct error err = {0};
+	uint64_t length;
+	if (!declared_length(exchange, &length) || check_length(exchange, length, &err) == 0)
+		return take_body(exchange, sink);
+	sink->abort(sink);
+	return exchange_fail(exchange, &err);
+}
+
+/* A small body: lies outside the arena, so that a peer's slow dribble does not leave a trail of copies there. */
+struct small_sink {
+	struct body_sink sink;
+	struct exchange *exchange;
+};
+
+static int take_share(struct exchange *exchange, size_t bytes, struct error *err)
+{
+	struct share_pool *const pool = exchange->context->shares.bodies;
+	if (pool == NULL || share_take(pool, &exchange->body_hold, caller_of(exchange), bytes))
+		return 0;
+	return error_set(err, ERROR_BUSY, "The server holds as many request bodies as it may, and this caller has its part. Try again.");
+}
+
+static void displace_body(struct share_hold *hold)
+{
+	struct exchange *const exchange = (struct exchange *)((char *)hold - offsetof(struct exchange, body_hold));
+	exchange->ops->cut(exchange);
+}
+
+static enum sink_result small_write(struct body_sink *sink, struct span bytes, struct error *err)
+{
+	struct exchange *const exchange = ((struct small_sink *)sink)->exchange;
+	if (take_share(exchange, bytes.len, err) != 0)
+		return SINK_FAILED;
+	buffer_add_span(&exchange->small_body, bytes);
+	return buffer_check(&exchange->small_body, "the request body", err) == 0 ? SINK_TAKEN : SINK_FAILED;
+}
+
+static int small_finish(struct body_sink *sink, struct error *err)
+{
+	(void)sink, (void)err;
+	return 0;
+}
+
+static void small_abort(struct body_sink *sink)
+{
+	drop_small_body(((struct small_sink *)sink)->exchange);
+}
+
+enum next exchange_accept_small(struct exchange *exchange, size_t cap_bytes)
+{
+	struct error err = {0};
+	if (exchange->has_length && exchange->length > cap_bytes) {
+		error_set(&err, ERROR_TOO_LARGE, "the declared body of %llu bytes is over the limit of %zu bytes",
+			(unsigned long long)exchange->length, cap_bytes);
+		return exchange_fail(exchange, &err);
+	}
+	struct small_sink *const small = arena_take(exchange->arena, sizeof *small);
+	if (small == NULL) {
+		error_set(&err, ERROR_NO_MEMORY, "the memory of a request ran out");
+		return exchange_fail(exchange, &err);
+	}
+	small->sink = (struct body_sink){small_write, small_finish, small_abort};
+	small->exchange = exchange;
+	buffer_init(&exchange->small_body, cap_bytes);
+	exchange->body_hold.displace = displace_body;
+	return take_body(exchange, &small->sink);
+}
+
+struct span exchange_body(const struct exchange *exchange)
+{
+	return buffer_span(&exchange->small_body);
+}
+
+static bool grow_headers(struct exchange *exchange)
+{
+	struct reply *const reply = &exchange->reply;
+	const size_t doubled = reply->header_capacity > 0 ? 2 * reply->header_capacity : FIRST_HEADERS;
+	const size_t capacity = doubled < EXCHANGE_REPLY_HEADERS_MAX ? doubled : EXCHANGE_REPLY_HEADERS_MAX;
+	if (capacity == reply->header_count)
+		return false;
+	struct reply_header *const headers = arena_take_array(exchange->arena, capacity, sizeof *headers);
+	if (headers == NULL)
+		return false;
+	if (reply->header_count > 0)
+		memcpy(headers, reply->headers, reply->header_count * sizeof *headers);
+	reply->headers = headers;
+	reply->header_capacity = capacity;
+	return true;
+}
+
+void exchange_add_header(struct exchange *exchange, const char *name, const char *value)
+{
+	struct reply *const reply = &exchange->reply;
+	if (value == NULL || strlen(value) > HEADER_VALUE_MAX_BYTES)
+		return;
+	if (reply->header_count == reply->header_capacity && !grow_headers(exchange))
+		return;
+	reply->headers[reply->header_count].name = name;
+	reply->headers[reply->header_count].value = value;
+	reply->header_count++;
+}
+
+/* A reply is decided once; a failure may still take the place of what was prepared. */
+static void start_reply(struct exchange *exchange, int status)
+{
+	struct reply *const reply = &exchange->reply;
+	if (reply->source != NULL)
+		reply->source->close(reply->source);
+	reply->source = NULL;
+	reply->status = status;
+	reply->content_type = NULL;
+	reply->body = (struct span){NULL, 0};
+}
+
+enum next exchange_reply_empty(struct exchange *exchange, int status)
+{
+	start_reply(exchange, status);
+	return NEXT_REPLY;
+}
+
+enum next exchange_reply_body(struct exchange *exchange, int status, const char *content_type, struct span body)
+{
+	start_reply(exchange, status);
+	exchange->reply.content_type = content_type;
+	exchange->reply.body = body;
+	return NEXT_REPLY;
+}
+
+enum next exchange_reply_buffer(struct exchange *exchange, int status, const char *content_type, struct buffer *body)
+{
+	struct error err = {0};
+	if (buffer_check(body, "the reply", &err) != 0) {
+		buffer_release(body);
+		error_set(&err, ERROR_NO_MEMORY, "the reply does not fit the memory of a request");
+		return exchange_fail(exchange, &err);
+	}
+	buffer_release(&exchange->reply.bytes);
+	exchange->reply.bytes = *body;
+	*body = (struct buffer){0};
+	return exchange_reply_body(exchange, status, content_type, buffer_span(&exchange->reply.bytes));
+}
+
+enum next exchange_reply_source(struct exchange *exchange, int status, const char *content_type, struct body_source *source,
+	uint64_t length)
+{
+	start_reply(exchange, status);
+	exchange->reply.content_type = content_type;
+	exchange->reply.source = source;
+	exchange->reply.length = length;
+	exchange->reply.length_known = true;
+	return NEXT_REPLY;
+}
+
+enum next exchange_reply_stream(struct exchange *exchange, int status, const char *content_type, struct body_source *source)
+{
+	start_reply(exchange, status);
+	exchange->reply.content_type = content_type;
+	exchange->reply.source = source;
+	exchange->reply.is_endless = true;
+	return NEXT_REPLY;
+}
+
+unsigned exchange_pause_seconds(const struct exchange *exchange)
+{
+	return 2 + (unsigned char)exchange->request_id[0] % 4;
+}
+
+static bool has_reply_header(const struct exchange *exchange, const char *name)
+{
+	for (size_t i = 0; i < exchange->reply.header_count; i++)
+		if (strcmp(exchange->reply.headers[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* A server that stops is no matter of pace: whoever comes again then meets another one, or none. */
+static int failure_status(const struct exchange *exchange, const struct error *err, const struct error_row *row)
+{
+	const _Atomic bool *const stopping = exchange->context->stopping;
+	if (exchange->face == &face_s3)
+		return row->status;
+	if (err->kind == ERROR_BUSY && exchange->face->busy_status != 0 && (stopping == NULL || !*stopping))
+		return exchange->face->busy_status;
+	return err->kind == ERROR_NO_SPACE && exchange->face->full_status != 0 ? exchange->face->full_status : row->json_status;
+}
+
+/* To be busy is no fault of the server's, nor is a wish that it does not grant, and what others do must not fill its log. */
+static enum log_level failure_level(const struct error *err)
+{
+	return err->kind == ERROR_BUSY || err->kind == ERROR_UNSUPPORTED ? LOG_INFO : LOG_ERROR;
+}
+
+/* How full the disk is, is nothing for strangers. */
+static void write_error(
+	struct exchange *exchange, const struct error *err, const struct error_row *row)
+{
+	static const struct error full = {.kind = ERROR_NO_SPACE};
+	const bool hides_room = err->kind == ERROR_NO_SPACE && exchange->principal == NULL;
+	exchange->face->write_error(exchange, hides_room ? &full : err, row);
+}
+
+enum next exchange_fail(struct exchange *exchange, const struct error *err)
+{
+	const struct error_row *const row = error_map_find(err->kind);
+	const int status = failure_status(exchange, err, row);
+	start_reply(exchange, status);
+	exchange->reply.length_known = false;
+	if (status == 401)
+		exchange_add_header(exchange, "WWW-Authenticate", "Bearer");
+	if (row->json_status >= 500 && exchange->context->log != NULL)
+		log_failure(exchange->context->log, failure_level(err), exchange->request_id, "request_failed", err);
+	write_error(exchange, err, row);
+	if (err->kind == ERROR_BUSY && !has_reply_header(exchange, "Retry-After"))
+		exchange_add_header(exchange, "Retry-After", arena_format(exchange->arena, "%u", exchange_pause_seconds(exchange)));
+	exchange->reply.status = status;
+	return NEXT_REPLY;
+}
+
+enum next exchange_fail_body(struct exchange *exchange, const struct error *err)
+{
+	return err->kind == ERROR_NONE && exchange->reply.status != 0 ? NEXT_REPLY : exchange_fail(exchange, err);
+}
+
+void exchange_error_field(struct exchange *exchange, const char *name, struct span value)
+{
+	if (exchange->error_field_count == EXCHANGE_ERROR_FIELDS_MAX || value.len > EXCHANGE_ERROR_FIELD_MAX_BYTES)
+		return;
+	const struct span copy = arena_copy(exchange->arena, value);
+	exchange->error_fields[exchange->error_field_count++] = (struct error_field){name, copy};
+}
+
+void exchange_error_bytes(struct exchange *exchange, const char *name, struct span value)
+{
+	struct buffer text;
+	buffer_init(&text, EXCHANGE_ERROR_FIELD_MAX_BYTES);
+	for (size_t i = 0; i < value.len && !buffer_failed(&text); i++)
+		buffer_format(&text, "%s%02x", i > 0 ? " " : "", value.data[i]);
+	if (!buffer_failed(&text))
+		exchange_error_field(exchange, name, buffer_span(&text));
+	buffer_release(&text);
+}
+
+void exchange_error_number(struct exchange *exchange, const char *name, uint64_t value)
+{
+	exchange_error_field(exchange, name, span_text(arena_format(exchange->arena, "%llu", (unsigned long long)value)));
+}
+
+void exchange_release(struct exchange *exchange)
+{
+	if (exchange->shared.release != NULL)
+		exchange->shared.release(exchange);
+	if (exchange->release != NULL)
+		exchange->release(exchange);
+	long_wait_leave(exchange->wait);
+	drop_small_body(exchange);
+}
+
+/* What another thread works at is not looked into. */
+void exchange_hang_up(struct exchange *exchange)
+{
+	if (exchange->body_job != NULL && !body_job_is_over(exchange->body_job))
+		return;
+	if (exchange->hang_up == NULL)
+		return;
+	atomic_store(&exchange->is_gone, true);
+	exchange->hang_up(exchange);
+}
+
+/* While `finish` runs on another thread, its own wakes wait for its end (body_work.h). */
+void exchange_wake(struct exchange *exchange)
+{
+	if (exchange->body_job == NULL || !body_job_keeps_wake(exchange->body_job))
+		exchange->ops->wake(exchange);
+}
+
+void exchange_wake_owner(void *exchange)
+{
+	exchange_wake(exchange);
+}

@@ -1,0 +1,27 @@
+#include "api/exchange/readiness.h"
+
+#include "storage/db/db.h"
+#include "storage/packs/store_health.h"
+
+int readiness_check(struct exchange *const exchange, const bool writes, struct error *const err)
+{
+	struct store *const store = exchange->context->store;
+	if (atomic_load(exchange->context->stopping))
+		return error_set(err, ERROR_BUSY, "the server is stopping");
+	struct db *const reader = store_reader_take(store, err);
+	if (reader == NULL)
+		return -1;
+	store_reader_give(store, reader);
+	if (!writes)
+		return 0;
+	store_health_ask_try(store_health(store));
+	if (store_health_may_write(store_health(store), err) != 0)
+		return -1;
+	return readiness_is_full(exchange) ? error_set(err, ERROR_NO_SPACE, "the disk has no room for uploads") : 0;
+}
+
+bool readiness_is_full(const struct exchange *const exchange)
+{
+	struct error why = {0};
+	return store_check_room(exchange->context->store, 1, &why) != 0 && why.kind == ERROR_NO_SPACE;
+}

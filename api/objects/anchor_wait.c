@@ -1,0 +1,41 @@
+#include "api/objects/anchor_wait.h"
+
+enum { WAIT_MAX_MS = 60 * 1000 };
+static const char RETRY_AFTER_SECONDS[] = "5";
+
+static struct step_watch *watch_of(const struct exchange *const exchange)
+{
+	return store_step_watch(exchange->context->store);
+}
+
+void anchor_wait_init(struct anchor_wait *const anchor, struct exchange *const exchange)
+{
+	long_wait_init(&anchor->wait, exchange, exchange->context->shares.waits, WAIT_MAX_MS);
+}
+
+void anchor_wait_look(struct anchor_wait *const anchor)
+{
+	anchor->seen = step_watch_generation(watch_of(anchor->wait.exchange), span_of(NULL, 0), run_anchors_topic());
+}
+
+static enum next fail(struct anchor_wait *const anchor, const struct error *const err)
+{
+	struct exchange *const exchange = anchor->wait.exchange;
+	if (err->kind == ERROR_BUSY)
+		exchange_add_header(exchange, "Retry-After", RETRY_AFTER_SECONDS);
+	return exchange_fail(exchange, err);
+}
+
+enum next anchor_wait_for(struct anchor_wait *const anchor)
+{
+	struct error err = {0};
+	if (run_ask_anchor(anchor->wait.exchange->context->store, &anchor->anchor, &err) != 0
+		|| long_wait_check(&anchor->wait, &err) != 0)
+		return fail(anchor, &err);
+	if (long_wait_left_ms(&anchor->wait) == 0) {
+		error_set(&err, ERROR_BUSY, "The anchor of step %llu is still being made: ask again.",
+			(unsigned long long)anchor->anchor.step);
+		return fail(anchor, &err);
+	}
+	return long_wait_for(&anchor->wait, span_of(NULL, 0), run_anchors_topic(), anchor->seen);
+}

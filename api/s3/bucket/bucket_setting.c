@@ -1,0 +1,69 @@
+#include "api/s3/bucket/bucket_setting.h"
+
+#include "api/s3/request/s3_request.h"
+#include "api/s3/request/xml_body.h"
+
+struct bucket_setting { /* the exchange's state; freed by `release` */
+	int status;
+	struct bucket_change *change;
+};
+
+static void release(struct exchange *const exchange)
+{
+	struct bucket_setting *const state = exchange->state;
+	bucket_change_free(state->change);
+}
+
+enum next bucket_setting_put_begin(struct exchange *const exchange)
+{
+	struct error err = {0};
+	if (s3_request_check_owner(exchange, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return xml_body_accept(exchange, BUCKET_DOCUMENT_MAX_BYTES);
+}
+
+enum next bucket_setting_start(struct exchange *const exchange, const struct bucket_edit *const edit, const int status)
+{
+	struct bucket_setting *const state = arena_take(exchange->arena, sizeof(*state));
+	ASSERT(state != NULL); /* bodies here are capped far below the arena */
+	exchange->state = state;
+	exchange->release = release;
+	state->status = status;
+	struct bucket_edit bound = *edit;
+	bound.bucket_id = exchange->bucket_id;
+	state->change = bucket_edit_start(exchange->context->store, s3_request_bucket(exchange), &bound, exchange_wake_owner, exchange);
+	return NEXT_WAIT;
+}
+
+enum next bucket_setting_resume(struct exchange *const exchange)
+{
+	const struct bucket_setting *const state = exchange->state;
+	struct error err = {0};
+	if (bucket_change_outcome(state->change, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return exchange_reply_empty(exchange, state->status);
+}
+
+enum next bucket_setting_store(struct exchange *const exchange, const enum bucket_document_kind kind, const struct span bytes,
+	const int status)
+{
+	const struct bucket_document document = {.kind = kind, .bytes = bytes};
+	const struct bucket_edit edit = {.documents = &document, .document_count = 1};
+	return bucket_setting_start(exchange, &edit, status);
+}
+
+enum next bucket_setting_drop(struct exchange *const exchange, const enum bucket_document_kind kind)
+{
+	struct error err = {0};
+	if (s3_request_check_owner(exchange, &err) != 0)
+		return exchange_fail(exchange, &err);
+	return bucket_setting_store(exchange, kind, (struct span){NULL, 0}, 204);
+}
+
+int bucket_setting_find(struct exchange *const exchange, const enum bucket_document_kind kind, struct span *const out,
+	struct error *const err)
+{
+	if (s3_request_check_owner(exchange, err) != 0)
+		return -1;
+	return bucket_document_find(exchange->context->store, s3_request_bucket(exchange), kind, exchange->arena, out, err);
+}

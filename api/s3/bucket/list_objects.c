@@ -1,0 +1,114 @@
+/* A page is one snapshot of the catalog; where the next begins is the last name of the page before, so that no state stays here between
+ * pages. */
+#include "api/s3/bucket/list_objects.h"
+
+#include "api/objects/view_wait.h"
+#include "api/s3/request/list_request.h"
+#include "api/s3/request/s3_error.h"
+#include "api/s3/request/s3_request.h"
+#include "storage/objects/object_list.h"
+
+struct listing { /* what was asked, then what was found */
+	struct list_request request;
+	struct span marker;      /* version 1 */
+	struct span start_after; /* version 2 */
+	struct span token;       /* version 2 */
+	bool has_start_after;
+	bool has_token;
+	bool with_owner;
+	struct span after;
+	struct object_list found;
+};
+
+static enum next reply(struct exchange *const exchange, const struct listing *const listing,
+	void (*const write_position)(struct exchange *exchange, struct xml_writer *xml, const struct listing *listing))
+{
+	const struct list_request *const request = &listing->request;
+	struct buffer body;
+	struct xml_writer xml;
+	buffer_init(&body, LIST_BODY_MAX_BYTES);
+	xml_writer_begin(&xml, &body, "ListBucketResult", true);
+	xml_writer_text(&xml, "Name", s3_request_bucket(exchange));
+	list_request_name(request, &xml, "Prefix", request->prefix);
+	write_position(exchange, &xml, listing);
+	xml_writer_u64(&xml, "MaxKeys", request->limit);
+	list_request_echo(request, &xml);
+	xml_writer_bool(&xml, "IsTruncated", listing->found.truncated);
+	for (size_t i = 0; i < listing->found.entry_count; i++) {
+		xml_writer_open(&xml, "Contents");
+		list_request_name(request, &xml, "Key", listing->found.entries[i].key);
+		list_request_object(request, &xml, &listing->found.entries[i], listing->with_owner);
+		xml_writer_close(&xml);
+	}
+	list_request_prefixes(request, &xml, listing->found.prefixes, listing->found.prefix_count);
+	xml_writer_end(&xml);
+	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+}
+
+static int find_page(struct exchange *const exchange, struct listing *const listing, struct error *const err)
+{
+	const struct list_request *const request = &listing->request;
+	const struct object_list_params params = {.bucket = s3_request_bucket(exchange), .prefix = request->prefix,
+		.delimiter = request->delimiter, .after = listing->after, .limit = request->limit};
+	if (params.limit == 0)
+		return 0;
+	if (view_wait_tell(exchange, params.bucket, params.prefix, err) != 0)
+		return -1;
+	return object_list(exchange->context->store, &params, exchange->arena, &listing->found, err);
+}
+
+/* Clients of version 1 go on from the last key themselves, unless a delimiter was given: then that may be no key. */
+static void write_marker(struct exchange *const exchange, struct xml_writer *const xml, const struct listing *const listing)
+{
+	(void)exchange;
+	list_request_name(&listing->request, xml, "Marker", listing->marker);
+	if (listing->found.truncated && listing->request.delimiter.len > 0)
+		list_request_name(&listing->request, xml, "NextMarker", listing->found.last);
+}
+
+enum next list_objects_begin(struct exchange *const exchange)
+{
+	struct listing listing = {.with_owner = true};
+	struct error err = {0};
+	enum next next;
+	if (!list_request_read(exchange, "max-keys", &listing.request, &next))
+		return next;
+	exchange_query(exchange, "marker", &listing.marker);
+	listing.after = listing.marker;
+	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_marker) : exchange_fail(exchange, &err);
+}
+
+static void write_token(struct exchange *const exchange, struct xml_writer *const xml, const struct listing *const listing)
+{
+	if (listing->has_start_after)
+		list_request_name(&listing->request, xml, "StartAfter", listing->start_after);
+	if (listing->has_token)
+		xml_writer_text(xml, "ContinuationToken", listing->token);
+	if (listing->found.truncated)
+		xml_writer_text(xml, "NextContinuationToken", s3_request_make_token(exchange, listing->found.last));
+	xml_writer_u64(xml, "KeyCount", listing->found.entry_count + listing->found.prefix_count);
+}
+
+/* An empty token is a normal listing; a token wins over start-after. */
+static bool read_token(struct exchange *const exchange, struct listing *const listing, enum next *const out_next)
+{
+	listing->has_start_after = exchange_query(exchange, "start-after", &listing->start_after);
+	listing->has_token = exchange_query(exchange, "continuation-token", &listing->token);
+	listing->after = listing->start_after;
+	if (listing->token.len == 0 || s3_request_read_token(exchange, listing->token, &listing->after))
+		return true;
+	*out_next = s3_error_argument(exchange, "continuation-token", listing->token, "The continuation token provided is incorrect");
+	return false;
+}
+
+enum next list_objects_v2_begin(struct exchange *const exchange)
+{
+	struct listing listing = {0};
+	struct error err = {0};
+	struct span owner;
+	enum next next;
+	if (!list_request_read(exchange, "max-keys", &listing.request, &next) || !read_token(exchange, &listing, &next))
+		return next;
+	listing.with_owner = exchange_query(exchange, "fetch-owner", &owner) && span_equal_nocase(owner, "true");
+	return find_page(exchange, &listing, &err) == 0 ? reply(exchange, &listing, write_token) : exchange_fail(exchange, &err);
+}

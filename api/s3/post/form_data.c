@@ -1,0 +1,348 @@
+/* A part's content ends with CRLF, two dashes and the boundary. A carriage return stands nowhere else in that delimiter, so a partial match at
+ * the end of one piece that fails in the next one is content, and nothing of it can begin another match. */
+#include "api/s3/post/form_data.h"
+
+#include <string.h>
+
+#include "base/buffer.h"
+
+enum state { STATE_PREAMBLE, STATE_DELIMITER, STATE_HEADERS, STATE_FIELD, STATE_FILE, STATE_SKIPPED, STATE_END, STATE_COUNT };
+enum { DELIMITER_MAX_BYTES = FORM_DATA_BOUNDARY_MAX_BYTES + 4, LINE_MAX_BYTES = 4096 };
+
+struct form_data {
+	struct form_data_events events;
+	struct arena *arena;
+	uint8_t delimiter[DELIMITER_MAX_BYTES];
+	size_t delimiter_len;
+	enum state state;
+	size_t done;          /* of the piece under way, when the owner of the file said "wait" */
+	size_t matched;       /* of the delimiter, at the end of what came so far */
+	size_t owed;          /* of the delimiter: a match that failed, still to be passed on as content */
+	size_t spent;         /* bytes of FORM_DATA_FIELDS_MAX_BYTES */
+	struct buffer line;   /* the header of a part, or what follows a delimiter */
+	struct buffer value;
+	struct span name;     /* of the part under way */
+	struct span file_name;
+	bool is_named;
+	bool has_file;
+};
+
+bool form_data_is_form(struct span content_type)
+{
+	struct span rest = content_type;
+	struct span type = {NULL, 0};
+	span_split(&rest, ';', &type);
+	return span_equal_nocase(span_trim(type), "multipart/form-data");
+}
+
+static bool is_escape(struct span text)
+{
+	return text.len > 1 && text.data[0] == '\\' && (text.data[1] == '"' || text.data[1] == '\\');
+}
+
+/* Cuts a quoted text off the front, without its quotes and escapes. */
+static struct span take_quoted(struct span *rest, struct arena *arena)
+{
+	size_t end = 1;
+	while (end < rest->len && rest->data[end] != '"')
+		end += is_escape(span_slice(*rest, end, rest->len)) ? 2 : 1;
+	char *const text = arena_take(arena, end); /* no more than it needs: a line may hold a thousand of them */
+	size_t len = 0;
+	for (size_t at = 1; text != NULL && at < end; at++) {
+		at += is_escape(span_slice(*rest, at, end));
+		text[len++] = (char)rest->data[at];
+	}
+	*rest = span_slice(*rest, end + 1, rest->len);
+	return span_of(text, len);
+}
+
+static struct span take_until(struct span *rest, char mark)
+{
+	const ptrdiff_t end = span_find(*rest, mark);
+	const struct span piece = span_slice(*rest, 0, end < 0 ? rest->len : (size_t)end);
+	*rest = span_slice(*rest, piece.len, rest->len);
+	return span_trim(piece);
+}
+
+/* name=value or name="value" among parameters separated by semicolons, which may stand inside the quotes. */
+static bool next_parameter(struct span *rest, struct arena *arena, struct span *out_name, struct span *out_value)
+{
+	while (rest->len > 0 && (rest->data[0] == ';' || rest->data[0] == ' ' || rest->data[0] == '\t'))
+		*rest = span_slice(*rest, 1, rest->len);
+	const ptrdiff_t equals = span_find(*rest, '=');
+	const ptrdiff_t semicolon = span_find(*rest, ';');
+	const bool has_value = equals >= 0 && (semicolon < 0 || equals < semicolon);
+	*out_name = take_until(rest, has_value ? '=' : ';');
+	*out_value = span_text("");
+	if (!has_value)
+		return out_name->len > 0;
+	*rest = span_slice(*rest, 1, rest->len);
+	const bool is_quoted = rest->len > 0 && rest->data[0] == '"';
+	*out_value = is_quoted ? take_quoted(rest, arena) : take_until(rest, ';');
+	return true;
+}
+
+bool form_data_boundary(struct span content_type, struct arena *arena, struct span *out)
+{
+	struct span rest = content_type;
+	struct span name;
+	struct span value;
+	*out = (struct span){NULL, 0};
+	span_split(&rest, ';', &name);
+	while (out->data == NULL && next_parameter(&rest, arena, &name, &value))
+		if (span_equal_nocase(name, "boundary"))
+			*out = value;
+	bool good = out->len > 0 && out->len <= FORM_DATA_BOUNDARY_MAX_BYTES && out->data[out->len - 1] != ' ';
+	for (size_t i = 0; good && i < out->len; i++)
+		good = out->data[i] >= ' ' && out->data[i] < 0x7f;
+	if (!good)
+		*out = (struct span){NULL, 0};
+	return good;
+}
+
+struct form_data *form_data_new(struct arena *arena, struct span boundary, const struct form_data_events *events)
+{
+	struct form_data *const form = arena_take(arena, sizeof *form);
+	ASSERT(boundary.len <= FORM_DATA_BOUNDARY_MAX_BYTES);
+	if (form == NULL)
+		return NULL;
+	form->events = *events;
+	form->arena = arena;
+	memcpy(form->delimiter, "\r\n--", 4);
+	memcpy(form->delimiter + 4, boundary.data, boundary.len);
+	form->delimiter_len = boundary.len + 4;
+	form->matched = 2; /* the first boundary may stand at the very beginning */
+	buffer_init(&form->line, LINE_MAX_BYTES);
+	buffer_init(&form->value, FORM_DATA_FIELDS_MAX_BYTES);
+	return form;
+}
+
+void form_data_free(struct form_data *form)
+{
+	if (form == NULL)
+		return;
+	buffer_release(&form->line);
+	buffer_release(&form->value);
+}
+
+static int malformed(struct error *err, const char *what)
+{
+	return error_set(err, ERROR_INVALID, "The body of your POST request is not well-formed multipart/form-data: %s.", what);
+}
+
+/* What is kept before the file is bounded as a whole. */
+static int spend(struct form_data *form, size_t bytes, struct error *err)
+{
+	form->spent += bytes;
+	if (form->spent <= FORM_DATA_FIELDS_MAX_BYTES)
+		return 0;
+	return error_set(err, ERROR_TOO_LARGE, "Your POST request fields preceding the upload file were too large: over %d bytes.",
+		FORM_DATA_FIELDS_MAX_BYTES);
+}
+
+static enum sink_result pass_on(struct form_data *form, struct span bytes, struct error *err)
+{
+	if (bytes.len == 0 || form->state == STATE_PREAMBLE || form->state == STATE_SKIPPED)
+		return SINK_TAKEN;
+	if (form->state == STATE_FILE)
+		return form->events.bytes(form->events.owner, bytes, err);
+	buffer_add_span(&form->value, bytes);
+	return spend(form, bytes.len, err) == 0 ? SINK_TAKEN : SINK_FAILED;
+}
+
+static enum sink_result end_part(struct form_data *form, struct error *err)
+{
+	const bool is_field = form->state == STATE_FIELD;
+	form->state = STATE_DELIMITER;
+	buffer_reset(&form->line);
+	if (!is_field)
+		return SINK_TAKEN;
+	const int outcome = form->events.field(form->events.owner, form->name, buffer_span(&form->value), err);
+	buffer_reset(&form->value);
+	return outcome == 0 ? SINK_TAKEN : SINK_FAILED;
+}
+
+/* How much of the end of `text` is a beginning of the delimiter. */
+static size_t tail_match(const struct form_data *form, struct span text)
+{
+	const size_t most = text.len < form->delimiter_len ? text.len : form->delimiter_len - 1;
+	const uint8_t *const tail = text.data + text.len - most;
+	const uint8_t *const start = most > 0 ? memrchr(tail, '\r', most) : NULL;
+	if (start == NULL)
+		return 0;
+	const size_t len = (size_t)(text.data + text.len - start);
+	return memcmp(start, form->delimiter, len) == 0 ? len : 0;
+}
+
+/* A match that began in an earlier piece goes on, or turns out to be content. */
+static enum sink_result continue_match(struct form_data *form, struct span rest, struct error *err)
+{
+	size_t len = 0;
+	while (len < rest.len && form->matched + len < form->delimiter_len && rest.data[len] == form->delimiter[form->matched + len])
+		len++;
+	const bool is_whole = form->matched + len == form->delimiter_len;
+	if (is_whole || len == rest.len) {
+		form->done += len;
+		form->matched = is_whole ? 0 : form->matched + len;
+		return is_whole ? end_part(form, err) : SINK_TAKEN;
+	}
+	form->owed = form->matched;
+	form->matched = 0;
+	return SINK_TAKEN;
+}
+
+static enum sink_result step_content(struct form_data *form, struct span rest, struct error *err)
+{
+	if (form->owed > 0) {
+		const enum sink_result result = pass_on(form, span_of(form->delimiter, form->owed), err);
+		form->owed = result == SINK_TAKEN ? 0 : form->owed;
+		return result;
+	}
+	if (form->matched > 0)
+		return continue_match(form, rest, err);
+	const uint8_t *const found = memmem(rest.data, rest.len, form->delimiter, form->delimiter_len);
+	const size_t tail = found == NULL ? tail_match(form, rest) : 0;
+	const size_t len = found == NULL ? rest.len - tail : (size_t)(found - rest.data);
+	const enum sink_result result = pass_on(form, span_slice(rest, 0, len), err);
+	if (result != SINK_TAKEN)
+		return result;
+	form->done += len + (found == NULL ? tail : form->delimiter_len);
+	form->matched = tail;
+	return found == NULL ? SINK_TAKEN : end_part(form, err);
+}
+
+/* 1: the line is whole, without its CRLF; 0: more must come; -1. */
+static int take_line(struct form_data *form, struct span rest, struct error *err)
+{
+	const ptrdiff_t feed = span_find(rest, '\n');
+	const struct span piece = span_slice(rest, 0, feed < 0 ? rest.len : (size_t)feed);
+	buffer_add_span(&form->line, piece);
+	form->done += piece.len + (feed >= 0);
+	if (buffer_failed(&form->line))
+		return malformed(err, "a line is too long");
+	if (spend(form, piece.len + (feed >= 0), err) != 0)
+		return -1;
+	if (feed < 0)
+		return 0;
+	if (form->line.len == 0 || form->line.data[form->line.len - 1] != '\r')
+		return malformed(err, "a line does not end with CRLF");
+	form->line.len--;
+	return 1;
+}
+
+/* Behind a boundary: two dashes end the form, an empty line (but for spaces) begins a part. */
+static enum sink_result step_delimiter(struct form_data *form, struct span rest, struct error *err)
+{
+	if (form->line.len < 2) {
+		buffer_add_byte(&form->line, rest.data[0]);
+		form->done++;
+		if (form->line.len == 2 && memcmp(form->line.data, "--", 2) == 0)
+			form->state = STATE_END;
+		if (form->line.len == 2 && memcmp(form->line.data, "\r\n", 2) == 0) {
+			buffer_reset(&form->line);
+			form->state = STATE_HEADERS;
+		}
+		return SINK_TAKEN;
+	}
+	const int whole = take_line(form, rest, err);
+	if (whole < 0)
+		return SINK_FAILED;
+	if (whole > 0 && span_trim(buffer_span(&form->line)).len != 0) {
+		malformed(err, "a boundary is followed by other text");
+		return SINK_FAILED;
+	}
+	if (whole > 0) {
+		buffer_reset(&form->line);
+		form->state = STATE_HEADERS;
+	}
+	return SINK_TAKEN;
+}
+
+static int take_disposition(struct form_data *form, struct span value, struct error *err)
+{
+	struct span rest = value;
+	struct span kind = {NULL, 0};
+	struct span name;
+	struct span text;
+	span_split(&rest, ';', &kind);
+	if (!span_equal_nocase(span_trim(kind), "form-data") || form->is_named)
+		return malformed(err, "a part has no Content-Disposition of form-data, or two");
+	while (next_parameter(&rest, form->arena, &name, &text)) {
+		if (span_equal_nocase(name, "name")) {
+			form->name = arena_copy(form->arena, text);
+			form->is_named = text.len > 0;
+		}
+		if (span_equal_nocase(name, "filename"))
+			form->file_name = arena_copy(form->arena, text);
+	}
+	return form->is_named ? 0 : malformed(err, "a part has no name");
+}
+
+static int take_header(struct form_data *form, struct span line, struct error *err)
+{
+	const ptrdiff_t colon = span_find(line, ':');
+	if (colon < 0)
+		return malformed(err, "a part has a header without colon");
+	if (!span_equal_nocase(span_trim(span_slice(line, 0, (size_t)colon)), "content-disposition"))
+		return 0;
+	return take_disposition(form, span_slice(line, (size_t)colon + 1, line.len), err);
+}
+
+static int begin_part(struct form_data *form, struct error *err)
+{
+	const bool is_file = form->is_named && span_equal_nocase(form->name, "file");
+	if (!form->is_named)
+		return malformed(err, "a part has no Content-Disposition");
+	if (is_file && form->has_file)
+		return error_set(err, ERROR_INVALID_REQUEST, "POST requires exactly one file upload per request.");
+	form->state = form->has_file ? STATE_SKIPPED : is_file ? STATE_FILE : STATE_FIELD;
+	form->is_named = false;
+	if (!is_file) {
+		form->file_name = span_text(""); /* is this part's, not the file's */
+		return 0;
+	}
+	form->has_file = true;
+	return form->events.file(form->events.owner, form->file_name, err);
+}
+
+static enum sink_result step_headers(struct form_data *form, struct span rest, struct error *err)
+{
+	const int whole = take_line(form, rest, err);
+	if (whole <= 0)
+		return whole < 0 ? SINK_FAILED : SINK_TAKEN;
+	const bool is_end = form->line.len == 0;
+	const int outcome = is_end ? begin_part(form, err) : take_header(form, buffer_span(&form->line), err);
+	buffer_reset(&form->line);
+	return outcome == 0 ? SINK_TAKEN : SINK_FAILED;
+}
+
+static enum sink_result step_end(struct form_data *form, struct span rest, struct error *err)
+{
+	(void)err;
+	form->done += rest.len;
+	return SINK_TAKEN;
+}
+
+enum sink_result form_data_write(struct form_data *form, struct span bytes, struct error *err)
+{
+	static enum sink_result (*const steps[STATE_COUNT])(struct form_data *form, struct span rest, struct error *err) = {
+		[STATE_PREAMBLE] = step_content, [STATE_DELIMITER] = step_delimiter, [STATE_HEADERS] = step_headers, [STATE_FIELD] = step_content,
+		[STATE_FILE] = step_content, [STATE_SKIPPED] = step_content, [STATE_END] = step_end};
+	while (form->done < bytes.len) {
+		const enum sink_result result = steps[form->state](form, span_slice(bytes, form->done, bytes.len), err);
+		if (result != SINK_TAKEN)
+			return result;
+	}
+	form->done = 0;
+	return SINK_TAKEN;
+}
+
+int form_data_finish(struct form_data *form, struct error *err)
+{
+	return form->state == STATE_END ? 0 : malformed(err, "its closing boundary is missing");
+}
+
+bool form_data_has_file(const struct form_data *form)
+{
+	return form->has_file;
+}

@@ -1,0 +1,152 @@
+#include "api/s3/request/tagging.h"
+
+#include "api/s3/xml/xml_reader.h"
+#include "base/encode.h"
+
+/* Tags are collected up to one over the most, so that the check finds the one too many. */
+struct tag_list {
+	struct arena *arena;
+	struct tag *tags;
+	size_t count;
+	size_t most;
+	bool has_key;   /* of the <Tag> that is open */
+	bool has_value;
+};
+
+static int start_list(struct tag_list *const list, struct arena *const arena, const size_t most, struct error *const err)
+{
+	*list = (struct tag_list){.arena = arena, .most = most};
+	list->tags = arena_take_array(arena, most + 1, sizeof(*list->tags));
+	return list->tags != NULL ? 0 : error_set(err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
+}
+
+static int finish_list(const struct tag_list *const list, struct span *const out, struct error *const err)
+{
+	struct buffer blob;
+	*out = (struct span){0};
+	if (tag_set_check(list->tags, list->count, list->most, err) != 0)
+		return -1;
+	if (list->count == 0)
+		return 0;
+	buffer_init(&blob, (list->most + 1) * (TAG_KEY_MAX_BYTES + TAG_VALUE_MAX_BYTES + 8));
+	tag_set_write(list->tags, list->count, &blob);
+	int result = buffer_check(&blob, "the tags", err);
+	if (result == 0) {
+		*out = arena_copy(list->arena, buffer_span(&blob));
+		if (out->data == NULL)
+			result = error_set(err, ERROR_NO_MEMORY, "The tags leave no memory for the request.");
+	}
+	buffer_release(&blob);
+	return result;
+}
+
+static bool decode(struct arena *const arena, const struct span text, struct span *const out)
+{
+	struct buffer decoded;
+	buffer_init(&decoded, text.len + 1);
+	const bool good = decode_percent(text, true, &decoded);
+	if (good)
+		*out = arena_copy(arena, buffer_span(&decoded));
+	buffer_release(&decoded);
+	return good;
+}
+
+static bool is_there(const struct tag_list *const list, const struct span key)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (span_equal(list->tags[i].key, key))
+			return true;
+	return false;
+}
+
+int tagging_read_header(const struct span header, const size_t most, struct arena *const arena, struct span *const out,
+	struct error *const err)
+{
+	struct tag_list list;
+	struct span rest = span_trim(header);
+	struct span pair;
+	if (start_list(&list, arena, most, err) != 0)
+		return -1;
+	while (list.count <= most && span_split(&rest, '&', &pair)) {
+		struct tag *const tag = &list.tags[list.count];
+		struct span name;
+		if (pair.len == 0)
+			continue;
+		*tag = (struct tag){.value = {NULL, 0}};
+		span_split(&pair, '=', &name);
+		if (!decode(arena, name, &tag->key) || !decode(arena, pair, &tag->value)
+			|| tag->key.len == 0 || is_there(&list, tag->key))
+			return error_set(err, ERROR_INVALID, "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters"
+				" without tag name duplicates.");
+		list.count++;
+	}
+	return finish_list(&list, out, err);
+}
+
+static int on_open(void *const owner, const size_t depth, const struct span name, struct error *const err)
+{
+	static const struct { size_t depth; const char *name; } shape[] = {{1, "Tagging"}, {2, "TagSet"}, {3, "Tag"}, {4, "Key"}, {4, "Value"}};
+	struct tag_list *const list = owner;
+	bool known = false;
+	for (size_t i = 0; i < sizeof(shape) / sizeof(shape[0]); i++)
+		known = known || (shape[i].depth == depth && span_equal_text(name, shape[i].name));
+	if (!known)
+		return error_set(err, ERROR_MALFORMED_XML, "The XML you provided is no Tagging: the element %.*s does not belong there.",
+			(int)(name.len < 64 ? name.len : 64), (const char *)name.data);
+	if (depth == 3) {
+		list->has_key = list->has_value = false;
+		if (list->count > list->most)
+			return error_set(err, ERROR_TOO_MANY_TAGS, "There are over %zu tags.", list->most);
+		list->tags[list->count] = (struct tag){.value = {NULL, 0}};
+	}
+	return 0;
+}
+
+static int on_close(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+{
+	struct tag_list *const list = owner;
+	if (depth == 4) {
+		const bool is_key = span_equal_text(name, "Key");
+		bool *const has = is_key ? &list->has_key : &list->has_value;
+		struct tag *const tag = &list->tags[list->count];
+		if (*has)
+			return error_set(err, ERROR_MALFORMED_XML, "A Tag has two elements of one name.");
+		*has = true;
+		*(is_key ? &tag->key : &tag->value) = arena_copy(list->arena, text);
+	}
+	if (depth != 3)
+		return 0;
+	if (!list->has_key || !list->has_value)
+		return error_set(err, ERROR_MALFORMED_XML, "A Tag lacks its Key or its Value.");
+	list->count++;
+	return 0;
+}
+
+int tagging_read_xml(const struct span xml, const size_t most, struct arena *const arena, struct span *const out, struct error *const err)
+{
+	static const struct xml_reader_events events = {.open = on_open, .close = on_close};
+	struct tag_list list;
+	if (start_list(&list, arena, most, err) != 0 || xml_reader_parse(xml, &events, &list, err) != 0)
+		return -1;
+	return finish_list(&list, out, err);
+}
+
+int tagging_write_xml(const struct span tags, struct arena *const arena, struct buffer *const out, struct error *const err)
+{
+	struct tag *list = NULL;
+	size_t count = 0;
+	struct xml_writer xml;
+	if (tags.len > 0 && tag_set_read(tags, arena, &list, &count, err) != 0)
+		return -1;
+	tag_set_sort(list, count);
+	xml_writer_begin(&xml, out, "Tagging", true);
+	xml_writer_open(&xml, "TagSet");
+	for (size_t i = 0; i < count; i++) {
+		xml_writer_open(&xml, "Tag");
+		xml_writer_text(&xml, "Key", list[i].key);
+		xml_writer_text(&xml, "Value", list[i].value);
+		xml_writer_close(&xml);
+	}
+	xml_writer_end(&xml);
+	return 0;
+}

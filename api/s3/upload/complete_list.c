@@ -1,0 +1,135 @@
+#include "api/s3/upload/complete_list.h"
+
+#include <string.h>
+
+#include "api/s3/xml/xml_reader.h"
+
+enum { DEPTH_ROOT = 1, DEPTH_PART = 2, DEPTH_FIELD = 3 };
+
+struct parse {
+	struct arena *arena;
+	struct upload_listed_part *parts;
+	size_t count;
+	size_t capacity;
+	bool in_part;
+	bool has_number;
+	bool has_etag;
+};
+
+static int malformed(struct error *const err)
+{
+	return error_set(err, ERROR_MALFORMED_XML, "The XML you provided was not well-formed or did not validate against our published schema");
+}
+
+static int add_part(struct parse *const parse, struct error *const err)
+{
+	if (parse->count == UPLOAD_PARTS_MAX)
+		return malformed(err);
+	if (parse->count == parse->capacity) {
+		const size_t capacity = parse->capacity == 0 ? 64 : parse->capacity * 2;
+		struct upload_listed_part *const parts = arena_take_array(parse->arena, capacity, sizeof(*parts));
+		if (parts == NULL)
+			return error_set(err, ERROR_NO_MEMORY, "The list of parts leaves no memory for the request.");
+		if (parse->count > 0)
+			memcpy(parts, parse->parts, parse->count * sizeof(*parts));
+		parse->parts = parts;
+		parse->capacity = capacity;
+	}
+	parse->count++;
+	parse->has_number = parse->has_etag = false;
+	return 0;
+}
+
+static int open_element(void *const owner, const size_t depth, const struct span name, struct error *const err)
+{
+	struct parse *const parse = owner;
+	if (depth == DEPTH_ROOT && !span_equal_text(name, "CompleteMultipartUpload"))
+		return malformed(err);
+	if (depth != DEPTH_PART)
+		return 0;
+	parse->in_part = span_equal_text(name, "Part");
+	return parse->in_part ? add_part(parse, err) : 0;
+}
+
+static int take_number(struct parse *const parse, struct upload_listed_part *const part, const struct span text, struct error *const err)
+{
+	const bool is_negative = span_starts(text, span_text("-"));
+	const struct span digits = is_negative ? span_slice(text, 1, text.len) : text;
+	uint64_t number = 0;
+	if (!span_parse_u64(digits, &number))
+		return malformed(err);
+	if (is_negative || number < 1 || number > UPLOAD_PARTS_MAX)
+		return error_set(err, ERROR_INVALID,
+			"PartNumber must be an integer between 1 and %d, inclusive", UPLOAD_PARTS_MAX);
+	part->number = (uint32_t)number;
+	parse->has_number = true;
+	return 0;
+}
+
+/* One that is longer than any stays empty: it is no part's. */
+static void take_etag(struct parse *const parse, struct upload_listed_part *const part, const struct span text)
+{
+	struct span etag = text;
+	if (etag.len >= 2 && etag.data[0] == '"' && etag.data[etag.len - 1] == '"')
+		etag = span_slice(etag, 1, etag.len - 2);
+	parse->has_etag = true;
+	if (etag.len > 0 && etag.len < sizeof(part->etag))
+		memcpy(part->etag, etag.data, etag.len);
+}
+
+static enum checksum_algorithm find_algorithm(const struct span name)
+{
+	for (int i = CHECKSUM_NONE + 1; i < CHECKSUM_ALGORITHMS; i++) {
+		if (span_equal_text(name, checksum_element((enum checksum_algorithm)i)))
+			return (enum checksum_algorithm)i;
+	}
+	return CHECKSUM_NONE;
+}
+
+/* One of them, of its algorithm's length. An empty element says nothing. */
+static int take_checksum(struct upload_listed_part *const part,
+	const enum checksum_algorithm algorithm, const struct span text, struct error *const err)
+{
+	if (text.len == 0)
+		return 0;
+	if (part->checksum.algorithm != CHECKSUM_NONE
+		|| !checksum_parse(algorithm, text, &part->checksum))
+		return error_set(err, ERROR_INVALID,
+			"Invalid Base64 or multiple checksums present in request");
+	return 0;
+}
+
+static int close_field(struct parse *const parse, const struct span name, const struct span text, struct error *const err)
+{
+	struct upload_listed_part *const part = &parse->parts[parse->count - 1];
+	const enum checksum_algorithm algorithm = find_algorithm(name);
+	if (span_equal_text(name, "PartNumber"))
+		return take_number(parse, part, text, err);
+	if (span_equal_text(name, "ETag"))
+		take_etag(parse, part, text);
+	else if (algorithm != CHECKSUM_NONE)
+		return take_checksum(part, algorithm, text, err);
+	return 0;
+}
+
+static int close_element(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+{
+	struct parse *const parse = owner;
+	if (depth == DEPTH_FIELD && parse->in_part)
+		return close_field(parse, name, span_trim(text), err);
+	if (depth == DEPTH_PART && parse->in_part && (!parse->has_number || !parse->has_etag))
+		return malformed(err);
+	return 0;
+}
+
+int complete_list_parse(const struct span xml, struct arena *const arena, struct upload_listed_part **const out, size_t *const out_count,
+	struct error *const err)
+{
+	static const struct xml_reader_events events = {.open = open_element, .close = close_element};
+	struct parse parse = {.arena = arena};
+	if (xml_reader_parse(xml, &events, &parse, err) != 0)
+		return -1;
+	*out = parse.parts;
+	*out_count = parse.count;
+	return parse.count > 0 ? 0 : malformed(err);
+}

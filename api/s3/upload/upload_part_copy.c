@@ -1,0 +1,121 @@
+/* All is judged in `begin`; `finish` starts the copy, since a route with a body must not wait before the (empty) body is there. */
+#include "api/s3/upload/upload_part_copy.h"
+
+#include "api/s3/object/copy_source.h"
+#include "api/s3/request/checksum_xml.h"
+#include "api/s3/request/s3_error.h"
+#include "api/s3/request/s3_request.h"
+#include "api/s3/upload/upload_request.h"
+#include "api/s3/xml/xml_writer.h"
+
+#define COPY_MAX_BYTES ((uint64_t)5 << 30)
+enum { REPLY_MAX_BYTES = 16 * 1024, BODY_MAX_BYTES = 1024 };
+
+struct upload_part_copy { /* the exchange's state */
+	struct object source;
+	struct upload_copy_params params;
+	struct upload_copy *copy;
+};
+
+static void release(struct exchange *const exchange)
+{
+	struct upload_part_copy *const state = exchange->state;
+	upload_copy_free(state->copy);
+}
+
+/* "bytes=first-last", both given and in order. */
+static bool parse_range(const struct span text, uint64_t *const out_first, uint64_t *const out_last)
+{
+	static const char unit[] = "bytes=";
+	struct span rest = span_slice(text, sizeof(unit) - 1, text.len);
+	const ptrdiff_t dash = span_find(rest, '-');
+	return span_starts(text, span_text(unit)) && dash > 0 && span_parse_u64(span_slice(rest, 0, (size_t)dash), out_first)
+		&& span_parse_u64(span_slice(rest, (size_t)dash + 1, rest.len), out_last) && *out_first <= *out_last;
+}
+
+static bool read_range(struct exchange *const exchange, struct upload_part_copy *const state, enum next *const out_next)
+{
+	static const char header[] = "x-amz-copy-source-range";
+	const struct span text = span_trim(exchange_header(exchange, header));
+	struct error err = {0};
+	uint64_t first = 0;
+	uint64_t last = 0;
+	state->params.length = state->source.size;
+	if (text.len > 0 && !parse_range(text, &first, &last)) {
+		*out_next = s3_error_argument(exchange, header, text,
+			"The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first"
+			" and last bytes to copy");
+		return false;
+	}
+	if (text.len > 0 && last >= state->source.size)
+		error_set(&err, ERROR_RANGE, "Range specified is not valid for source object of size: %llu", (unsigned long long)state->source.size);
+	if (text.len > 0 && err.kind == ERROR_NONE) {
+		state->params.offset = first;
+		state->params.length = last - first + 1;
+	}
+	if (err.kind == ERROR_NONE && state->params.length > COPY_MAX_BYTES)
+		error_set(&err, ERROR_INVALID_REQUEST, "The specified copy source is larger than the maximum allowable size for a copy source: 5368709120");
+	if (err.kind == ERROR_NONE)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
+	return false;
+}
+
+enum next upload_part_copy_begin(struct exchange *const exchange)
+{
+	struct copy_source source;
+	struct bucket bucket;
+	struct upload upload;
+	struct error err = {0};
+	enum next next;
+	if (exchange->has_length && exchange->length > 0)
+		return s3_error_argument(exchange, "x-amz-copy-source", exchange_header(exchange, "x-amz-copy-source"),
+			"A request with x-amz-copy-source may not have a body.");
+	struct upload_part_copy *const state = arena_take(exchange->arena, sizeof(*state));
+	ASSERT(state != NULL); /* the first thing that is taken from an arena of 64 MiB */
+	if (!upload_request_number(exchange, &state->params.number, &next))
+		return next;
+	if (bucket_find(exchange->context->store, s3_request_bucket(exchange), exchange->arena,
+		&bucket, &err) != 0)
+		return exchange_fail(exchange, &err);
+	if (!copy_source_read(exchange, &source, &next)
+		|| !upload_request_read(exchange, &state->params.ref, &next))
+		return next;
+	if (upload_find(exchange->context->store, &state->params.ref, exchange->arena, &upload, &err) != 0)
+		return exchange_fail(exchange, &err);
+	if (!copy_source_find(exchange, &source, &state->source, &next) || !read_range(exchange, state, &next))
+		return next;
+	state->params.source = &state->source;
+	state->params.done = exchange_wake_owner;
+	state->params.owner = exchange;
+	exchange->state = state;
+	exchange->release = release;
+	return exchange_accept_small(exchange, BODY_MAX_BYTES);
+}
+
+enum next upload_part_copy_finish(struct exchange *const exchange)
+{
+	struct upload_part_copy *const state = exchange->state;
+	struct error err = {0};
+	state->copy = upload_copy_start(exchange->context->store, &state->params, &err);
+	return state->copy != NULL ? NEXT_WAIT : exchange_fail(exchange, &err);
+}
+
+enum next upload_part_copy_resume(struct exchange *const exchange)
+{
+	struct upload_part_copy *const state = exchange->state;
+	struct uploaded_part part;
+	struct buffer body;
+	struct xml_writer xml;
+	struct error err = {0};
+	if (upload_copy_outcome(state->copy, &part, &err) != 0)
+		return exchange_fail(exchange, &err);
+	copy_source_add_version(exchange, &state->source);
+	buffer_init(&body, REPLY_MAX_BYTES);
+	xml_writer_begin(&xml, &body, "CopyPartResult", true);
+	xml_writer_time(&xml, "LastModified", part.modified_ms);
+	xml_writer_etag(&xml, "ETag", part.etag);
+	checksum_xml_value(&xml, &part.checksum, 0);
+	xml_writer_end(&xml);
+	return exchange_reply_buffer(exchange, 200, "application/xml", &body);
+}

@@ -1,0 +1,49 @@
+#include "api/s3/upload/upload_request.h"
+
+#include "api/s3/request/s3_error.h"
+#include "api/s3/request/s3_request.h"
+
+/* A malformed id is an unknown one, but in a bucket that does not exist the bucket is what is missing. */
+static int find_upload_id(struct exchange *const exchange, const struct span text, struct upload_ref *const out, struct error *const err)
+{
+	struct bucket bucket;
+	if (s3_request_check_owner(exchange, err) != 0)
+		return -1;
+	if (upload_id_parse(text, &out->id))
+		return 0;
+	if (bucket_find(exchange->context->store, out->bucket, exchange->arena, &bucket, err) != 0)
+		return -1;
+	return error_set(err, ERROR_NO_UPLOAD,
+		"The specified multipart upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or"
+		" completed.");
+}
+
+bool upload_request_read(struct exchange *const exchange, struct upload_ref *const out, enum next *const out_next)
+{
+	struct span text = {NULL, 0};
+	struct error err = {0};
+	*out = (struct upload_ref){.bucket = s3_request_bucket(exchange), .key = s3_request_key(exchange)};
+	exchange_query(exchange, "uploadId", &text);
+	if (find_upload_id(exchange, text, out, &err) == 0)
+		return true;
+	*out_next = exchange_fail(exchange, &err);
+	return false;
+}
+
+bool upload_request_number(struct exchange *const exchange, uint32_t *const out, enum next *const out_next)
+{
+	struct span text = {NULL, 0};
+	uint64_t number = 0;
+	exchange_query(exchange, "partNumber", &text);
+	if (span_parse_u64(text, &number) && number >= 1 && number <= UPLOAD_PARTS_MAX) {
+		*out = (uint32_t)number;
+		return true;
+	}
+	*out_next = s3_error_argument(exchange, "partNumber", text, "Part number must be an integer between 1 and 10000, inclusive");
+	return false;
+}
+
+const char *upload_request_quote(struct exchange *const exchange, const char *const etag)
+{
+	return arena_format(exchange->arena, "\"%s\"", etag);
+}

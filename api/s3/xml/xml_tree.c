@@ -1,0 +1,106 @@
+#include "api/s3/xml/xml_tree.h"
+
+struct builder {
+	struct arena *arena;
+	const char *root;
+	struct xml_node *open[XML_READER_DEPTH_MAX + 1]; /* by depth; [0] holds the root as its child */
+	struct xml_node *last[XML_READER_DEPTH_MAX + 1]; /* the last child of each */
+};
+
+static int add_node(void *const owner, const size_t depth, const struct span name, struct error *const err)
+{
+	struct builder *const builder = owner;
+	struct xml_node *const node = arena_take(builder->arena, sizeof(*node));
+	if (depth == 1 && !span_equal_text(name, builder->root))
+		return error_set(err, ERROR_MALFORMED_XML, "The root of the body must be %s.", builder->root);
+	if (node == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The XML body does not fit the memory of a request.");
+	node->name = arena_copy(builder->arena, name);
+	if (builder->last[depth - 1] == NULL)
+		builder->open[depth - 1]->child = node;
+	else
+		builder->last[depth - 1]->next = node;
+	builder->last[depth - 1] = node;
+	builder->open[depth] = node;
+	builder->last[depth] = NULL;
+	return 0;
+}
+
+static int set_text(void *const owner, const size_t depth, const struct span name, const struct span text, struct error *const err)
+{
+	struct builder *const builder = owner;
+	struct xml_node *const node = builder->open[depth];
+	(void)name;
+	if (node->child != NULL)
+		return 0;
+	node->text = arena_copy(builder->arena, text);
+	return node->text.len == text.len ? 0
+		: error_set(err, ERROR_NO_MEMORY, "The XML body does not fit the memory of a request.");
+}
+
+int xml_tree_parse(const struct span xml, const char *const root, struct arena *const arena, struct xml_node **const out,
+	struct error *const err)
+{
+	static const struct xml_reader_events events = {.open = add_node, .close = set_text};
+	struct xml_node above = {.name = {NULL, 0}};
+	struct builder builder = {.arena = arena, .root = root, .open = {&above}};
+	if (xml_reader_parse(xml, &events, &builder, err) != 0)
+		return -1;
+	*out = above.child;
+	return 0;
+}
+
+static const struct xml_node *find(const struct xml_node *node, const struct span name)
+{
+	while (node != NULL && !span_equal(node->name, name))
+		node = node->next;
+	return node;
+}
+
+const struct xml_node *xml_tree_child(const struct xml_node *const node, const char *const name)
+{
+	return node == NULL ? NULL : find(node->child, span_text(name));
+}
+
+const struct xml_node *xml_tree_again(const struct xml_node *const node)
+{
+	return node == NULL ? NULL : find(node->next, node->name);
+}
+
+struct span xml_tree_text(const struct xml_node *const node, const char *const name)
+{
+	const struct xml_node *const child = xml_tree_child(node, name);
+	return child == NULL ? (struct span){NULL, 0} : child->text;
+}
+
+size_t xml_tree_count(const struct xml_node *const node, const char *const name)
+{
+	size_t count = 0;
+	for (const struct xml_node *child = xml_tree_child(node, name); child != NULL; child = xml_tree_again(child))
+		count++;
+	return count;
+}
+
+static bool is_named(const struct span name, const char *const names)
+{
+	struct span rest = span_text(names);
+	struct span piece;
+	while (names != NULL && span_split(&rest, '|', &piece))
+		if (span_equal(piece, name))
+			return true;
+	return false;
+}
+
+int xml_tree_check(const struct xml_node *const node, const char *const names, const char *const once, struct error *const err)
+{
+	for (const struct xml_node *child = node->child; child != NULL; child = child->next) {
+		const int len = (int)(child->name.len < 64 ? child->name.len : 64);
+		if (!is_named(child->name, names))
+			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has no element %.*s.", (int)node->name.len, (const char *)node->name.data,
+				len, (const char *)child->name.data);
+		if (is_named(child->name, once) && xml_tree_again(child) != NULL)
+			return error_set(err, ERROR_MALFORMED_XML, "A %.*s has one %.*s at most.", (int)node->name.len,
+				(const char *)node->name.data, len, (const char *)child->name.data);
+	}
+	return 0;
+}

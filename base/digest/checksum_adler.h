@@ -1,0 +1,12 @@
+/* Adler-32, the weakest checksum that weight deltas carry; over ISA-L. Any thread. */
+#ifndef BASE_DIGEST_CHECKSUM_ADLER_H
+#define BASE_DIGEST_CHECKSUM_ADLER_H
+
+#include "base/span.h"
+
+#define ADLER32_SEED UINT32_C(1)
+
+/* Of what `so_far` was of, followed by `bytes`. */
+uint32_t checksum_adler32(uint32_t so_far, struct span bytes);
+
+#endif

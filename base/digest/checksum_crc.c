@@ -1,0 +1,91 @@
+#include "base/digest/checksum_crc.h"
+
+#include <isa-l/crc.h>
+
+#include "base/digest/crc64.h"
+#include "base/error.h"
+
+/* Lowest power of x in the highest of `bits` bits. */
+static const struct {
+	unsigned bits;
+	uint64_t polynomial;
+} fields[CHECKSUM_ALGORITHMS] = {
+	[CHECKSUM_CRC32] = {32, 0xedb88320},
+	[CHECKSUM_CRC32C] = {32, 0x82f63b78},
+	[CHECKSUM_CRC64NVME] = {64, 0x9a6c9329ac4bc9b5},
+};
+
+bool checksum_combines(const enum checksum_algorithm algorithm)
+{
+	return fields[algorithm].bits != 0;
+}
+
+/* ISA-L counts in int and leaves the inversions to the caller. */
+static uint32_t crc32c(uint32_t crc, struct span bytes)
+{
+	enum { PIECE = 1 << 30 };
+	crc = ~crc;
+	for (size_t at = 0; at < bytes.len; at += PIECE) {
+		const struct span piece = span_slice(bytes, at, PIECE);
+		crc = crc32_iscsi((unsigned char *)piece.data, (int)piece.len, crc);
+	}
+	return ~crc;
+}
+
+uint64_t checksum_crc(const enum checksum_algorithm algorithm, const uint64_t before, const struct span bytes)
+{
+	if (bytes.len == 0)
+		return before;
+	switch (algorithm) {
+	case CHECKSUM_CRC32:
+		return crc32_gzip_refl((uint32_t)before, bytes.data, bytes.len);
+	case CHECKSUM_CRC32C:
+		return crc32c((uint32_t)before, bytes);
+	default:
+		ASSERT(algorithm == CHECKSUM_CRC64NVME);
+		return crc64_nvme(before, bytes);
+	}
+}
+
+/* a times b modulo the polynomial. */
+static uint64_t field_multiply(const enum checksum_algorithm algorithm, const uint64_t a, uint64_t b)
+{
+	uint64_t product = 0;
+	for (unsigned power = 0; power < fields[algorithm].bits; power++) {
+		if ((a >> (fields[algorithm].bits - 1 - power) & 1) != 0)
+			product ^= b;
+		b = b >> 1 ^ ((b & 1) != 0 ? fields[algorithm].polynomial : 0);
+	}
+	return product;
+}
+
+/* x to the power of 8 times `bytes`. */
+static uint64_t field_shift(const enum checksum_algorithm algorithm, uint64_t bytes)
+{
+	const uint64_t one = UINT64_C(1) << (fields[algorithm].bits - 1);
+	uint64_t result = one;
+	for (uint64_t square = one >> 8; bytes > 0; bytes >>= 1) { /* x^8, then its square and so on */
+		if ((bytes & 1) != 0)
+			result = field_multiply(algorithm, result, square);
+		square = field_multiply(algorithm, square, square);
+	}
+	return result;
+}
+
+static uint64_t load_big_endian(const struct checksum *const checksum)
+{
+	uint64_t value = 0;
+	for (size_t i = 0; i < checksum->len; i++)
+		value = value << 8 | checksum->bytes[i];
+	return value;
+}
+
+/* Bytes that follow multiply the register by x^8 each and add their own CRC; the inversions at both ends cancel out. */
+void checksum_combine(struct checksum *const first, const struct checksum *const second, const uint64_t second_bytes)
+{
+	const enum checksum_algorithm algorithm = first->algorithm;
+	ASSERT(checksum_combines(algorithm) && second->algorithm == algorithm);
+	uint64_t value = field_multiply(algorithm, load_big_endian(first), field_shift(algorithm, second_bytes)) ^ load_big_endian(second);
+	for (size_t i = first->len; i-- > 0; value >>= 8)
+		first->bytes[i] = (uint8_t)value;
+}

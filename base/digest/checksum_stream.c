@@ -1,0 +1,147 @@
+/* One face for five kinds of state: a number for the CRCs, a stream of base/digest/digest.h, base/digest/md5.h or base/digest/xxh3.h for the others. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/digest/checksum_crc.h"
+#include "base/digest/digest.h"
+#include "base/digest/xxh3.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+struct checksum_stream {
+	enum checksum_algorithm algorithm;
+	uint64_t number;
+	struct digest_stream *digest;
+	struct md5_stream *md5;
+	struct xxh3_stream *xxh3;
+	struct xxh64_stream *xxh64;
+};
+
+static void store_big_endian(uint64_t value, struct checksum *const out)
+{
+	for (size_t i = out->len; i-- > 0; value >>= 8)
+		out->bytes[i] = (uint8_t)value;
+}
+
+static void crc_add(struct checksum_stream *const stream, const struct span bytes)
+{
+	stream->number = checksum_crc(stream->algorithm, stream->number, bytes);
+}
+
+static void crc_result(struct checksum_stream *const stream, struct checksum *const out)
+{
+	store_big_endian(stream->number, out);
+	stream->number = 0;
+}
+
+static void digest_add(struct checksum_stream *const stream, const struct span bytes)
+{
+	digest_stream_add(stream->digest, bytes);
+}
+
+static void digest_result(struct checksum_stream *const stream, struct checksum *const out)
+{
+	digest_stream_result(stream->digest, out->bytes);
+}
+
+static void md5_add(struct checksum_stream *const stream, const struct span bytes)
+{
+	md5_stream_add(stream->md5, bytes);
+}
+
+static void md5_result(struct checksum_stream *const stream, struct checksum *const out)
+{
+	md5_stream_result(stream->md5, out->bytes);
+}
+
+static void xxh64_add(struct checksum_stream *const stream, const struct span bytes)
+{
+	xxh64_stream_add(stream->xxh64, bytes);
+}
+
+static void xxh64_result(struct checksum_stream *const stream, struct checksum *const out)
+{
+	store_big_endian(xxh64_stream_result(stream->xxh64), out);
+	xxh64_stream_reset(stream->xxh64);
+}
+
+static void xxh3_add(struct checksum_stream *const stream, const struct span bytes)
+{
+	xxh3_stream_add(stream->xxh3, bytes);
+}
+
+static void xxh3_short_result(struct checksum_stream *const stream, struct checksum *const out)
+{
+	store_big_endian(xxh3_stream_result_64(stream->xxh3), out);
+	xxh3_stream_reset(stream->xxh3);
+}
+
+static void xxh3_long_result(struct checksum_stream *const stream, struct checksum *const out)
+{
+	const struct digest128 digest = xxh3_stream_result(stream->xxh3);
+	memcpy(out->bytes, digest.bytes, sizeof digest.bytes);
+	xxh3_stream_reset(stream->xxh3);
+}
+
+static const struct {
+	void (*add)(struct checksum_stream *stream, struct span bytes);
+	void (*result)(struct checksum_stream *stream, struct checksum *out);
+	enum digest_kind digest; /* with digest_add */
+} methods[CHECKSUM_ALGORITHMS] = {
+	[CHECKSUM_CRC32] = {crc_add, crc_result, 0},
+	[CHECKSUM_CRC32C] = {crc_add, crc_result, 0},
+	[CHECKSUM_CRC64NVME] = {crc_add, crc_result, 0},
+	[CHECKSUM_SHA1] = {digest_add, digest_result, DIGEST_SHA1},
+	[CHECKSUM_SHA256] = {digest_add, digest_result, DIGEST_SHA256},
+	[CHECKSUM_SHA512] = {digest_add, digest_result, DIGEST_SHA512},
+	[CHECKSUM_MD5] = {md5_add, md5_result, 0},
+	[CHECKSUM_XXHASH64] = {xxh64_add, xxh64_result, 0},
+	[CHECKSUM_XXHASH3] = {xxh3_add, xxh3_short_result, 0},
+	[CHECKSUM_XXHASH128] = {xxh3_add, xxh3_long_result, 0},
+};
+
+struct checksum_stream *checksum_stream_new(const enum checksum_algorithm algorithm)
+{
+	ASSERT(algorithm > CHECKSUM_NONE && algorithm < CHECKSUM_ALGORITHMS);
+	struct checksum_stream *const stream = memory_new(sizeof *stream);
+	stream->algorithm = algorithm;
+	if (methods[algorithm].add == digest_add)
+		stream->digest = digest_stream_new(methods[algorithm].digest);
+	else if (methods[algorithm].add == md5_add)
+		stream->md5 = md5_stream_new();
+	else if (methods[algorithm].add == xxh3_add)
+		stream->xxh3 = xxh3_stream_new();
+	else if (methods[algorithm].add == xxh64_add)
+		stream->xxh64 = xxh64_stream_new();
+	return stream;
+}
+
+void checksum_stream_add(struct checksum_stream *const stream, const struct span bytes)
+{
+	methods[stream->algorithm].add(stream, bytes);
+}
+
+void checksum_stream_result(struct checksum_stream *const stream, struct checksum *const out)
+{
+	*out = (struct checksum){ .algorithm = stream->algorithm, .len = (uint8_t)checksum_length(stream->algorithm) };
+	methods[stream->algorithm].result(stream, out);
+}
+
+void checksum_stream_free(struct checksum_stream *const stream)
+{
+	if (stream == NULL)
+		return;
+	digest_stream_free(stream->digest);
+	md5_stream_free(stream->md5);
+	xxh3_stream_free(stream->xxh3);
+	xxh64_stream_free(stream->xxh64);
+	free(stream);
+}
+
+void checksum_of(const enum checksum_algorithm algorithm, const struct span bytes, struct checksum *const out)
+{
+	struct checksum_stream *const stream = checksum_stream_new(algorithm);
+	checksum_stream_add(stream, bytes);
+	checksum_stream_result(stream, out);
+	checksum_stream_free(stream);
+}

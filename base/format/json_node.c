@@ -1,0 +1,156 @@
+/* A json_node is jansson's json_t under another name: reading borrows from the document and never counts references. */
+#include "base/format/json_node.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 64 };
+
+static json_t *value_of(const struct json_node *const node)
+{
+	return (json_t *)node; /* jansson's readers take a mutable pointer and change nothing */
+}
+
+static struct json_node *node_of(json_t *const value)
+{
+	return (struct json_node *)value;
+}
+
+/* jansson nests up to 2048 levels, and a value of two bytes takes a hundred of memory; so both are checked before it sees the text. Quotes and escapes
+ * are all that matters here: whatever else is wrong with the text, jansson says better. */
+static bool is_within(const struct span text, const size_t values_max, const char *const what, struct error *const err)
+{
+	int depth = 0;
+	size_t values = 0; /* at most those that there are */
+	bool quoted = false;
+	for (size_t i = 0; i < text.len; i++) {
+		const uint8_t byte = text.data[i];
+		if (byte == '"')
+			quoted = !quoted;
+		else if (quoted && byte == '\\')
+			i++;
+		else if (!quoted && (byte == '{' || byte == '['))
+			depth++;
+		else if (!quoted && (byte == '}' || byte == ']'))
+			depth--;
+		values += !quoted && (byte == ',' || byte == '{' || byte == '[');
+		if (depth > DEPTH_MAX)
+			return error_set(err, ERROR_INVALID, "%s is JSON nested over %d levels", what, DEPTH_MAX) == 0;
+		if (values > values_max)
+			return error_set(err, ERROR_INVALID, "%s is JSON with more than %zu values", what, values_max) == 0;
+	}
+	return true;
+}
+
+struct json_node *json_node_parse(const struct span text, const char *const what, struct error *const err)
+{
+	return json_node_parse_within(text, SIZE_MAX, what, err);
+}
+
+struct json_node *json_node_parse_within(const struct span text, const size_t values_max, const char *const what, struct error *const err)
+{
+	json_error_t fault;
+	if (!is_within(text, values_max, what, err))
+		return NULL;
+	const char *const bytes = text.len > 0 ? (const char *)text.data : "";
+	json_t *const root = json_loadb(bytes, text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &fault);
+	if (root == NULL)
+		error_set(err, ERROR_INVALID, "%s is not valid JSON: line %d column %d: %s", what, fault.line, fault.column, fault.text);
+	return node_of(root);
+}
+
+void json_node_free(struct json_node *const root)
+{
+	json_decref(value_of(root));
+}
+
+bool json_node_is_object(const struct json_node *const node)
+{
+	return json_is_object(value_of(node));
+}
+
+bool json_node_is_array(const struct json_node *const node)
+{
+	return json_is_array(value_of(node));
+}
+
+bool json_node_is_text(const struct json_node *const node)
+{
+	return json_is_string(value_of(node));
+}
+
+bool json_node_is_null(const struct json_node *const node)
+{
+	return json_is_null(value_of(node));
+}
+
+size_t json_node_count(const struct json_node *const node)
+{
+	return json_node_is_object(node) ? json_object_size(value_of(node)) : json_array_size(value_of(node));
+}
+
+const struct json_node *json_node_at(const struct json_node *const array, const size_t index)
+{
+	return node_of(json_array_get(value_of(array), index));
+}
+
+const struct json_node *json_node_member(const struct json_node *const object, const char *const name)
+{
+	return node_of(json_object_get(value_of(object), name));
+}
+
+bool json_node_each(const struct json_node *const object, void **const cursor, struct span *const out_name,
+	const struct json_node **const out_value)
+{
+	void *const at = *cursor == NULL ? json_object_iter(value_of(object)) : json_object_iter_next(value_of(object), *cursor);
+	if (at == NULL)
+		return false;
+	*cursor = at;
+	*out_name = span_text(json_object_iter_key(at)); /* jansson refuses names that hold a NUL */
+	*out_value = node_of(json_object_iter_value(at));
+	return true;
+}
+
+bool json_node_text(const struct json_node *const node, struct span *const out_text)
+{
+	if (!json_node_is_text(node))
+		return false;
+	*out_text = span_of(json_string_value(value_of(node)), json_string_length(value_of(node)));
+	return true;
+}
+
+bool json_node_i64(const struct json_node *const node, int64_t *const out_value)
+{
+	if (!json_is_integer(value_of(node)))
+		return false;
+	*out_value = json_integer_value(value_of(node));
+	return true;
+}
+
+bool json_node_u64(const struct json_node *const node, uint64_t *const out_value)
+{
+	int64_t value = 0;
+	if (!json_node_i64(node, &value) || value < 0)
+		return false;
+	*out_value = (uint64_t)value;
+	return true;
+}
+
+bool json_node_bool(const struct json_node *const node, bool *const out_value)
+{
+	if (!json_is_boolean(value_of(node)))
+		return false;
+	*out_value = json_is_true(value_of(node));
+	return true;
+}
+
+static int add_to_buffer(const char *const text, const size_t len, void *const out)
+{
+	buffer_add(out, text, len);
+	return 0;
+}
+
+void json_node_print(const struct json_node *const node, struct buffer *const out)
+{
+	json_dump_callback(value_of(node), add_to_buffer, out, JSON_COMPACT | JSON_ENCODE_ANY);
+}

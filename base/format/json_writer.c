@@ -1,0 +1,139 @@
+#include "base/format/json_node.h"
+
+#include <inttypes.h>
+
+enum { DEPTH_MAX = 64 };
+
+void json_writer_init(struct json_writer *const writer, struct buffer *const out)
+{
+	*writer = (struct json_writer){.out = out};
+}
+
+/* The two-character escapes that JSON names; 0 for all others. */
+static char short_escape(const uint8_t byte)
+{
+	switch (byte) {
+	case '"': return '"';
+	case '\\': return '\\';
+	case '\b': return 'b';
+	case '\f': return 'f';
+	case '\n': return 'n';
+	case '\r': return 'r';
+	case '\t': return 't';
+	default: return '\0';
+	}
+}
+
+static void add_escaped(struct buffer *const out, const uint8_t byte)
+{
+	const char escape = short_escape(byte);
+	if (escape != '\0')
+		buffer_add(out, (const char[]){'\\', escape}, 2);
+	else
+		buffer_format(out, "\\u%04x", byte);
+}
+
+static bool is_plain(const uint8_t byte)
+{
+	return byte >= 0x20 && byte != '"' && byte != '\\' && byte < 0x7f;
+}
+
+/* Bytes that are not UTF-8 become U+FFFD each, so that what is printed always parses. */
+static void add_quoted(struct buffer *const out, const struct span text)
+{
+	buffer_add_byte(out, '"');
+	for (size_t at = 0; at < text.len;) {
+		size_t plain = at;
+		while (plain < text.len && is_plain(text.data[plain]))
+			plain++;
+		buffer_add(out, text.data + at, plain - at);
+		at = plain;
+		if (at == text.len)
+			break;
+		const size_t len = span_utf8_length(span_slice(text, at, 4));
+		if (len > 1)
+			buffer_add(out, text.data + at, len);
+		else if (len == 1)
+			add_escaped(out, text.data[at]);
+		else
+			buffer_add_text(out, "\xef\xbf\xbd");
+		at += len > 0 ? len : 1;
+	}
+	buffer_add_byte(out, '"');
+}
+
+/* The comma and the name in front of any value. */
+static void begin_value(struct json_writer *const writer, const char *const name)
+{
+	const uint64_t level = UINT64_C(1) << (writer->depth > 0 ? writer->depth - 1 : 0);
+	if (writer->depth > 0 && (writer->has_member & level) != 0)
+		buffer_add_byte(writer->out, ',');
+	if (writer->depth > 0)
+		writer->has_member |= level;
+	if (name == NULL)
+		return;
+	add_quoted(writer->out, span_text(name));
+	buffer_add_byte(writer->out, ':');
+}
+
+static void open_level(struct json_writer *const writer, const char *const name, const char bracket)
+{
+	begin_value(writer, name);
+	ASSERT(writer->depth < DEPTH_MAX);
+	writer->depth++;
+	writer->has_member &= ~(UINT64_C(1) << (writer->depth - 1));
+	buffer_add_byte(writer->out, (uint8_t)bracket);
+}
+
+void json_writer_object(struct json_writer *const writer, const char *const name)
+{
+	open_level(writer, name, '{');
+}
+
+void json_writer_array(struct json_writer *const writer, const char *const name)
+{
+	open_level(writer, name, '[');
+}
+
+void json_writer_end(struct json_writer *const writer, const char bracket)
+{
+	ASSERT(writer->depth > 0 && (bracket == '}' || bracket == ']'));
+	writer->depth--;
+	buffer_add_byte(writer->out, (uint8_t)bracket);
+}
+
+void json_writer_text(struct json_writer *const writer, const char *const name, const struct span text)
+{
+	begin_value(writer, name);
+	add_quoted(writer->out, text);
+}
+
+void json_writer_u64(struct json_writer *const writer, const char *const name, const uint64_t value)
+{
+	begin_value(writer, name);
+	buffer_format(writer->out, "%" PRIu64, value);
+}
+
+void json_writer_i64(struct json_writer *const writer, const char *const name, const int64_t value)
+{
+	begin_value(writer, name);
+	buffer_add_number(writer->out, value);
+}
+
+void json_writer_bool(struct json_writer *const writer, const char *const name, const bool value)
+{
+	begin_value(writer, name);
+	buffer_add_text(writer->out, value ? "true" : "false");
+}
+
+void json_writer_null(struct json_writer *const writer, const char *const name)
+{
+	begin_value(writer, name);
+	buffer_add_text(writer->out, "null");
+}
+
+void json_writer_raw(struct json_writer *const writer, const char *const name, const struct span json)
+{
+	begin_value(writer, name);
+	buffer_add_span(writer->out, json);
+}

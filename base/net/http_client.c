@@ -1,0 +1,393 @@
+/* One easy handle per client: libcurl keeps its connection between requests, and every option is set anew for each. Answers arrive in
+ * http_answer.c. */
+#include "base/net/http_client_internal.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum {
+	CONNECT_TIMEOUT_MS = 10 * 1000,
+	STALL_TIMEOUT_MS = 60 * 1000,
+	TRANSFER_BUFFER_BYTES = 256 * 1024,
+	MS_PER_SECOND = 1000
+};
+
+struct http_client {
+	CURL *easy;
+	char *endpoint;
+	char *ca_file;
+	char *unix_socket;
+	bool unverified;
+	char *authorization; /* the whole header; NULL: none */
+	int connect_timeout_ms;
+	int total_timeout_ms;
+	int stall_timeout_ms;
+	void (*on_silence)(void *owner); /* NULL: nobody is told */
+	void *silence_owner;
+	int silence_ms;
+	_Atomic bool cancelled;
+};
+
+static void start_library(void)
+{
+	const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+	ASSERT(code == CURLE_OK);
+}
+
+/* What would let a URL made of endpoint and target mean another host than the endpoint is refused. */
+static int check_endpoint(const char *const endpoint, struct error *const err)
+{
+	const struct span text = span_text(endpoint);
+	const bool tls = span_starts(text, span_text("https://"));
+	if (!tls && !span_starts(text, span_text("http://")))
+		return error_set(err, ERROR_INVALID, "the endpoint \"%s\" begins with neither https:// nor http://", endpoint);
+	const struct span host = span_slice(text, tls ? 8 : 7, text.len);
+	for (size_t i = 0; i < host.len; i++)
+		if (host.data[i] <= ' ' || host.data[i] >= 0x7f || memchr("@?#\\", host.data[i], 4) != NULL)
+			return error_set(err, ERROR_INVALID, "the endpoint \"%s\" holds more than a scheme, a host and a port", endpoint);
+	if (host.len == 0 || host.data[0] == '/' || host.data[0] == ':')
+		return error_set(err, ERROR_INVALID, "the endpoint \"%s\" names no host", endpoint);
+	return 0;
+}
+
+static int check_options(const struct http_client_options *const options, struct error *const err)
+{
+	if (check_endpoint(options->endpoint, err) != 0)
+		return -1;
+	if (options->ca_file != NULL && access(options->ca_file, R_OK) != 0)
+		return error_set_errno(err, "cannot read the CA file %s", options->ca_file);
+	if (options->unverified && options->token != NULL)
+		return error_set(err, ERROR_INVALID, "a token goes to nobody whose certificate is not checked");
+	const struct span token = span_text(options->token);
+	for (size_t i = 0; i < token.len; i++)
+		if (token.data[i] <= ' ' || token.data[i] >= 0x7f)
+			return error_set(err, ERROR_INVALID, "the token holds blanks, line ends or other characters that no token has");
+	return 0;
+}
+
+static char *copy_endpoint(const char *const endpoint)
+{
+	char *const copy = memory_copy_text(endpoint);
+	for (size_t len = strlen(copy); len > 0 && copy[len - 1] == '/'; len--)
+		copy[len - 1] = '\0';
+	return copy;
+}
+
+static char *make_authorization(const char *const token)
+{
+	static const char prefix[] = "Authorization: Bearer ";
+	if (token == NULL)
+		return NULL;
+	char *const header = memory_new(sizeof prefix + strlen(token));
+	memcpy(header, prefix, sizeof prefix - 1);
+	memcpy(header + sizeof prefix - 1, token, strlen(token) + 1);
+	return header;
+}
+
+struct http_client *http_client_new(const struct http_client_options *const options, struct error *const err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	if (check_options(options, err) != 0)
+		return NULL;
+	pthread_once(&once, start_library);
+	CURL *const easy = curl_easy_init();
+	if (easy == NULL) {
+		error_set(err, ERROR_NO_MEMORY, "cannot set up an HTTP client for %s", options->endpoint);
+		return NULL;
+	}
+	struct http_client *const client = memory_new(sizeof *client);
+	client->easy = easy;
+	client->endpoint = copy_endpoint(options->endpoint);
+	client->ca_file = memory_copy_text(options->ca_file);
+	client->unix_socket = memory_copy_text(options->unix_socket);
+	client->unverified = options->unverified;
+	client->authorization = make_authorization(options->token);
+	client->connect_timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms : CONNECT_TIMEOUT_MS;
+	client->total_timeout_ms = options->total_timeout_ms;
+	client->stall_timeout_ms = options->stall_timeout_ms > 0 ? options->stall_timeout_ms : STALL_TIMEOUT_MS;
+	client->on_silence = options->on_silence;
+	client->silence_owner = options->silence_owner;
+	client->silence_ms = options->silence_ms;
+	atomic_init(&client->cancelled, false);
+	return client;
+}
+
+void http_client_free(struct http_client *const client)
+{
+	if (client == NULL)
+		return;
+	curl_easy_cleanup(client->easy);
+	if (client->authorization != NULL)
+		explicit_bzero(client->authorization, strlen(client->authorization));
+	free(client->authorization);
+	free(client->unix_socket);
+	free(client->ca_file);
+	free(client->endpoint);
+	free(client);
+}
+
+void http_client_cancel(struct http_client *const client)
+{
+	atomic_store(&client->cancelled, true);
+}
+
+void http_response_release(struct http_response *const response)
+{
+	buffer_release(&response->body);
+}
+
+/* Never more than was declared, whatever the source has: the connection would be out of step. */
+static size_t read_source(char *const into, const size_t size, const size_t count, void *const argument)
+{
+	struct http_transfer *const transfer = argument;
+	const uint64_t left = transfer->request->source_size - transfer->sent;
+	const size_t room = size * count < left ? size * count : (size_t)left;
+	if (room == 0)
+		return 0;
+	const ptrdiff_t got = transfer->request->source->read(transfer->request->source, (uint8_t *)into, room, &transfer->err);
+	if (got < 0)
+		return CURL_READFUNC_ABORT;
+	if (got == 0) {
+		error_set(&transfer->err, ERROR_INCOMPLETE_BODY, "the body of %s %s ends after %llu of %llu bytes", transfer->request->method,
+			transfer->request->target, (unsigned long long)transfer->sent, (unsigned long long)transfer->request->source_size);
+		return CURL_READFUNC_ABORT;
+	}
+	transfer->sent += (uint64_t)got;
+	return (size_t)got;
+}
+
+/* Whether the other side answers, as seen in one request. */
+struct silence {
+	struct http_client *client;
+	curl_off_t moved;  /* bytes, both ways */
+	int64_t since_ms;  /* that these were all */
+	bool is_told;
+};
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static void watch_silence(struct silence *const silence, const curl_off_t moved)
+{
+	const struct http_client *const client = silence->client;
+	const int64_t now = now_ms();
+	if (moved != silence->moved) {
+		silence->moved = moved;
+		silence->since_ms = now;
+	}
+	if (client->on_silence == NULL || silence->is_told || now - silence->since_ms < client->silence_ms)
+		return;
+	silence->is_told = true;
+	client->on_silence(client->silence_owner);
+}
+
+static int watch_progress(void *const argument, const curl_off_t down_total, const curl_off_t down, const curl_off_t up_total, const curl_off_t up)
+{
+	struct silence *const silence = argument;
+	(void)down_total;
+	(void)up_total;
+	watch_silence(silence, down + up);
+	return atomic_load(&silence->client->cancelled) ? 1 : 0;
+}
+
+static bool has_header(const struct http_request *const request, const char *const name)
+{
+	for (const char *const *header = request->headers; header != NULL && *header != NULL; header++) {
+		const struct span line = span_text(*header);
+		const ptrdiff_t colon = span_find(line, ':');
+		if (colon >= 0 && span_equal_nocase(span_slice(line, 0, (size_t)colon), name))
+			return true;
+	}
+	return false;
+}
+
+static int add_header(struct curl_slist **const list, const char *const line)
+{
+	struct curl_slist *const longer = curl_slist_append(*list, line);
+	if (longer == NULL)
+		return -1;
+	*list = longer;
+	return 0;
+}
+
+static int add_bearer(struct curl_slist **const list, const char *const token)
+{
+	if (token[0] == '\0')
+		return 0;
+	char *const header = make_authorization(token);
+	const int result = add_header(list, header);
+	explicit_bzero(header, strlen(header));
+	free(header);
+	return result;
+}
+
+/* "Name:" with nothing behind it is how libcurl is told to leave out a header of its own. */
+static int make_headers(const struct http_client *const client, const struct http_request *const request, struct curl_slist **const out,
+	struct error *const err)
+{
+	int result = add_header(out, "Expect:");
+	if (!has_header(request, "Content-Type"))
+		result |= add_header(out, "Content-Type:");
+	if (request->bearer != NULL)
+		result |= add_bearer(out, request->bearer);
+	else if (client->authorization != NULL)
+		result |= add_header(out, client->authorization);
+	for (const char *const *header = request->headers; header != NULL && *header != NULL; header++)
+		result |= add_header(out, *header);
+	return result == 0 ? 0 : error_set(err, ERROR_NO_MEMORY, "no memory for the headers of %s %s", request->method, request->target);
+}
+
+static void set_connection(struct http_client *const client, const int64_t wait_ms)
+{
+	const int64_t longest_ms = (int64_t)INT_MAX * MS_PER_SECOND;
+	const int64_t extra_ms = wait_ms < 0 ? 0 : wait_ms < longest_ms / 2 ? wait_ms : longest_ms / 2;
+	const int64_t stall_s = (client->stall_timeout_ms + extra_ms + MS_PER_SECOND - 1) / MS_PER_SECOND;
+	curl_easy_setopt(client->easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(client->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(client->easy, CURLOPT_PATH_AS_IS, 1L); /* object keys may hold dot segments */
+	curl_easy_setopt(client->easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(client->easy, CURLOPT_TCP_NODELAY, 1L);
+	curl_easy_setopt(client->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(client->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)client->connect_timeout_ms);
+	curl_easy_setopt(client->easy, CURLOPT_TIMEOUT_MS, (long)client->total_timeout_ms);
+	curl_easy_setopt(client->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(client->easy, CURLOPT_LOW_SPEED_TIME, (long)stall_s);
+	curl_easy_setopt(client->easy, CURLOPT_BUFFERSIZE, (long)TRANSFER_BUFFER_BYTES);
+	curl_easy_setopt(client->easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)TRANSFER_BUFFER_BYTES);
+	curl_easy_setopt(client->easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl_easy_setopt(client->easy, CURLOPT_USERAGENT, "deltabucket/" PACKAGE_VERSION);
+	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYPEER, client->unverified ? 0L : 1L);
+	curl_easy_setopt(client->easy, CURLOPT_SSL_VERIFYHOST, client->unverified ? 0L : 2L);
+	curl_easy_setopt(client->easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (client->ca_file != NULL)
+		curl_easy_setopt(client->easy, CURLOPT_CAINFO, client->ca_file);
+	if (client->unix_socket != NULL) {
+		curl_easy_setopt(client->easy, CURLOPT_UNIX_SOCKET_PATH, client->unix_socket);
+		curl_easy_setopt(client->easy, CURLOPT_NOPROXY, "*");
+	}
+}
+
+/* Which of libcurl's request shapes gives the right framing; the method is then named outright. */
+static void set_body(struct http_client *const client, struct http_transfer *const transfer)
+{
+	const struct http_request *const request = transfer->request;
+	const bool wants_length = strcmp(request->method, "PUT") == 0 || strcmp(request->method, "POST") == 0;
+	if (request->source != NULL) {
+		curl_easy_setopt(client->easy, CURLOPT_UPLOAD, 1L);
+		curl_easy_setopt(client->easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->source_size);
+		curl_easy_setopt(client->easy, CURLOPT_READFUNCTION, read_source);
+		curl_easy_setopt(client->easy, CURLOPT_READDATA, transfer);
+	} else if (request->body.len > 0 || wants_length) {
+		curl_easy_setopt(client->easy, CURLOPT_POST, 1L);
+		curl_easy_setopt(client->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+		curl_easy_setopt(client->easy, CURLOPT_POSTFIELDS, request->body.len > 0 ? (const char *)request->body.data : "");
+	} else if (strcmp(request->method, "HEAD") == 0) {
+		curl_easy_setopt(client->easy, CURLOPT_NOBODY, 1L);
+	} else {
+		curl_easy_setopt(client->easy, CURLOPT_HTTPGET, 1L);
+	}
+	curl_easy_setopt(client->easy, CURLOPT_CUSTOMREQUEST, request->method);
+}
+
+static bool is_plain_http(const struct http_client *const client)
+{
+	return span_starts(span_text(client->endpoint), span_text("http://"));
+}
+
+/* What a server of HTTPS says in plain HTTP is no answer to the request: deltabucketd and others say it in these words. */
+static int check_scheme(const struct http_client *const client, const struct http_transfer *const transfer, struct error *const err)
+{
+	static const char words[] = "Client sent an HTTP request to an HTTPS server";
+	const struct http_response *const response = transfer->response;
+	if (response->status != 400 || !is_plain_http(client) || !span_starts(buffer_span(&response->body), span_text(words)))
+		return 0;
+	return error_set(err, ERROR_UPSTREAM, "%s %s%s failed: the server speaks HTTPS, not plain HTTP: use https:// in the endpoint", transfer->request->method,
+		client->endpoint, transfer->request->target);
+}
+
+/* What mostly is behind it, where libcurl's own words do not lead there. */
+static const char *hint_of(const struct http_client *const client, const CURLcode code, const char *const reason)
+{
+	const bool is_plain = is_plain_http(client);
+	if (code == CURLE_PEER_FAILED_VERIFICATION && strstr(reason, "subject name") != NULL)
+		return " (the server's certificate does not name this host: deltabucketd --tls-name HOST adds a name)";
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		return client->ca_file != NULL ? " (is this the CA of that server?)" : " (no CA was given: a server with a CA of its own wants its tls/ca.pem)";
+	if (code == CURLE_GOT_NOTHING && is_plain)
+		return " (does the server speak HTTPS?)";
+	if (code == CURLE_SSL_CONNECT_ERROR && !is_plain)
+		return " (does the server speak plain HTTP?)";
+	return "";
+}
+
+static int perform(struct http_client *const client, struct http_transfer *const transfer, struct error *const err)
+{
+	char reason[CURL_ERROR_SIZE] = "";
+	const struct http_request *const request = transfer->request;
+	struct silence silence = {.client = client, .since_ms = now_ms() + request->wait_ms};
+	curl_easy_setopt(client->easy, CURLOPT_ERRORBUFFER, reason);
+	curl_easy_setopt(client->easy, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(client->easy, CURLOPT_XFERINFOFUNCTION, watch_progress);
+	curl_easy_setopt(client->easy, CURLOPT_XFERINFODATA, &silence);
+	const CURLcode code = curl_easy_perform(client->easy);
+	long status = 0;
+	curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
+	transfer->response->status = (int)status;
+	if (transfer->err.kind != ERROR_NONE) {
+		*err = transfer->err;
+		return -1;
+	}
+	if (code == CURLE_OK || transfer->cut)
+		return check_scheme(client, transfer, err);
+	if (atomic_load(&client->cancelled))
+		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method, client->endpoint, request->target);
+	const enum error_kind kind = code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ? ERROR_UNTRUSTED : ERROR_UPSTREAM;
+	return error_set(err, kind, "%s %s%s failed: %s%s", request->method, client->endpoint, request->target,
+		reason[0] != '\0' ? reason : curl_easy_strerror(code), hint_of(client, code, reason));
+}
+
+static void response_init(struct http_response *const response)
+{
+	*response = (struct http_response){.content_length = UINT64_MAX, .retry_after_s = -1};
+	buffer_init(&response->body, HTTP_BODY_MAX_BYTES);
+}
+
+int http_client_send(struct http_client *const client, const struct http_request *const request, struct http_response *const response,
+	struct error *const err)
+{
+	struct http_transfer transfer = {.easy = client->easy, .request = request, .response = response};
+	struct curl_slist *headers = NULL;
+	struct buffer url;
+	int result = -1;
+	response_init(response);
+	buffer_init(&url, HTTP_URL_MAX_BYTES);
+	if (atomic_load(&client->cancelled))
+		return error_set(err, ERROR_BUSY, "%s %s%s was cancelled", request->method, client->endpoint, request->target);
+	if (request->target[0] != '/')
+		return error_set(err, ERROR_INVALID, "the target \"%.80s\" of a %s does not begin with a slash", request->target, request->method);
+	buffer_add_text(&url, client->endpoint);
+	buffer_add_text(&url, request->target);
+	if (buffer_check(&url, "the URL of a request", err) != 0 || make_headers(client, request, &headers, err) != 0)
+		goto out;
+	curl_easy_reset(client->easy); /* options only: the connection stays */
+	curl_easy_setopt(client->easy, CURLOPT_URL, buffer_text(&url));
+	curl_easy_setopt(client->easy, CURLOPT_HTTPHEADER, headers);
+	set_connection(client, request->wait_ms);
+	set_body(client, &transfer);
+	http_answer_watch(&transfer);
+	result = perform(client, &transfer, err);
+out:
+	curl_easy_reset(client->easy); /* nothing of this call may be pointed to after it */
+	curl_slist_free_all(headers);
+	buffer_release(&url);
+	return result;
+}

@@ -1,0 +1,24 @@
+/* One request on its way: shared by http_client.c, which sends, and http_answer.c, which receives. */
+#ifndef BASE_NET_HTTP_CLIENT_INTERNAL_H
+#define BASE_NET_HTTP_CLIENT_INTERNAL_H
+
+#include <curl/curl.h>
+#include <stdatomic.h>
+
+#include "base/net/http_client.h"
+
+enum { HTTP_BODY_MAX_BYTES = 16 * 1024 * 1024, HTTP_ERROR_BODY_MAX_BYTES = 64 * 1024, HTTP_URL_MAX_BYTES = 64 * 1024 };
+
+struct http_transfer {
+	CURL *easy;
+	const struct http_request *request;
+	struct http_response *response;
+	uint64_t sent;
+	bool cut;         /* an error's body went over its cap: what follows is not waited for */
+	struct error err; /* of the sink, the source or ours; kind none while all is well */
+};
+
+/* Sets the callbacks that fill transfer->response and feed the sink. */
+void http_answer_watch(struct http_transfer *transfer);
+
+#endif

@@ -1,0 +1,133 @@
+/* A queue of lanes that have work. A worker takes the first job of the first lane; the lane queues up again only when that job is
+ * done, which keeps a lane's jobs in order and lets lanes take turns. A job may free the owner of its lane: so after a job the worker
+ * looks at the lane only if more jobs came for it, which says that it still lives. */
+#include "base/thread/helpers.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/thread/lock.h"
+
+struct helper_worker {
+	struct helpers *helpers;
+	pthread_t thread;
+	const struct helper_lane *lane; /* whose job runs now */
+	struct helper_lane *more;       /* the same lane, once it is known to have another job */
+};
+
+struct helpers {
+	struct lock lock;
+	struct lock_condition wake;
+	struct helper_lane *first; /* lanes with work that no worker is at */
+	struct helper_lane *last;
+	bool stopping;
+	unsigned threads;
+	struct helper_worker *workers;
+};
+
+static void helpers_enqueue(struct helpers *const helpers, struct helper_lane *const lane)
+{
+	lock_assert_held(&helpers->lock);
+	lane->next = NULL;
+	lane->scheduled = true;
+	if (helpers->last != NULL)
+		helpers->last->next = lane;
+	else
+		helpers->first = lane;
+	helpers->last = lane;
+	lock_signal(&helpers->wake);
+}
+
+static struct helper_job *helpers_dequeue(struct helper_worker *const worker)
+{
+	struct helpers *const helpers = worker->helpers;
+	struct helper_lane *const lane = helpers->first;
+	helpers->first = lane->next;
+	if (helpers->first == NULL)
+		helpers->last = NULL;
+	lane->scheduled = false;
+	struct helper_job *const job = lane->first;
+	lane->first = job->next;
+	if (lane->first == NULL)
+		lane->last = NULL;
+	worker->lane = lane;
+	worker->more = lane->first != NULL ? lane : NULL;
+	return job;
+}
+
+static void *helpers_run(void *const argument)
+{
+	struct helper_worker *const worker = argument;
+	struct helpers *const helpers = worker->helpers;
+	lock_enter(&helpers->lock);
+	for (;;) {
+		while (helpers->first == NULL && !helpers->stopping)
+			lock_wait(&helpers->lock, &helpers->wake);
+		if (helpers->first == NULL)
+			break;
+		struct helper_job *const job = helpers_dequeue(worker);
+		lock_leave(&helpers->lock);
+		job->run(job);
+		lock_enter(&helpers->lock);
+		worker->lane = NULL;
+		if (worker->more != NULL)
+			helpers_enqueue(helpers, worker->more);
+		worker->more = NULL;
+	}
+	lock_leave(&helpers->lock);
+	return NULL;
+}
+
+struct helpers *helpers_start(const unsigned threads)
+{
+	ASSERT(threads >= 1);
+	struct helpers *const helpers = memory_new(sizeof *helpers);
+	lock_init(&helpers->lock, LOCK_HELPER_QUEUE);
+	lock_condition_init(&helpers->wake);
+	helpers->threads = threads;
+	helpers->workers = memory_new_array(threads, sizeof *helpers->workers);
+	for (unsigned i = 0; i < threads; i++) {
+		helpers->workers[i].helpers = helpers;
+		lock_thread_start(&helpers->workers[i].thread, "helper", helpers_run, &helpers->workers[i]);
+	}
+	return helpers;
+}
+
+void helpers_stop(struct helpers *const helpers)
+{
+	if (helpers == NULL)
+		return;
+	lock_enter(&helpers->lock);
+	helpers->stopping = true;
+	lock_broadcast(&helpers->wake);
+	lock_leave(&helpers->lock);
+	for (unsigned i = 0; i < helpers->threads; i++)
+		pthread_join(helpers->workers[i].thread, NULL);
+	ASSERT(helpers->first == NULL);
+	lock_condition_release(&helpers->wake);
+	lock_release(&helpers->lock);
+	free(helpers->workers);
+	free(helpers);
+}
+
+void helpers_submit(struct helpers *const helpers, struct helper_lane *const lane, struct helper_job *const job)
+{
+	job->next = NULL;
+	lock_enter(&helpers->lock);
+	if (lane->last != NULL)
+		lane->last->next = job;
+	else
+		lane->first = job;
+	lane->last = job;
+	bool running = false;
+	for (unsigned i = 0; i < helpers->threads; i++)
+		if (helpers->workers[i].lane == lane) {
+			helpers->workers[i].more = lane;
+			running = true;
+		}
+	if (!running && !lane->scheduled)
+		helpers_enqueue(helpers, lane);
+	lock_leave(&helpers->lock);
+}

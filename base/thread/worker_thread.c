@@ -1,0 +1,118 @@
+#include "base/thread/worker_thread.h"
+
+#include "base/clock.h"
+
+enum { PAUSE_BYTES = 1024 * 1024 };
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static void sleep_until_round(struct worker_thread *const worker, const int64_t ms)
+{
+	const int64_t until = now_ms() + ms;
+	lock_assert_held(&worker->lock);
+	while (!worker->woken && !worker_thread_is_stopping(worker)) {
+		const int64_t left = until - now_ms();
+		if (ms == WORKER_THREAD_UNTIL_WOKEN)
+			lock_wait(&worker->lock, &worker->changed);
+		else if (left > 0)
+			lock_wait_for(&worker->lock, &worker->changed, left);
+		else
+			return;
+	}
+}
+
+static void *run(void *const argument)
+{
+	struct worker_thread *const worker = argument;
+	int64_t ms = worker->plan.first_ms;
+	lock_enter(&worker->lock);
+	for (;;) {
+		sleep_until_round(worker, ms);
+		if (worker_thread_is_stopping(worker))
+			break;
+		worker->woken = false;
+		lock_leave(&worker->lock);
+		ms = worker->plan.round(worker->owner);
+		lock_enter(&worker->lock);
+	}
+	lock_leave(&worker->lock);
+	if (worker->plan.last != NULL)
+		worker->plan.last(worker->owner);
+	return NULL;
+}
+
+void worker_thread_start(struct worker_thread *const worker, const struct worker_thread_plan *const plan, void *const owner)
+{
+	worker->woken = false;
+	worker->spent = 0;
+	worker->plan = *plan;
+	worker->owner = owner;
+	atomic_init(&worker->stopping, false);
+	lock_init(&worker->lock, LOCK_WORKER);
+	lock_condition_init(&worker->changed);
+	lock_thread_start(&worker->thread, plan->name, run, worker);
+}
+
+void worker_thread_wake(struct worker_thread *const worker)
+{
+	lock_enter(&worker->lock);
+	worker_thread_wake_held(worker);
+	lock_leave(&worker->lock);
+}
+
+void worker_thread_wake_held(struct worker_thread *const worker)
+{
+	worker->woken = true;
+	lock_signal(&worker->changed);
+}
+
+bool worker_thread_is_stopping(const struct worker_thread *const worker)
+{
+	return atomic_load(&worker->stopping);
+}
+
+bool worker_thread_pause(struct worker_thread *const worker, const int64_t ms)
+{
+	if (ms <= 0)
+		return !worker_thread_is_stopping(worker);
+	const int64_t until = now_ms() + ms;
+	lock_enter(&worker->lock);
+	for (int64_t left = ms; left > 0 && !worker_thread_is_stopping(worker); left = until - now_ms())
+		lock_wait_for(&worker->lock, &worker->changed, left);
+	lock_leave(&worker->lock);
+	return !worker_thread_is_stopping(worker);
+}
+
+bool worker_thread_spend(struct worker_thread *const worker, const uint64_t bytes, const uint64_t bytes_per_second)
+{
+	worker->spent += bytes;
+	if (bytes_per_second == 0 || worker->spent < PAUSE_BYTES)
+		return worker_thread_pause(worker, 0);
+	const uint64_t ms = worker->spent * 1000 / bytes_per_second;
+	worker->spent = 0;
+	return worker_thread_pause(worker, (int64_t)ms);
+}
+
+void worker_thread_quiesce(struct worker_thread *const worker)
+{
+	lock_enter(&worker->lock);
+	atomic_store(&worker->stopping, true);
+	lock_signal(&worker->changed);
+	lock_leave(&worker->lock);
+}
+
+void worker_thread_stop(struct worker_thread *const worker)
+{
+	worker_thread_quiesce(worker);
+	pthread_join(worker->thread, NULL);
+}
+
+void worker_thread_release(struct worker_thread *const worker)
+{
+	lock_condition_release(&worker->changed);
+	lock_release(&worker->lock);
+}

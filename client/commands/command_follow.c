@@ -1,0 +1,46 @@
+#include "client/commands/commands.h"
+
+#include "client/follow/follower.h"
+#include "client/local/subset.h"
+#include "wire/replica_message.h"
+
+enum { POLL_S = 30, KEEP = 1 };
+
+int command_follow(struct session *const session, struct error *const err)
+{
+	const struct options *const options = session->options;
+	struct follow_order order = {
+		.run = options->run,
+		.into = options->into,
+		.exec = options->exec,
+		.once = options->once,
+		.has_step = options->step.given,
+		.step = options->step.value,
+		.wait_s = options->wait.value,
+		.poll_s = options->poll.given ? options->poll.value : POLL_S,
+		.keep = options->keep.given ? options->keep.value : KEEP,
+		.replica = options->replica,
+		.threads = (unsigned)options->threads.value,
+		.is_volatile = options->is_volatile,
+	};
+	if (options->run == NULL)
+		return session_usage(session, err, "say which run: --run BUCKET/RUN");
+	if (options->into == NULL)
+		return session_usage(session, err, "say where the weights shall go: --into DIR");
+	if (options->wait.given && !options->once)
+		return session_usage(session, err, "--wait goes with --once; without it follow waits for ever");
+	if (options->replica != NULL && replica_check_id("--replica", span_text(options->replica), err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	struct subset subset;
+	if (subset_init(&subset, options->glob, options->rank, err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	if (subset.text != NULL)
+		order.subset = &subset;
+	const int result = follower_run(session, &order, err);
+	subset_release(&subset);
+	return result;
+}

@@ -1,0 +1,196 @@
+#include "client/commands/commands.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "client/local/subset.h"
+#include "client/publish/publish_watch.h"
+#include "client/publish/rank_publisher.h"
+
+enum { METADATA_MAX_BYTES = 64 * 1024, RANKS_WAIT_S = 3600 };
+
+static void print_metadata(const struct options *const options, struct buffer *const out)
+{
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	for (size_t i = 0; i < options->metadata.count; i++) {
+		const char *const equals = strchr(options->metadata.items[i], '=');
+		char name[256];
+		const size_t len = (size_t)(equals - options->metadata.items[i]);
+		if (len >= sizeof name)
+			continue; /* refused before */
+		memcpy(name, options->metadata.items[i], len);
+		name[len] = '\0';
+		json_writer_text(&writer, name, span_text(equals + 1));
+	}
+	json_writer_end(&writer, '}');
+}
+
+static int check_metadata(struct session *const session, struct error *const err)
+{
+	for (size_t i = 0; i < session->options->metadata.count; i++)
+		if (strcspn(session->options->metadata.items[i], "=") > 255)
+			return session_usage(session, err, "a --metadata key is over 255 bytes");
+	return 0;
+}
+
+static int make_order(struct session *const session, struct publish_order *const order, struct error *const err)
+{
+	const struct options *const options = session->options;
+	*order = (struct publish_order){
+		.checkpoint = options->arguments[0],
+		.include = options->include.items,
+		.include_count = options->include.count,
+		.state_folder = options->state,
+		.has_step = options->step.given,
+		.step = options->step.value,
+		.label = options->label,
+		.format = DELTA_ULP_CLASS,
+		.take_over = options->take_over,
+		.create_bucket = options->create_bucket,
+		.has_keep_steps = options->keep_steps.given,
+		.keep_steps = options->keep_steps.value,
+		.threads = (unsigned)options->threads.value,
+	};
+	if (options->run == NULL)
+		return session_usage(session, err, "say which run: --run BUCKET/RUN");
+	if (options->label != NULL && strlen(options->label) > STEP_LABEL_MAX_BYTES)
+		return session_usage(session, err, "--label is over %d bytes", STEP_LABEL_MAX_BYTES);
+	if (options->format != NULL && (!delta_format_parse(span_text(options->format), &order->format) || order->format == DELTA_FULL))
+		return session_usage(session, err, "--format wants the format of a delta, like ulp-class, trl-gap or slime-xor, not \"%s\"", options->format);
+	session->usage = anchor_policy_parse(options->anchor, &order->anchor, err) != 0;
+	return session->usage ? -1 : check_metadata(session, err);
+}
+
+static void say_published(struct session *const session, const struct publish_order *const order,
+	const struct publish_outcome *const outcome, const int64_t total_ms)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	struct output_line line;
+	digest128_format(&outcome->digest, digest);
+	output_line_begin(&line, &session->output, "published");
+	json_writer_text(&line.writer, "run", span_text(session->options->run));
+	json_writer_u64(&line.writer, "step", outcome->step);
+	json_writer_text(&line.writer, "label", span_text(order->label));
+	json_writer_text(&line.writer, "digest", span_text(digest));
+	json_writer_bool(&line.writer, "already", outcome->already);
+	json_writer_u64(&line.writer, "checkpoint_bytes", outcome->checkpoint_bytes);
+	json_writer_u64(&line.writer, "delta_bytes", outcome->delta_bytes);
+	json_writer_u64(&line.writer, "anchor_bytes", outcome->anchor_bytes);
+	json_writer_bool(&line.writer, "anchor_due", outcome->anchor_due);
+	json_writer_u64(&line.writer, "elements", outcome->stats.elements);
+	json_writer_u64(&line.writer, "changed_elements", outcome->stats.changed_elements);
+	json_writer_i64(&line.writer, "diff_ms", outcome->diff_ms);
+	json_writer_i64(&line.writer, "upload_ms", outcome->upload_ms);
+	json_writer_i64(&line.writer, "total_ms", total_ms);
+	output_line_end(&line);
+	char delta[OUTPUT_SIZE_BYTES];
+	char anchor[OUTPUT_SIZE_BYTES];
+	output_format_size(outcome->delta_bytes, delta);
+	output_format_size(outcome->anchor_bytes, anchor);
+	if (outcome->already && outcome->delta_bytes + outcome->anchor_bytes == 0)
+		output_say(&session->output, "step %" PRIu64 " of %s was published already", outcome->step, session->options->run);
+	else
+		output_say(&session->output, "published step %" PRIu64 " of %s: %s%s%s%s in %.1f s", outcome->step, session->options->run,
+			outcome->delta_bytes > 0 ? "delta " : "", outcome->delta_bytes > 0 ? delta : "",
+			outcome->anchor_bytes > 0 ? (outcome->delta_bytes > 0 ? ", anchor " : "anchor ") : "",
+			outcome->anchor_bytes > 0 ? anchor : "",
+			(double)total_ms / 1000);
+}
+
+/* Alone, or as one of many ranks. */
+static int publish_order(struct session *const session, const struct publish_order *const order, struct publish_outcome *const outcome,
+	struct error *const err)
+{
+	const struct options *const options = session->options;
+	struct rank_order rank = {
+		.has_epoch = options->epoch.given,
+		.epoch = options->epoch.value,
+		.wait_s = options->wait.given ? options->wait.value : RANKS_WAIT_S,
+	};
+	if (options->rank == NULL) {
+		if (options->epoch.given || options->wait.given)
+			return session_usage(session, err, "--epoch and --wait go with --rank");
+		return publisher_run(session, options->run, order, outcome, err);
+	}
+	if (!subset_parse_rank(options->rank, &rank.rank, &rank.ranks))
+		return session_usage(session, err, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"", options->rank);
+	if (order->format != DELTA_ULP_CLASS || order->anchor.when == ANCHOR_EVERY)
+		return session_usage(session, err, "with --rank the format is ulp-class, and --anchor is auto, always or never");
+	return rank_publisher_run(session, options->run, order, &rank, outcome, err);
+}
+
+/* No anchor helps: a run's tensors are those of its first step for good, for its workers' engines have laid them out. */
+static int explain_schema(const struct session *const session, struct error *const err)
+{
+	if (err->kind != ERROR_SCHEMA_MISMATCH)
+		return -1;
+	const struct error found = *err;
+	return error_set(err, ERROR_SCHEMA_MISMATCH, "%s. All steps of run %s have the names, dtypes and shapes of its first: publish this "
+		"checkpoint to a run of its own (--run BUCKET/OTHER)", found.text, session->options->run);
+}
+
+static int publish_one(struct session *const session, const struct publish_order *const order,
+	struct error *const err)
+{
+	const struct clock_source *const clock = clock_system();
+	const int64_t started = clock->monotonic_ms(clock);
+	struct publish_outcome outcome;
+	if (publish_order(session, order, &outcome, err) != 0)
+		return explain_schema(session, err);
+	say_published(session, order, &outcome, clock->monotonic_ms(clock) - started);
+	return 0;
+}
+
+static int check_watch(struct session *const session, struct error *const err)
+{
+	const struct options *const options = session->options;
+	if (options->watch_folder == NULL && options->argument_count == 0)
+		return session_usage(session, err, "say what to publish: a CHECKPOINT, or --watch FOLDER");
+	if (options->watch_folder == NULL)
+		return options->marker == NULL ? 0 : session_usage(session, err, "--marker goes with --watch");
+	if (options->argument_count > 0)
+		return session_usage(session, err, "--watch FOLDER takes no CHECKPOINT beside it");
+	if (options->step.given || options->label != NULL || options->rank != NULL)
+		return session_usage(session, err, "--step, --label and --rank do not go with --watch");
+	if (options->marker != NULL && strchr(options->marker, '/') != NULL)
+		return session_usage(session, err, "--marker wants the name of a file in each sub-folder, not \"%s\"",
+			options->marker);
+	return 0;
+}
+
+/* One checkpoint, or those that appear. */
+static int publish(struct session *const session, const struct publish_order *const order,
+	struct error *const err)
+{
+	const struct options *const options = session->options;
+	const struct publish_watch_params params = {
+		.folder = options->watch_folder,
+		.marker = options->marker != NULL ? options->marker : "STABLE",
+		.run = options->run,
+		.order = *order,
+		.publish = publish_one,
+	};
+	return params.folder == NULL ? publish_one(session, order, err)
+				     : publish_watch(session, &params, err);
+}
+
+int command_publish(struct session *const session, struct error *const err)
+{
+	struct publish_order order;
+	if (check_watch(session, err) != 0 || make_order(session, &order, err) != 0)
+		return -1;
+	struct buffer metadata;
+	buffer_init(&metadata, METADATA_MAX_BYTES);
+	if (session->options->metadata.count > 0) {
+		print_metadata(session->options, &metadata);
+		order.metadata = buffer_span(&metadata);
+	}
+	int result = buffer_check(&metadata, "--metadata", err);
+	if (result == 0)
+		result = publish(session, &order, err);
+	buffer_release(&metadata);
+	return result;
+}

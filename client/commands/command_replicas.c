@@ -1,0 +1,127 @@
+#include "client/commands/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "client/remote/remote_json.h"
+#include "client/remote/remote_run.h"
+#include "wire/replica_message.h"
+
+enum { AGE_BYTES = 24 };
+
+static void format_age(const int64_t ms, char out[AGE_BYTES])
+{
+	const int64_t seconds = ms < 0 ? 0 : ms / 1000;
+	if (seconds < 120)
+		snprintf(out, AGE_BYTES, "%" PRId64 " s", seconds);
+	else if (seconds < 2 * 3600)
+		snprintf(out, AGE_BYTES, "%" PRId64 " min", seconds / 60);
+	else
+		snprintf(out, AGE_BYTES, "%" PRId64 " h", seconds / 3600);
+}
+
+static void say_replica(struct session *const session, const struct replica_message *const replica)
+{
+	const struct clock_source *const clock = clock_system();
+	char age[AGE_BYTES];
+	char step[24] = "-";
+	char behind[48] = "";
+	format_age(clock->wall_ms(clock) - replica->updated_ms, age);
+	if (replica->has_step)
+		snprintf(step, sizeof step, "%" PRIu64, replica->step);
+	if (replica->has_staleness)
+		snprintf(behind, sizeof behind, "%" PRIu64 " (%" PRIu64 " s)", replica->behind_steps, replica->behind_s);
+	output_say(&session->output, "%-32.*s  %-8s  %8s  %-16s  %-8s  %.*s%s%.*s", (int)replica->id.len, (const char *)replica->id.data,
+		replica->expired ? "expired" : replica_state_name(replica->state), step, behind, age, (int)replica->tensors.len,
+		(const char *)replica->tensors.data, replica->tensors.len > 0 && replica->error.len > 0 ? ": " : "", (int)replica->error.len,
+		(const char *)replica->error.data);
+}
+
+static void say_summary(struct session *const session, const struct replica_list_message *const list)
+{
+	char head[32] = "no step yet";
+	if (list->has_head)
+		snprintf(head, sizeof head, "head is step %" PRIu64, list->head);
+	output_say(&session->output,
+		"%s; ready %" PRIu64 ", idle %" PRIu64 ", fetching %" PRIu64 ", staging %" PRIu64 ", error %" PRIu64 ", expired %" PRIu64, head,
+		list->states[REPLICA_READY], list->states[REPLICA_IDLE], list->states[REPLICA_FETCHING], list->states[REPLICA_STAGING],
+		list->states[REPLICA_ERROR], list->expired);
+}
+
+/* One page; moves `after` on. The JSON lines are the server's own entries. */
+static int show_page(struct session *const session, struct remote *const remote, const char *const target, struct buffer *const after,
+	bool *const out_more, struct error *const err)
+{
+	struct json_node *root = NULL;
+	struct replica_list_message list = {0};
+	struct buffer text;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	const struct remote_json_request request = {.method = "GET", .target = target};
+	buffer_init(&text, REMOTE_RUN_ARENA_BYTES / 2);
+	int result = remote_json_send(remote, &request, &root, err);
+	if (result == 0) {
+		json_node_print(root, &text);
+		result = buffer_check(&text, "the list of replicas", err);
+	}
+	if (result == 0 && replica_list_message_parse(buffer_span(&text), arena, &list, err) != 0) {
+		err->kind = ERROR_UPSTREAM;
+		result = -1;
+	}
+	const struct json_node *const entries = json_node_member(root, "replicas");
+	for (size_t i = 0; i < list.count && result == 0; i++) {
+		output_object(&session->output, json_node_at(entries, i));
+		say_replica(session, &list.replicas[i]);
+	}
+	buffer_reset(after);
+	buffer_add_span(after, list.next);
+	*out_more = list.next.len > 0;
+	if (result == 0 && !*out_more)
+		say_summary(session, &list);
+	buffer_release(&text);
+	arena_free(arena);
+	json_node_free(root);
+	return result;
+}
+
+static int show(struct session *const session, struct remote *const remote, const struct run_name *const run, struct error *const err)
+{
+	struct buffer after;
+	bool more = true;
+	int result = 0;
+	buffer_init(&after, REPLICA_ID_MAX_BYTES);
+	output_say(&session->output, "%-32s  %-8s  %8s  %-16s  %-8s", "replica", "state", "step", "behind", "heard of");
+	while (result == 0 && more && !session->output.failed) {
+		struct buffer below;
+		buffer_init(&below, 1024); /* ids hold nothing that a query must escape */
+		buffer_format(&below, "replicas?limit=%d", REPLICA_LIST_MAX);
+		if (buffer_span(&after).len > 0)
+			buffer_format(&below, "&after=%s", buffer_text(&after));
+		char *const target = remote_json_target(run, buffer_text(&below), NULL);
+		result = show_page(session, remote, target, &after, &more, err);
+		free(target);
+		buffer_release(&below);
+	}
+	buffer_release(&after);
+	return result;
+}
+
+int command_replicas(struct session *const session, struct error *const err)
+{
+	struct run_name run;
+	if (run_name_init(&run, session->options->arguments[0], err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	struct remote *const remote = session_connect(session, err);
+	int result = remote == NULL ? -1 : show(session, remote, &run, err);
+	while (result == 0 && session->options->watch.given && !session->output.failed &&
+		interrupt_sleep(session->interrupt, (int64_t)session->options->watch.value * 1000)) {
+		output_say(&session->output, "%s", "");
+		result = show(session, remote, &run, err);
+	}
+	remote_free(remote);
+	run_name_release(&run);
+	return result;
+}

@@ -1,0 +1,111 @@
+/* `runs settings BUCKET/RUN [KEY=VALUE...]`: the server knows which there are and what they may be; here a value only gets its JSON type. */
+#include "client/commands/command_settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/remote/remote_json.h"
+
+enum { BODY_MAX_BYTES = 16 * 1024, KEY_MAX_BYTES = 64 };
+
+static void add_value(struct json_writer *const writer, const char *const key, const struct span value)
+{
+	uint64_t number;
+	if (span_parse_u64(value, &number))
+		json_writer_u64(writer, key, number);
+	else if (span_equal_text(value, "true") || span_equal_text(value, "false"))
+		json_writer_bool(writer, key, span_equal_text(value, "true"));
+	else if (span_equal_text(value, "null"))
+		json_writer_null(writer, key);
+	else
+		json_writer_text(writer, key, value);
+}
+
+static int print_changes(struct session *const session, struct buffer *const out, struct error *const err)
+{
+	const struct options *const options = session->options;
+	struct json_writer writer;
+	json_writer_init(&writer, out);
+	json_writer_object(&writer, NULL);
+	for (size_t i = 2; i < options->argument_count; i++) {
+		const char *const equals = strchr(options->arguments[i], '=');
+		char key[KEY_MAX_BYTES];
+		const size_t len = equals == NULL ? 0 : (size_t)(equals - options->arguments[i]);
+		if (len == 0 || len >= sizeof key)
+			return session_usage(session, err, "a setting is KEY=VALUE, not \"%s\"", options->arguments[i]);
+		memcpy(key, options->arguments[i], len);
+		key[len] = '\0';
+		add_value(&writer, key, span_text(equals + 1));
+	}
+	json_writer_end(&writer, '}');
+	return buffer_check(out, "the settings", err);
+}
+
+static void say_settings(struct session *const session, const struct json_node *const settings)
+{
+	void *cursor = NULL;
+	struct span name;
+	const struct json_node *value;
+	output_object(&session->output, settings);
+	while (json_node_each(settings, &cursor, &name, &value)) {
+		struct buffer text;
+		buffer_init(&text, BODY_MAX_BYTES);
+		json_node_print(value, &text);
+		output_say(&session->output, "%.*s = %s", (int)name.len, (const char *)name.data, buffer_text(&text));
+		buffer_release(&text);
+	}
+}
+
+static bool changes_retention(const struct options *const options)
+{
+	for (size_t i = 2; i < options->argument_count; i++)
+		if (strncmp(options->arguments[i], "keep_steps=", 11) == 0)
+			return true;
+	return false;
+}
+
+static int ask(struct session *const session, const struct run_name *const run, const struct span changes, struct error *const err)
+{
+	struct remote *const remote = session_connect(session, err);
+	if (remote == NULL)
+		return -1;
+	char *const below = remote_json_target(run, "settings", NULL);
+	const struct remote_json_request request = {
+		.method = changes.len > 0 ? "PUT" : "GET",
+		.target = changes.len > 0 ? below : run->target,
+		.body = changes,
+	};
+	struct json_node *answer = NULL;
+	int result = remote_json_send(remote, &request, &answer, err);
+	const struct json_node *const settings = json_node_member(answer, "settings");
+	if (result == 0 && !json_node_is_object(settings))
+		result = error_set(err, ERROR_UPSTREAM, "the server's answer holds no settings");
+	if (result == 0)
+		say_settings(session, settings);
+	if (result == 0 && changes_retention(session->options))
+		output_say(&session->output,
+			"older steps go in the background: those that readers may be fetching within "
+			"15 minutes, pinned and held ones later");
+	json_node_free(answer);
+	free(below);
+	remote_free(remote);
+	return result;
+}
+
+int command_settings(struct session *const session, struct error *const err)
+{
+	const struct options *const options = session->options;
+	struct run_name run;
+	struct buffer changes;
+	if (run_name_init(&run, options->arguments[1], err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	buffer_init(&changes, BODY_MAX_BYTES);
+	int result = options->argument_count > 2 ? print_changes(session, &changes, err) : 0;
+	if (result == 0)
+		result = ask(session, &run, buffer_span(&changes), err);
+	buffer_release(&changes);
+	run_name_release(&run);
+	return result;
+}

@@ -1,0 +1,244 @@
+/* What is there, at a glance: is the server ready, and for each run its head, whether it is proven, how far its fleet is behind, what deltas save. */
+#include "client/commands/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "client/commands/run_walk.h"
+#include "client/remote/remote_json.h"
+
+enum { NAME_MAX_BYTES = 2048 };
+
+/* Of one run, beside the run's own answer. */
+struct facts {
+	bool has_head;
+	struct step_message head;
+	uint64_t full_bytes;  /* of the head's checkpoint */
+	uint64_t saved_bytes; /* against a full copy of every step that is kept */
+	uint64_t replicas;    /* with a lease */
+	uint64_t in_error;
+	bool has_oldest;
+	uint64_t oldest;      /* step that a replica holds */
+};
+
+static int read_head(struct remote *const remote, const struct run_name *const run, const struct run_message *const answer,
+	struct arena *const arena, struct facts *const facts, struct error *const err)
+{
+	if (!answer->has_head)
+		return 0;
+	if (remote_run_step(remote, run, answer->head, arena, &facts->head, err) != 0)
+		return -1;
+	facts->has_head = true;
+	for (size_t i = 0; i < facts->head.file_count; i++)
+		facts->full_bytes += facts->head.files[i].size;
+	const double full = (double)facts->full_bytes * (double)answer->steps;
+	if (full > (double)answer->bytes && full < (double)UINT64_MAX / 2)
+		facts->saved_bytes = facts->full_bytes * answer->steps - answer->bytes;
+	return 0;
+}
+
+static uint64_t count_of(const struct json_node *const object, const char *const name)
+{
+	uint64_t value = 0;
+	json_node_u64(json_node_member(object, name), &value);
+	return value;
+}
+
+static int read_fleet(struct remote *const remote, const struct run_name *const run, struct facts *const facts, struct error *const err)
+{
+	struct json_node *root = NULL;
+	char *const target = remote_json_target(run, "replicas?limit=1", NULL);
+	const struct remote_json_request request = {.method = "GET", .target = target};
+	const int result = remote_json_send(remote, &request, &root, err);
+	const struct json_node *const states = json_node_member(root, "states");
+	static const char *const NAMES[] = {"idle", "fetching", "staging", "ready", "error"};
+	for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+		facts->replicas += count_of(states, NAMES[i]);
+	facts->in_error = count_of(states, "error");
+	facts->has_oldest = json_node_u64(json_node_member(root, "oldest"), &facts->oldest);
+	json_node_free(root);
+	free(target);
+	return result;
+}
+
+static void say_json(struct session *const session, const struct run_message *const run, const struct facts *const facts)
+{
+	struct output_line line;
+	output_line_begin(&line, &session->output, "run");
+	json_writer_text(&line.writer, "bucket", run->bucket);
+	json_writer_text(&line.writer, "run", run->run);
+	if (facts->has_head) {
+		json_writer_u64(&line.writer, "head", run->head);
+		if (facts->head.verified != STEP_PROOF_NONE)
+			json_writer_text(&line.writer, "verified", span_text(step_proof_name(facts->head.verified)));
+	}
+	json_writer_bool(&line.writer, "anchor_due", run->anchor_due);
+	json_writer_u64(&line.writer, "steps", run->steps);
+	json_writer_u64(&line.writer, "bytes", run->bytes);
+	json_writer_u64(&line.writer, "full_bytes", facts->full_bytes);
+	json_writer_u64(&line.writer, "saved_bytes", facts->saved_bytes);
+	json_writer_u64(&line.writer, "replicas", facts->replicas);
+	json_writer_u64(&line.writer, "replicas_in_error", facts->in_error);
+	if (facts->has_oldest && run->has_head)
+		json_writer_u64(&line.writer, "lag_steps", run->head > facts->oldest ? run->head - facts->oldest : 0);
+	output_line_end(&line);
+}
+
+static void say_text(struct session *const session, const struct run_message *const run, const struct facts *const facts)
+{
+	char bytes[OUTPUT_SIZE_BYTES];
+	char saved[OUTPUT_SIZE_BYTES];
+	char head[64] = "no step";
+	char fleet[96] = "no replicas";
+	output_format_size(run->bytes, bytes);
+	output_format_size(facts->saved_bytes, saved);
+	if (facts->has_head)
+		snprintf(head, sizeof head, "step %" PRIu64 "%s%s", run->head, facts->head.verified != STEP_PROOF_NONE ? ", proof " : "",
+			facts->head.verified != STEP_PROOF_NONE ? step_proof_name(facts->head.verified) : "");
+	if (facts->replicas > 0)
+		snprintf(fleet, sizeof fleet, "%" PRIu64 " replica%s, %" PRIu64 " in error, the slowest %" PRIu64 " behind", facts->replicas,
+			facts->replicas == 1 ? "" : "s",
+			facts->in_error, facts->has_oldest && run->head > facts->oldest ? run->head - facts->oldest : 0);
+	output_say(&session->output, "%.*s/%.*s  %s%s  %" PRIu64 " kept in %s (%s less than full copies)  %s", (int)run->bucket.len,
+		(const char *)run->bucket.data, (int)run->run.len, (const char *)run->run.data, head, run->anchor_due ? ", anchor due" : "",
+		run->steps, bytes, saved, fleet);
+}
+
+static int show(struct session *const session, struct remote *const remote,
+	const struct run_name *const name, struct error *const err)
+{
+	struct facts facts = {0};
+	struct run_message run;
+	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+	/* a list does not tell whether an anchor is due */
+	int result = remote_run_find(remote, name, arena, &run, err);
+	if (result == 0)
+		result = read_head(remote, name, &run, arena, &facts, err);
+	if (result == 0)
+		result = read_fleet(remote, name, &facts, err);
+	if (result == 0) {
+		say_json(session, &run, &facts);
+		say_text(session, &run, &facts);
+	}
+	arena_free(arena);
+	return result;
+}
+
+static int name_run(const struct span bucket, const struct span run, struct run_name *const out,
+	struct error *const err)
+{
+	struct buffer text;
+	buffer_init(&text, NAME_MAX_BYTES);
+	buffer_format(&text, "%.*s/%.*s", (int)bucket.len, (const char *)bucket.data, (int)run.len,
+		(const char *)run.data);
+	const int result = run_name_init(out, buffer_text(&text), err);
+	buffer_release(&text);
+	return result;
+}
+
+static int show_run(struct session *const session, struct remote *const remote,
+	const struct run_message *const listed, struct error *const err)
+{
+	struct run_name name;
+	int result = name_run(listed->bucket, listed->run, &name, err);
+	if (result == 0)
+		result = show(session, remote, &name, err);
+	run_name_release(&name);
+	return result;
+}
+
+struct disk {
+	bool is_known;
+	uint64_t all, free;
+};
+
+static bool read_metric(const struct span text, const char *const name, uint64_t *const out)
+{
+	struct span rest = text;
+	struct span line;
+	struct span key;
+	while (rest.len > 0 && span_split(&rest, '\n', &line))
+		if (span_split(&line, ' ', &key) && span_equal_text(key, name))
+			return span_parse_u64(span_trim(line), out);
+	return false;
+}
+
+/* Of the server's disk, from its metrics: not known where the token may not read them, or the server is older. */
+static struct disk ask_disk(struct remote *const remote)
+{
+	const struct http_request request = {.method = "GET", .target = "/-/metrics"};
+	struct http_response response = {0};
+	struct error ignored = {0};
+	struct disk disk = {.is_known = remote_try(remote, &request, &response, &ignored) == 0};
+	const struct span text = buffer_span(&response.body);
+	disk.is_known = disk.is_known && read_metric(text, "deltabucket_disk_bytes", &disk.all) &&
+		read_metric(text, "deltabucket_disk_free_bytes", &disk.free);
+	http_response_release(&response);
+	return disk;
+}
+
+static void say_server(struct session *const session, const struct disk *const disk)
+{
+	char free_text[OUTPUT_SIZE_BYTES];
+	char all_text[OUTPUT_SIZE_BYTES];
+	struct output_line line;
+	output_line_begin(&line, &session->output, "server");
+	json_writer_text(&line.writer, "endpoint", span_text(session->options->endpoint));
+	json_writer_bool(&line.writer, "ready", true);
+	if (disk->is_known) {
+		json_writer_u64(&line.writer, "disk_bytes", disk->all);
+		json_writer_u64(&line.writer, "disk_free_bytes", disk->free);
+	}
+	output_line_end(&line);
+	output_format_size(disk->free, free_text);
+	output_format_size(disk->all, all_text);
+	if (disk->is_known)
+		output_say(&session->output, "%s is ready; %s of its disk's %s are free", session->options->endpoint, free_text, all_text);
+	else
+		output_say(&session->output, "%s is ready", session->options->endpoint);
+}
+
+static int show_server(struct session *const session, struct remote *const remote, struct error *const err)
+{
+	const struct http_request request = {.method = "GET", .target = "/-/ready"};
+	struct http_response response;
+	const int result = remote_send(remote, &request, &response, err);
+	http_response_release(&response);
+	if (result != 0)
+		return -1;
+	const struct disk disk = ask_disk(remote);
+	say_server(session, &disk);
+	return 0;
+}
+
+/* The runs of a bucket, of all buckets where `bucket` is empty, or the one that is named. */
+static int show_all(struct session *const session, const struct span bucket,
+	const struct run_name *const run, struct error *const err)
+{
+	struct remote *const remote = session_connect(session, err);
+	if (remote == NULL)
+		return -1;
+	int result = show_server(session, remote, err);
+	if (result == 0)
+		result = run->text != NULL ? show(session, remote, run, err)
+			: run_walk(session, remote, bucket, show_run, err);
+	remote_free(remote);
+	return result;
+}
+
+int command_status(struct session *const session, struct error *const err)
+{
+	struct object_name name = {0};
+	struct run_name run = {0};
+	const struct options *const options = session->options;
+	if (options->argument_count > 0 &&
+		session_object_name(session, options->arguments[0], &name, err) != 0)
+		return -1;
+	int result = name.key.len > 0 ? name_run(name.bucket, name.key, &run, err) : 0;
+	session->usage |= result != 0;
+	if (result == 0)
+		result = show_all(session, name.bucket, &run, err);
+	run_name_release(&run);
+	return result;
+}

@@ -1,0 +1,103 @@
+#include "client/commands/commands.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/clock.h"
+#include "client/remote/remote_run.h"
+
+static void add_form(struct json_writer *const writer, const struct step_form *const form)
+{
+	json_writer_object(writer, NULL);
+	json_writer_text(writer, "kind", span_text(step_form_kind_name(form->kind)));
+	json_writer_text(writer, "format", form->format);
+	json_writer_u64(writer, "bytes", step_form_bytes(form));
+	json_writer_u64(writer, "objects", form->object_count);
+	json_writer_end(writer, '}');
+}
+
+static void say_json(struct session *const session, const struct step_message *const step, const char *const digest,
+	const char *const created)
+{
+	struct output_line line;
+	output_line_begin(&line, &session->output, NULL);
+	json_writer_u64(&line.writer, "step", step->step);
+	json_writer_text(&line.writer, "label", step->label);
+	json_writer_text(&line.writer, "digest", span_text(digest));
+	json_writer_u64(&line.writer, "epoch", step->epoch);
+	json_writer_bool(&line.writer, "collected", step->collected);
+	if (step->verified != STEP_PROOF_NONE)
+		json_writer_text(&line.writer, "verified", span_text(step_proof_name(step->verified)));
+	if (step->verify_error.len > 0)
+		json_writer_text(&line.writer, "verify_error", step->verify_error);
+	json_writer_text(&line.writer, "created", span_text(created));
+	if (step->metadata.len > 0)
+		json_writer_raw(&line.writer, "metadata", step->metadata);
+	json_writer_array(&line.writer, "forms");
+	for (size_t i = 0; i < step->form_count; i++)
+		add_form(&line.writer, &step->forms[i]);
+	json_writer_end(&line.writer, ']');
+	output_line_end(&line);
+}
+
+static void say_step(struct session *const session, const struct step_message *const step)
+{
+	char digest[DIGEST128_TEXT_BYTES];
+	char created[CLOCK_TEXT_BYTES];
+	char forms[128] = "";
+	digest128_format(&step->digest, digest);
+	clock_format_iso(step->created_ms, created);
+	say_json(session, step, digest, created);
+	for (size_t i = 0; i < step->form_count; i++) {
+		const size_t used = i == 0 ? 0 : strlen(forms);
+		char size[OUTPUT_SIZE_BYTES];
+		output_format_size(step_form_bytes(&step->forms[i]), size);
+		snprintf(forms + used, sizeof forms - used, "%s%s %s", i > 0 ? ", " : "", step_form_kind_name(step->forms[i].kind), size);
+	}
+	output_say(&session->output, "%6" PRIu64 "  %s  %s  %s%s%.*s%s%.*s", step->step, created, digest, step->collected ? "removed" : forms,
+		step->label.len > 0 ? "  " : "", (int)step->label.len, (const char *)step->label.data,
+		step->verified == STEP_PROOF_FAILED ? "  FAILED: " : "", (int)step->verify_error.len, (const char *)step->verify_error.data);
+}
+
+static int list_from(struct session *const session, struct remote *const remote, const struct run_name *const run, uint64_t from,
+	struct error *const err)
+{
+	bool more = true;
+	int result = 0;
+	while (result == 0 && more && !session->output.failed) {
+		struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+		struct remote_run_page page = {0};
+		result = remote_run_list_steps(remote, run, from, arena, &page, err);
+		for (size_t i = 0; i < page.count && result == 0; i++)
+			say_step(session, &page.steps[i]);
+		more = page.more && page.count > 0;
+		if (result == 0 && more)
+			from = page.steps[page.count - 1].step + 1;
+		arena_free(arena);
+	}
+	return result;
+}
+
+int command_steps(struct session *const session, struct error *const err)
+{
+	const struct options *const options = session->options;
+	struct run_name run;
+	struct run_message facts;
+	if (run_name_init(&run, options->arguments[0], err) != 0) {
+		session->usage = true;
+		return -1;
+	}
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	struct remote *const remote = session_connect(session, err);
+	int result = remote == NULL ? -1 : remote_run_find(remote, &run, arena, &facts, err);
+	if (result == 0 && facts.has_head) {
+		const bool cut = options->limit.given && facts.head + 1 > options->limit.value;
+		result = list_from(session, remote, &run, cut ? facts.head + 1 - options->limit.value : 0, err);
+	}
+	remote_free(remote);
+	arena_free(arena);
+	run_name_release(&run);
+	return result;
+}

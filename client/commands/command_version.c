@@ -1,0 +1,12 @@
+#include "client/commands/commands.h"
+
+int command_version(struct session *const session, struct error *const err)
+{
+	struct output_line line;
+	(void)err;
+	output_line_begin(&line, &session->output, NULL);
+	json_writer_text(&line.writer, "version", span_text(PACKAGE_VERSION));
+	output_line_end(&line);
+	output_say(&session->output, "deltabucket " PACKAGE_VERSION);
+	return 0;
+}

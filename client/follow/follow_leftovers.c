@@ -1,0 +1,125 @@
+#include "client/follow/follow_leftovers.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/format/json_node.h"
+#include "base/memory.h"
+#include "client/local/folder_files.h"
+#include "client/transfer/catch_up.h"
+
+struct leftovers {
+	const char *folder;
+	const char *endpoint;
+	const char *run;
+};
+
+static int refuse(const struct leftovers *const leftovers, const char *const what, struct error *const err)
+{
+	return error_set(err, ERROR_EXISTS, "%s holds files that deltabucket follow did not put there (%s); give an empty folder",
+		leftovers->folder, what);
+}
+
+/* Downloads and half-made checkpoints of any run: they count for nothing until they are proven. */
+static int check_incoming(const struct leftovers *const leftovers, const char *const path, struct error *const err)
+{
+	char **names;
+	size_t count;
+	if (file_list(path, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (!catch_up_owns(names[i]))
+			result = refuse(leftovers, names[i], err);
+	file_names_free(names, count);
+	return result;
+}
+
+/* Whether the note says that its checkpoint is one of this run. */
+static bool is_of_run(const struct leftovers *const leftovers, const char *const sidecar)
+{
+	struct buffer text;
+	struct error ignored = {0};
+	struct span endpoint;
+	struct span run;
+	buffer_init(&text, STEP_MESSAGE_MAX_BYTES);
+	struct json_node *const root = file_read_all(sidecar, &text, &ignored) == 0 ?
+		json_node_parse(buffer_span(&text), sidecar, &ignored) : NULL;
+	const bool is = json_node_text(json_node_member(root, "endpoint"), &endpoint) &&
+		json_node_text(json_node_member(root, "run"), &run) && span_equal_text(endpoint, leftovers->endpoint) &&
+		span_equal_text(run, leftovers->run);
+	json_node_free(root);
+	buffer_release(&text);
+	return is;
+}
+
+static int check_generation(const struct leftovers *const leftovers, const char *const path, struct error *const err)
+{
+	const bool is_sidecar = span_ends_text(span_text(path), ".json");
+	char sidecar[PATH_MAX];
+	const int length = snprintf(sidecar, sizeof sidecar, "%s%s", path, is_sidecar ? "" : ".json");
+	if (length < (int)sizeof sidecar && is_of_run(leftovers, sidecar))
+		return 0;
+	return error_set(err, ERROR_EXISTS, "%s/.deltabucket, which says what is followed there, is missing, and nothing else says that %s is of run "
+		"%s at %s; give an empty folder", leftovers->folder, path, leftovers->run, leftovers->endpoint);
+}
+
+static int check_generations(const struct leftovers *const leftovers, const char *const path, struct error *const err)
+{
+	char **names;
+	size_t count;
+	if (file_list(path, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char *const generation = folder_files_join(path, names[i]);
+		result = check_generation(leftovers, generation, err);
+		free(generation);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+static bool leads_to_generation(const char *const link)
+{
+	static const char START[] = "generations/";
+	char target[sizeof START];
+	const ssize_t length = readlink(link, target, sizeof target);
+	return length == (ssize_t)sizeof target && memcmp(target, START, sizeof START - 1) == 0;
+}
+
+static int check_entry(const struct leftovers *const leftovers, const char *const name, struct error *const err)
+{
+	int result;
+	char *const path = folder_files_join(leftovers->folder, name);
+	if (strcmp(name, "lost+found") == 0)
+		result = 0;
+	else if (strcmp(name, "incoming") == 0)
+		result = check_incoming(leftovers, path, err);
+	else if (strcmp(name, "generations") == 0)
+		result = check_generations(leftovers, path, err);
+	else if ((strcmp(name, "current") == 0 || strcmp(name, "current.new") == 0) && leads_to_generation(path))
+		result = 0;
+	else
+		result = refuse(leftovers, name, err);
+	free(path);
+	return result;
+}
+
+int follow_leftovers_check(const char *const folder, const char *const endpoint, const char *const run, struct error *const err)
+{
+	const struct leftovers leftovers = {folder, endpoint, run};
+	char **names;
+	size_t count;
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = check_entry(&leftovers, names[i], err);
+	file_names_free(names, count);
+	return result;
+}

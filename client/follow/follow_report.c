@@ -1,0 +1,92 @@
+#include "client/follow/follow_report.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+
+static struct lease_facts held(const struct follow_report *const report, const enum replica_state state)
+{
+	const struct follow_folder *const folder = report->folder;
+	struct lease_facts facts = {.state = state, .has_step = folder->has_current};
+	if (folder->has_current) {
+		facts.step = folder->current.step;
+		facts.digest = folder->current.digest;
+	}
+	return facts;
+}
+
+void follow_report_state(struct follow_report *const report, const enum replica_state state)
+{
+	const struct lease_facts facts = held(report, state);
+	lease_say(report->lease, &facts);
+}
+
+void follow_report_wanted(struct follow_report *const report, const enum replica_state state, const uint64_t wanted)
+{
+	struct lease_facts facts = held(report, state);
+	facts.has_wanted = true;
+	facts.wanted = wanted;
+	lease_say(report->lease, &facts);
+}
+
+void follow_report_error(struct follow_report *const report, const struct error *const failure)
+{
+	struct lease_facts facts = held(report, REPLICA_ERROR);
+	facts.error = failure->text;
+	lease_say(report->lease, &facts);
+}
+
+void follow_report_step(struct follow_report *const report, const struct catch_up_result *const fetched, const int64_t created_ms)
+{
+	const struct follow_generation *const current = &report->folder->current;
+	const struct clock_source *const clock = clock_system();
+	const int64_t lag_ms = clock->wall_ms(clock) - created_ms;
+	char digest[DIGEST128_TEXT_BYTES];
+	char size[OUTPUT_SIZE_BYTES];
+	struct output_line line;
+	digest128_format(&current->digest, digest);
+	output_format_size(fetched->bytes, size);
+	output_line_begin(&line, &report->session->output, "step");
+	json_writer_text(&line.writer, "run", span_text(report->run->text));
+	json_writer_u64(&line.writer, "step", current->step);
+	json_writer_text(&line.writer, "label", span_text(current->label));
+	json_writer_text(&line.writer, "digest", span_text(digest));
+	json_writer_u64(&line.writer, "bytes", fetched->bytes);
+	json_writer_u64(&line.writer, "links", fetched->deltas + (fetched->anchor_bytes > 0 ? 1 : 0));
+	json_writer_bool(&line.writer, "from_anchor", fetched->anchor_bytes > 0);
+	json_writer_i64(&line.writer, "fetch_ms", fetched->fetch_ms);
+	json_writer_i64(&line.writer, "apply_ms", fetched->apply_ms);
+	json_writer_i64(&line.writer, "lag_ms", lag_ms);
+	output_line_end(&line);
+	output_say(&report->session->output, "step %" PRIu64 "%s%s%s: %s in %.1f s, applied in %.1f s, %.1f s after it was published",
+		current->step,
+		current->label[0] != '\0' ? " (" : "", current->label, current->label[0] != '\0' ? ")" : "", size,
+		(double)fetched->fetch_ms / 1000,
+		(double)fetched->apply_ms / 1000, (double)lag_ms / 1000);
+}
+
+/* For --once and --step when there was nothing to fetch. */
+void follow_report_held(struct follow_report *const report)
+{
+	const struct follow_generation *const current = &report->folder->current;
+	char digest[DIGEST128_TEXT_BYTES];
+	struct output_line line;
+	digest128_format(&current->digest, digest);
+	output_line_begin(&line, &report->session->output, "held");
+	json_writer_text(&line.writer, "run", span_text(report->run->text));
+	json_writer_u64(&line.writer, "step", current->step);
+	json_writer_text(&line.writer, "label", span_text(current->label));
+	json_writer_text(&line.writer, "digest", span_text(digest));
+	output_line_end(&line);
+	output_say(&report->session->output, "step %" PRIu64 " is held already", current->step);
+}
+
+void follow_report_failure(struct follow_report *const report, const char *const event, const struct error *const failure)
+{
+	struct output_line line;
+	output_line_begin(&line, &report->session->output, event);
+	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
+	json_writer_text(&line.writer, "message", span_text(failure->text));
+	output_line_end(&line);
+	output_note(&report->session->output, "%s", failure->text);
+}

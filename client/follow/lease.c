@@ -1,0 +1,211 @@
+#include "client/follow/lease.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/thread/lock.h"
+#include "client/remote/remote_json.h"
+#include "client/terminal/output.h"
+
+enum { FIRST_LEASE_S = 30, FAILED_PAUSE_MS = 1000, FAILED_PAUSE_MOST_MS = 32 * 1000, GOODBYE_MS = 5000, HOST_MAX_BYTES = 64 };
+
+struct lease {
+	struct lease_params params;
+	struct remote_options quiet; /* no retries, no words */
+	struct remote *remote;       /* the thread's */
+	char *target;
+	char host[HOST_MAX_BYTES + 1];
+	atomic_bool is_in;           /* a report that is not taken is news */
+	bool told;                   /* a failure has been said; the thread's */
+	bool reported;               /* the server may know of this worker; the thread's */
+	struct lock lock;
+	struct lock_condition changed;
+	struct lease_facts facts;    /* guarded by lock, as what follows; its error is `error` */
+	char error[ERROR_TEXT_BYTES];
+	bool fresh;                  /* not sent yet */
+	bool stopping;
+	pthread_t thread;
+};
+
+/* What is to be sent, put together under the lock. */
+static void print(const struct lease *const lease, struct buffer *const out)
+{
+	const struct lease_facts *const facts = &lease->facts;
+	const struct span error = span_slice(span_text(lease->error), 0, REPLICA_ERROR_MAX_BYTES);
+	const struct replica_message message = {
+		.state = facts->state,
+		.has_step = facts->has_step,
+		.step = facts->step,
+		.has_digest = facts->has_step,
+		.digest = facts->digest,
+		.has_wanted = facts->has_wanted,
+		.wanted = facts->wanted,
+		.error = error,
+		.tensors = span_slice(span_text(lease->params.tensors), 0, REPLICA_TENSORS_MAX_BYTES),
+		.host = span_text(lease->host),
+	};
+	replica_message_print_request(&message, out);
+}
+
+static void tell_once(struct lease *const lease, const struct error *const failure)
+{
+	const bool is_early = failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
+	if (is_early || !atomic_load(&lease->is_in)) /* which the follower says itself */
+		return;
+	if (!lease->told && lease->params.output != NULL && interrupt_signal(lease->quiet.interrupt) == 0)
+		output_note(lease->params.output, "the server does not take this worker's report (following goes on): %s", failure->text);
+	lease->told = true;
+}
+
+/* How long the server counts on this worker now; 0 when it did not take the report. */
+static uint64_t report(struct lease *const lease, const struct span body)
+{
+	const struct remote_json_request request = {.method = "PUT", .target = lease->target, .body = body};
+	struct error failure = {0};
+	struct json_node *answer = NULL;
+	uint64_t lease_s = 0;
+	lease->reported = true;
+	if (remote_json_send(lease->remote, &request, &answer, &failure) != 0) {
+		tell_once(lease, &failure);
+		return 0;
+	}
+	lease->told = false;
+	if (!json_node_u64(json_node_member(answer, "lease_s"), &lease_s) || lease_s == 0)
+		lease_s = FIRST_LEASE_S;
+	json_node_free(answer);
+	return lease_s;
+}
+
+/* Until there is something to say, or to say again. */
+static void wait_for_change(struct lease *const lease, const int64_t pause_ms)
+{
+	if (!lease->stopping && !lease->fresh)
+		lock_wait_for(&lease->lock, &lease->changed, pause_ms);
+}
+
+static void *run(void *const argument)
+{
+	struct lease *const lease = argument;
+	struct buffer body;
+	int64_t failed_pause_ms = FAILED_PAUSE_MS;
+	buffer_init(&body, REPLICA_MESSAGE_MAX_BYTES);
+	lock_enter(&lease->lock);
+	while (!lease->stopping || lease->fresh) {
+		buffer_reset(&body);
+		print(lease, &body);
+		lease->fresh = false;
+		lock_leave(&lease->lock);
+		const uint64_t lease_s = report(lease, buffer_span(&body));
+		lock_enter(&lease->lock);
+		if (lease_s == 0 && lease->stopping)
+			break;
+		wait_for_change(lease, lease_s == 0 ? failed_pause_ms : (int64_t)lease_s * 1000 / 3);
+		failed_pause_ms = lease_s > 0 ? FAILED_PAUSE_MS : failed_pause_ms < FAILED_PAUSE_MOST_MS ? 2 * failed_pause_ms : failed_pause_ms;
+	}
+	lock_leave(&lease->lock);
+	buffer_release(&body);
+	return NULL;
+}
+
+struct lease *lease_start(const struct lease_params *const params)
+{
+	struct lease *const lease = memory_new(sizeof *lease);
+	struct error ignored = {0};
+	lease->params = *params;
+	lease->quiet = *params->remote;
+	lease->quiet.retries = 0;
+	lease->quiet.output = NULL;
+	lease->remote = remote_new(&lease->quiet, &ignored);
+	if (lease->remote == NULL) {
+		free(lease);
+		return NULL;
+	}
+	lease->target = remote_json_target(params->run, "replicas", params->id);
+	if (gethostname(lease->host, HOST_MAX_BYTES) != 0)
+		lease->host[0] = '\0';
+	lock_init(&lease->lock, LOCK_LEASE);
+	lock_condition_init(&lease->changed);
+	lease->facts.state = REPLICA_IDLE;
+	lock_thread_start(&lease->thread, "lease", run, lease);
+	return lease;
+}
+
+/* One try, also after a signal has cut all other requests short: whoever ends waits no longer than GOODBYE_MS for it. */
+static void sign_off(const struct lease *const lease)
+{
+	const struct remote_options *const options = lease->params.remote;
+	const struct http_client_options client_options = {.endpoint = options->endpoint, .ca_file = options->ca, .token = options->token,
+		.connect_timeout_ms = GOODBYE_MS, .total_timeout_ms = GOODBYE_MS};
+	const struct http_request request = {.method = "DELETE", .target = lease->target};
+	struct http_response response;
+	struct error ignored = {0};
+	struct http_client *const client = http_client_new(&client_options, &ignored);
+	if (client == NULL)
+		return;
+	(void)http_client_send(client, &request, &response, &ignored);
+	http_response_release(&response);
+	http_client_free(client);
+}
+
+void lease_stop(struct lease *const lease, const bool signs_off)
+{
+	if (lease == NULL)
+		return;
+	lock_enter(&lease->lock);
+	lease->stopping = true;
+	lock_broadcast(&lease->changed);
+	lock_leave(&lease->lock);
+	pthread_join(lease->thread, NULL);
+	if (signs_off && lease->reported)
+		sign_off(lease);
+	remote_free(lease->remote);
+	lock_condition_release(&lease->changed);
+	lock_release(&lease->lock);
+	free(lease->target);
+	free(lease);
+}
+
+void lease_say(struct lease *const lease, const struct lease_facts *const facts)
+{
+	if (lease == NULL)
+		return;
+	lock_enter(&lease->lock);
+	lease->facts = *facts;
+	snprintf(lease->error, sizeof lease->error, "%s", facts->error != NULL ? facts->error : "");
+	lease->facts.error = NULL;
+	lease->fresh = true;
+	lock_broadcast(&lease->changed);
+	lock_leave(&lease->lock);
+}
+
+void lease_let_in(struct lease *const lease)
+{
+	if (lease != NULL)
+		atomic_store(&lease->is_in, true);
+}
+
+static bool may_stand_in_an_id(const char byte)
+{
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
+}
+
+char *lease_default_id(const char *const folder)
+{
+	char host[HOST_MAX_BYTES + 1] = "";
+	char id[HOST_MAX_BYTES + 32];
+	char *const absolute = realpath(folder, NULL);
+	const struct digest128 hash = xxh3_128(span_text(absolute != NULL ? absolute : folder));
+	if (gethostname(host, HOST_MAX_BYTES) != 0 || host[0] == '\0' || host[0] == '-' || host[0] == '.')
+		snprintf(host, sizeof host, "worker");
+	for (char *at = host; *at != '\0'; at++)
+		if (!may_stand_in_an_id(*at))
+			*at = '.';
+	snprintf(id, sizeof id, "%s-%02x%02x%02x%02x", host, hash.bytes[0], hash.bytes[1], hash.bytes[2], hash.bytes[3]);
+	free(absolute);
+	return memory_copy_text(id);
+}

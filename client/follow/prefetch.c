@@ -1,0 +1,134 @@
+#include "client/follow/prefetch.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/thread/lock.h"
+#include "client/transfer/path_fetch.h"
+
+enum { LOOK_AGAIN_MS = 1000 };
+
+struct prefetch {
+	struct prefetch_params params;
+	struct remote_options quiet;   /* no retries, no words */
+	struct remote *remote;
+	struct lock lock;
+	struct lock_condition changed;
+	bool finishing;                /* guarded by lock: what is under way is the last */
+	pthread_t thread;
+};
+
+/* 1 with *after moved to a newer step, 0 when there was none in time. */
+static int look(struct prefetch *const prefetch, struct arena *const arena, const uint64_t wait_s, uint64_t *const after,
+	struct error *const err)
+{
+	const struct remote_run_wait wait = {.has_after = true, .after = *after, .wait_s = wait_s};
+	struct step_message newest;
+	const int found = remote_run_latest(prefetch->remote, prefetch->params.run, &wait, arena, &newest, err);
+	if (found > 0)
+		*after = newest.step;
+	return found;
+}
+
+static int fetch_to(struct prefetch *const prefetch, struct arena *const arena, const uint64_t step, struct error *const err)
+{
+	const struct remote_run_route route = {
+		.has_have = true,
+		.have = prefetch->params.have,
+		.digest = prefetch->params.digest,
+		.has_want = true,
+		.want = step,
+	};
+	struct path_message path;
+	uint64_t bytes;
+	if (remote_run_path(prefetch->remote, prefetch->params.run, &route, arena, &path, err) != 0)
+		return -1;
+	const struct path_fetch fetch = {
+		.transfer = {.remote = &prefetch->quiet, .own = prefetch->remote,
+			.files = prefetch->params.files,
+			.parallel = prefetch->params.parallel},
+		.run = prefetch->params.run,
+		.path = &path,
+		.work = prefetch->params.work,
+	};
+	return path_fetch_all(&fetch, &bytes, err);
+}
+
+/* False when whoever started it needs nothing more. */
+static bool pause_between(struct prefetch *const prefetch)
+{
+	lock_enter(&prefetch->lock);
+	if (!prefetch->finishing)
+		lock_wait_for(&prefetch->lock, &prefetch->changed, LOOK_AGAIN_MS);
+	const bool finishing = prefetch->finishing;
+	lock_leave(&prefetch->lock);
+	return !finishing;
+}
+
+static int look_and_fetch(struct prefetch *const prefetch, const uint64_t wait_s, uint64_t *const after, struct error *const err)
+{
+	struct arena *const arena = arena_new(2 * (size_t)REMOTE_RUN_ARENA_BYTES);
+	const int found = look(prefetch, arena, wait_s, after, err);
+	const int result = found > 0 && fetch_to(prefetch, arena, *after, err) != 0 ? -1 : found;
+	arena_free(arena);
+	return result;
+}
+
+static bool is_wanted(const struct prefetch *const prefetch)
+{
+	const struct follow_folder *const folder = prefetch->params.folder;
+	return folder == NULL || follow_folder_is_there(folder);
+}
+
+static void *run(void *const argument)
+{
+	struct prefetch *const prefetch = argument;
+	struct error err = {0};
+	uint64_t after = prefetch->params.have;
+	int result = 0;
+	while (result == 0 && is_wanted(prefetch))
+		result = look_and_fetch(prefetch, prefetch->params.poll_s, &after, &err);
+	while (result >= 0 && is_wanted(prefetch) && pause_between(prefetch))
+		result = look_and_fetch(prefetch, 0, &after, &err);
+	return NULL;
+}
+
+struct prefetch *prefetch_start(const struct prefetch_params *const params)
+{
+	struct prefetch *const prefetch = memory_new(sizeof *prefetch);
+	struct error ignored = {0};
+	prefetch->params = *params;
+	prefetch->quiet = *params->remote;
+	prefetch->quiet.retries = 0;
+	prefetch->quiet.output = NULL;
+	prefetch->remote = remote_new(&prefetch->quiet, &ignored);
+	if (prefetch->remote == NULL) {
+		free(prefetch);
+		return NULL;
+	}
+	lock_init(&prefetch->lock, LOCK_PREFETCH);
+	lock_condition_init(&prefetch->changed);
+	lock_thread_start(&prefetch->thread, "prefetch", run, prefetch);
+	return prefetch;
+}
+
+void prefetch_finish(struct prefetch *const prefetch)
+{
+	lock_enter(&prefetch->lock);
+	prefetch->finishing = true;
+	lock_broadcast(&prefetch->changed);
+	lock_leave(&prefetch->lock);
+	pthread_join(prefetch->thread, NULL);
+	remote_free(prefetch->remote);
+	lock_condition_release(&prefetch->changed);
+	lock_release(&prefetch->lock);
+	free(prefetch);
+}
+
+void prefetch_stop(struct prefetch *const prefetch)
+{
+	if (prefetch == NULL)
+		return;
+	remote_cancel(prefetch->remote);
+	prefetch_finish(prefetch);
+}

@@ -1,0 +1,94 @@
+#include "client/local/chunk_search.h"
+
+enum { SPACING_FIRST = 16, SPACING_MOST = 1024, EDGE_MISSES_MOST = 16 };
+
+static const struct table_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
+
+static bool is_multiple(const struct chunk_id *const id, const uint64_t of)
+{
+	return chunk_id_modulo_word(id) % of == 0;
+}
+
+struct walk {
+	uint64_t spacing;      /* of the ids that are asked about */
+	unsigned edge_misses;  /* in a row */
+	bool after_known;
+};
+
+/* What an earlier upload changed lies in a xorb of its own, which the index knows by its first chunk: that is where known chunks end. */
+static bool is_worth_asking(const struct walk *const walk, const size_t number, const struct chunk_id *const id)
+{
+	return number == 0 || is_multiple(id, walk->spacing) || (walk->after_known && walk->edge_misses < EDGE_MISSES_MOST);
+}
+
+static void learn(struct walk *const walk, const size_t number, const bool known)
+{
+	if (known) {
+		walk->spacing = SPACING_FIRST;
+		walk->edge_misses = 0;
+	} else if (walk->after_known) {
+		walk->edge_misses++;
+	} else if (walk->spacing < SPACING_MOST && number != 0) {
+		walk->spacing *= 2;
+	}
+}
+
+static int walk_through(const struct chunk_search *const search, struct error *const err)
+{
+	struct walk walk = {.spacing = SPACING_FIRST};
+	struct table_place place = NOWHERE;
+	for (size_t i = 0; i < search->count; i++) {
+		const struct chunk_id *const id = &search->entries[i].id;
+		bool known = chunk_table_find(search->table, id, place, &place);
+		if (!known && is_worth_asking(&walk, i, id)) {
+			const int answer = search->ask(search->owner, id, err);
+			if (answer < 0)
+				return -1;
+			learn(&walk, i, answer > 0);
+			known = answer > 0 && chunk_table_find(search->table, id, NOWHERE, &place);
+		}
+		if (!known)
+			place = NOWHERE;
+		walk.after_known = known;
+	}
+	return 0;
+}
+
+/* A known stretch that begins while questions are rare may be passed over. It is met from behind: the last chunk of each unknown run that the index may
+ * know is asked about, and while that is a hit, the run got shorter and is looked at again. */
+static int look_back(const struct chunk_search *const search, const size_t first, size_t end, struct error *const err)
+{
+	struct table_place place;
+	while (end > first) {
+		size_t at = end;
+		while (at > first && !is_multiple(&search->entries[at - 1].id, SPACING_FIRST))
+			at--;
+		if (at == first || is_multiple(&search->entries[at - 1].id, SPACING_MOST))
+			return 0;
+		const int known = search->ask(search->owner, &search->entries[at - 1].id, err);
+		if (known <= 0)
+			return known;
+		while (end > first && (end >= at || chunk_table_find(search->table, &search->entries[end - 1].id, NOWHERE, &place)))
+			end--;
+	}
+	return 0;
+}
+
+int chunk_search(const struct chunk_search *const search, struct error *const err)
+{
+	struct table_place place = NOWHERE;
+	size_t first = 0;
+	if (walk_through(search, err) != 0)
+		return -1;
+	for (size_t i = 0; i <= search->count; i++) {
+		const bool known = i < search->count && chunk_table_find(search->table, &search->entries[i].id, place, &place);
+		if (!known)
+			place = NOWHERE;
+		if (i < search->count && !known)
+			continue;
+		if (i > first && look_back(search, first, i, err) != 0)
+			return -1;
+		first = i + 1;
+	}
+	return 0;
+}

@@ -1,0 +1,247 @@
+#include "client/local/file_segments.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/thread/lock.h"
+#include "chunker/chunk_hash.h"
+#include "chunker/gear_marks.h"
+#include "client/terminal/interrupt.h"
+#include "client/terminal/progress.h"
+
+struct run {
+	const struct file_segments *what;
+	size_t segment_bytes;
+	uint64_t segments;
+	struct lock lock;              /* guards all that follows */
+	struct lock_condition turned;
+	uint64_t next;                 /* the segment to take next */
+	uint64_t turn;                 /* the segment whose chunks are to be cut next */
+	uint64_t begun;                /* where the chunk begins that is open there */
+	struct chunk_entry *entries;
+	size_t count, capacity;
+	bool failed;
+	struct error first;
+};
+
+/* A thread and the segment it is at. `content` has room in front for a chunk that began earlier. */
+struct worker {
+	struct run *run;
+	pthread_t thread;
+	uint8_t *memory;
+	uint8_t *content;
+	uint64_t *marks;
+	uint32_t *sizes;               /* of the chunks that end here */
+	struct chunk_id *ids;
+	size_t count;
+	uint64_t number;
+	uint64_t offset;
+	size_t len;
+	uint64_t begun;                /* where the first of them begins, perhaps before the segment */
+	size_t place;                  /* of its entry */
+};
+
+static int fail(struct run *const run, const struct error *const err)
+{
+	lock_enter(&run->lock);
+	if (!run->failed)
+		run->first = *err;
+	run->failed = true;
+	lock_broadcast(&run->turned);
+	lock_leave(&run->lock);
+	return -1;
+}
+
+static bool take_segment(struct worker *const worker)
+{
+	struct run *const run = worker->run;
+	lock_enter(&run->lock);
+	const bool taken = !run->failed && run->next < run->segments;
+	if (taken)
+		worker->number = run->next++;
+	lock_leave(&run->lock);
+	worker->offset = worker->number * run->segment_bytes;
+	const uint64_t left = run->what->size - worker->offset;
+	worker->len = left < run->segment_bytes ? (size_t)left : run->segment_bytes;
+	return taken;
+}
+
+static int read_bytes(const struct worker *const worker, uint8_t *const into, const size_t len, const uint64_t offset, struct error *const err)
+{
+	const struct file_segments *const what = worker->run->what;
+	if (file_read_at(file_system(), what->fd, into, len, (off_t)offset, what->path, err) == 0)
+		return 0;
+	return err->kind == ERROR_CORRUPT ? error_set(err, ERROR_INVALID, "%s changed while it was read", what->path) : -1;
+}
+
+static int read_segment(struct worker *const worker, struct error *const err)
+{
+	const size_t before = worker->offset < GEAR_MARKS_BEFORE ? (size_t)worker->offset : GEAR_MARKS_BEFORE;
+	if (interrupt_check(worker->run->what->interrupt, err) != 0 ||
+		read_bytes(worker, worker->content - before, before + worker->len, worker->offset - before, err) != 0)
+		return -1;
+	gear_marks_find(span_of(worker->content, worker->len), worker->marks);
+	progress_add(worker->run->what->progress, worker->len);
+	return 0;
+}
+
+/* False when another thread failed. */
+static bool await_turn(struct worker *const worker)
+{
+	struct run *const run = worker->run;
+	lock_enter(&run->lock);
+	while (!run->failed && run->turn != worker->number)
+		lock_wait(&run->lock, &run->turned);
+	const bool mine = !run->failed;
+	worker->begun = run->begun;
+	lock_leave(&run->lock);
+	return mine;
+}
+
+/* Lists the chunks that end in the segment; where the next one begins. The end of the file ends a chunk. */
+static uint64_t cut(struct worker *const worker)
+{
+	uint64_t begun = worker->begun;
+	const bool is_last = worker->number + 1 == worker->run->segments;
+	const uint64_t end = worker->offset + worker->len;
+	worker->count = 0;
+	while (begun < end) {
+		const size_t found = gear_marks_end(worker->marks, worker->len, (ptrdiff_t)worker->offset - (ptrdiff_t)begun);
+		if (found == 0 && !is_last)
+			break;
+		const uint64_t next = found == 0 ? end : worker->offset + found;
+		worker->sizes[worker->count++] = (uint32_t)(next - begun);
+		begun = next;
+	}
+	return begun;
+}
+
+/* Whoever has the next segment may cut it now; the ids follow. */
+static void pass_turn(struct worker *const worker, const uint64_t begun)
+{
+	struct run *const run = worker->run;
+	lock_enter(&run->lock);
+	worker->place = run->count;
+	run->count += worker->count;
+	if (run->count > run->capacity) {
+		run->capacity = 2 * run->count;
+		run->entries = memory_grow(run->entries, run->capacity, sizeof *run->entries);
+	}
+	run->begun = begun;
+	run->turn++;
+	lock_broadcast(&run->turned);
+	lock_leave(&run->lock);
+}
+
+static int hash_chunks(struct worker *const worker, struct error *const err)
+{
+	const size_t before = worker->begun < worker->offset ? (size_t)(worker->offset - worker->begun) : 0;
+	if (worker->count == 0)
+		return 0;
+	if (before > 0 && read_bytes(worker, worker->content - before, before, worker->begun, err) != 0)
+		return -1;
+	const uint8_t *at = worker->content + (ptrdiff_t)(worker->begun - worker->offset);
+	for (size_t i = 0; i < worker->count; i++) {
+		worker->ids[i] = chunk_hash(span_of(at, worker->sizes[i]));
+		at += worker->sizes[i];
+	}
+	return 0;
+}
+
+static void book_chunks(const struct worker *const worker)
+{
+	struct run *const run = worker->run;
+	lock_enter(&run->lock);
+	for (size_t i = 0; i < worker->count; i++)
+		run->entries[worker->place + i] = (struct chunk_entry){.id = worker->ids[i], .size = worker->sizes[i]};
+	lock_leave(&run->lock);
+}
+
+static void *work(void *const argument)
+{
+	struct worker *const worker = argument;
+	struct error err = {0};
+	int result = 0;
+	while (result == 0 && take_segment(worker)) {
+		result = read_segment(worker, &err);
+		if (result == 0 && !await_turn(worker))
+			break;
+		if (result == 0) {
+			pass_turn(worker, cut(worker));
+			result = hash_chunks(worker, &err);
+		}
+		if (result == 0)
+			book_chunks(worker);
+	}
+	if (result != 0)
+		fail(worker->run, &err);
+	return NULL;
+}
+
+static void worker_init(struct worker *const worker, struct run *const run)
+{
+	const size_t chunks = run->segment_bytes / CHUNK_MIN_BYTES + 2;
+	worker->run = run;
+	worker->memory = memory_new(CHUNK_MAX_BYTES + run->segment_bytes);
+	worker->content = worker->memory + CHUNK_MAX_BYTES;
+	worker->marks = memory_new_array(gear_marks_words(run->segment_bytes), sizeof *worker->marks);
+	worker->sizes = memory_new_array(chunks, sizeof *worker->sizes);
+	worker->ids = memory_new_array(chunks, sizeof *worker->ids);
+}
+
+static void worker_release(struct worker *const worker)
+{
+	free(worker->ids);
+	free(worker->sizes);
+	free(worker->marks);
+	free(worker->memory);
+}
+
+/* The calling thread is one of them. */
+static void run_workers(struct run *const run, const unsigned count)
+{
+	struct worker *const workers = memory_new_array(count, sizeof *workers);
+	for (unsigned i = 0; i < count; i++)
+		worker_init(&workers[i], run);
+	for (unsigned i = 1; i < count; i++)
+		lock_thread_start(&workers[i].thread, "chunks", work, &workers[i]);
+	work(&workers[0]);
+	for (unsigned i = 1; i < count; i++)
+		pthread_join(workers[i].thread, NULL);
+	for (unsigned i = 0; i < count; i++)
+		worker_release(&workers[i]);
+	free(workers);
+}
+
+static unsigned choose_workers(const struct run *const run)
+{
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t count = run->what->workers != 0 ? run->what->workers : (uint64_t)(processors > 0 ? processors : 1);
+	if (count > FILE_SEGMENTS_WORKERS_MAX)
+		count = FILE_SEGMENTS_WORKERS_MAX;
+	return (unsigned)(count < run->segments ? count : run->segments);
+}
+
+int file_segments_read(const struct file_segments *const segments, struct chunk_entry **const out_entries, size_t *const out_count,
+	struct error *const err)
+{
+	struct run run = {.what = segments, .segment_bytes = segments->segment_bytes != 0 ? segments->segment_bytes : FILE_SEGMENTS_BYTES};
+	run.segments = (segments->size + run.segment_bytes - 1) / run.segment_bytes;
+	lock_init(&run.lock, LOCK_FILE_SEGMENTS);
+	lock_condition_init(&run.turned);
+	run_workers(&run, choose_workers(&run));
+	lock_condition_release(&run.turned);
+	lock_release(&run.lock);
+	*out_entries = run.entries;
+	*out_count = run.count;
+	if (!run.failed)
+		return 0;
+	free(run.entries);
+	*out_entries = NULL;
+	*out_count = 0;
+	*err = run.first;
+	return -1;
+}

@@ -1,0 +1,189 @@
+#include "client/local/folder_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+
+enum { DEPTH_MAX = 32 };
+
+char *folder_files_join(const char *const folder, const char *const name)
+{
+	const size_t folder_len = strlen(folder);
+	const size_t name_len = strlen(name);
+	char *const joined = memory_new(folder_len + name_len + 2);
+	memcpy(joined, folder, folder_len);
+	joined[folder_len] = '/';
+	memcpy(joined + folder_len + 1, name, name_len);
+	return joined;
+}
+
+/* What is done with each entry of a walk; folders come after what is in them. */
+typedef int visit_fn(void *owner, const char *name, const char *path, const struct stat *facts, struct error *err);
+
+struct walk {
+	visit_fn *visit;
+	void *owner;
+};
+
+static int walk_folder(const struct walk *walk, const char *folder, const char *prefix, unsigned depth, struct error *err);
+
+static int walk_entry(const struct walk *const walk, const char *const path, const char *const name, const unsigned depth,
+	struct error *const err)
+{
+	struct stat facts;
+	if (lstat(path, &facts) != 0)
+		return error_set_errno(err, "looking at %s", path);
+	if (S_ISDIR(facts.st_mode) && walk_folder(walk, path, name, depth + 1, err) != 0)
+		return -1;
+	return walk->visit(walk->owner, name, path, &facts, err);
+}
+
+static int walk_folder(const struct walk *const walk, const char *const folder, const char *const prefix, const unsigned depth,
+	struct error *const err)
+{
+	char **names;
+	size_t count;
+	if (depth > DEPTH_MAX)
+		return error_set(err, ERROR_INVALID, "%s is nested over %d folders deep", folder, DEPTH_MAX);
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		char *const path = folder_files_join(folder, names[i]);
+		char *const name = prefix == NULL ? memory_copy_text(names[i]) : folder_files_join(prefix, names[i]);
+		result = walk_entry(walk, path, name, depth, err);
+		free(name);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
+}
+
+static int collect(void *const owner, const char *const name, const char *const path, const struct stat *const facts,
+	struct error *const err)
+{
+	struct folder_files *const files = owner;
+	if (S_ISDIR(facts->st_mode))
+		return 0;
+	if (!S_ISREG(facts->st_mode))
+		return error_set(err, ERROR_INVALID, "%s is neither a file nor a folder", path);
+	if (files->count == files->most)
+		return error_set(err, ERROR_TOO_LARGE, "there are over %zu files beside %s", files->most, path);
+	files->files = memory_grow(files->files, files->count + 1, sizeof *files->files);
+	files->files[files->count++] = (struct folder_file){
+		.name = memory_copy_text(name),
+		.path = memory_copy_text(path),
+		.size = (uint64_t)facts->st_size,
+	};
+	return 0;
+}
+
+static int by_name(const void *const left, const void *const right)
+{
+	const struct folder_file *const a = left;
+	const struct folder_file *const b = right;
+	return strcmp(a->name, b->name);
+}
+
+int folder_files_read(const char *const folder, struct folder_files *const out, struct error *const err)
+{
+	return folder_files_read_most(folder, FOLDER_FILES_MAX, out, err);
+}
+
+int folder_files_read_most(const char *const folder, const size_t most, struct folder_files *const out, struct error *const err)
+{
+	*out = (struct folder_files){.most = most};
+	const struct walk walk = {.visit = collect, .owner = out};
+	if (walk_folder(&walk, folder, NULL, 0, err) != 0) {
+		folder_files_release(out);
+		return -1;
+	}
+	if (out->count > 0)
+		qsort(out->files, out->count, sizeof *out->files, by_name);
+	return 0;
+}
+
+void folder_files_release(struct folder_files *const files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		free(files->files[i].name);
+		free(files->files[i].path);
+	}
+	free(files->files);
+	*files = (struct folder_files){0};
+}
+
+static int sync_entry(void *const owner, const char *const name, const char *const path, const struct stat *const facts,
+	struct error *const err)
+{
+	const struct file_ops *const *const files = owner;
+	(void)name;
+	return S_ISDIR(facts->st_mode) ? file_sync_folder(*files, path, err) : 0;
+}
+
+int folder_files_sync(const struct file_ops *const files, const char *const folder,
+	struct error *const err)
+{
+	const struct file_ops *used = files;
+	const struct walk walk = {.visit = sync_entry, .owner = &used};
+	if (walk_folder(&walk, folder, NULL, 0, err) != 0)
+		return -1;
+	return file_sync_folder(files, folder, err);
+}
+
+static int by_text(const void *const left, const void *const right)
+{
+	const char *const *const a = left;
+	const char *const *const b = right;
+	return strcmp(*a, *b);
+}
+
+/* The folder that holds the path. */
+static char *folder_of(const char *const path)
+{
+	const char *const slash = strrchr(path, '/');
+	char *const folder = memory_copy_text(slash == NULL ? "." : path);
+	if (slash != NULL)
+		folder[slash == path ? 1 : slash - path] = '\0';
+	return folder;
+}
+
+int folder_files_sync_names(const struct file_ops *const files, const char *const *const paths,
+	const size_t count, struct error *const err)
+{
+	char **const folders = memory_new_array(count + 1, sizeof *folders);
+	int result = 0;
+	for (size_t i = 0; i < count; i++)
+		folders[i] = folder_of(paths[i]);
+	qsort(folders, count, sizeof *folders, by_text);
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (i == 0 || strcmp(folders[i], folders[i - 1]) != 0)
+			result = file_try_sync_folder(files, folders[i], err);
+	for (size_t i = 0; i < count; i++)
+		free(folders[i]);
+	free(folders);
+	return result;
+}
+
+int folder_files_remove_temporary(const struct file_ops *const files, const char *const folder,
+	const char *const name, struct error *const err)
+{
+	char **names;
+	size_t count;
+	if (file_list(folder, &names, &count, err) != 0)
+		return -1;
+	const size_t len = strlen(name);
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		if (strncmp(names[i], name, len) != 0 || strncmp(names[i] + len, ".tmp-", 5) != 0)
+			continue;
+		char *const path = folder_files_join(folder, names[i]);
+		result = file_remove_tree(files, path, err);
+		free(path);
+	}
+	file_names_free(names, count);
+	return result;
+}

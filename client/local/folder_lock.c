@@ -1,0 +1,27 @@
+#include "client/local/folder_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+int folder_lock_enter(const char *const folder, const char *const who, struct error *const err)
+{
+	const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set_errno(err, "opening %s", folder);
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (errno == EWOULDBLOCK)
+		error_set(err, ERROR_BUSY, "another %s works in %s", who, folder);
+	else
+		error_set_errno(err, "locking %s", folder);
+	close(fd);
+	return -1;
+}
+
+void folder_lock_leave(const int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}

@@ -1,0 +1,95 @@
+#include "client/local/part_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest/xxh3.h"
+#include "base/encode.h"
+#include "base/memory.h"
+
+enum { OPENED_MOST = 8, PATH_MAX_BYTES = 8192 };
+
+/* Who had the lock before may have finished meanwhile: then this is the whole file, under its own name, and no part any more. */
+static bool still_has_name(const int fd, const char *const path)
+{
+	struct stat own;
+	struct stat named;
+	return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_ino == named.st_ino && own.st_dev == named.st_dev;
+}
+
+static int open_locked(const struct file_ops *const files, const char *const path,
+	struct error *const err)
+{
+	for (int tries = 0; tries < OPENED_MOST; tries++) {
+		const int fd = files->open(files, path, O_RDWR | O_CREAT, 0644);
+		if (fd < 0)
+			return error_set_errno(err, "opening %s", path);
+		const bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		if (locked && still_has_name(fd, path))
+			return fd;
+		close(fd);
+		if (!locked)
+			break;
+	}
+	return error_set(err, ERROR_BUSY, "another process is downloading into %s", path);
+}
+
+static int reserve(const struct file_ops *const files, const int fd, const char *const path,
+	const uint64_t size, struct error *const err)
+{
+	if (files->ftruncate(files, fd, (off_t)size) != 0)
+		return error_set_errno(err, "sizing %s", path);
+	return file_reserve(fd, size, path, err);
+}
+
+char *part_file_path(const char *const path, const char *const suffix)
+{
+	const char *const slash = strrchr(path, '/');
+	const char *const name = slash != NULL ? slash + 1 : path;
+	const size_t folder = (size_t)(name - path);
+	char short_name[2 * sizeof(struct digest128) + 1];
+	const bool fits = strlen(name) + strlen(suffix) + strlen(".journal") <= NAME_MAX;
+	const struct digest128 digest = xxh3_128(span_text(name));
+	encode_hex(span_of(digest.bytes, sizeof digest.bytes), short_name);
+	char *const part = memory_new(folder + strlen(fits ? name : short_name) + strlen(suffix) + 1);
+	memcpy(part, path, folder);
+	stpcpy(stpcpy(part + folder, fits ? name : short_name), suffix);
+	return part;
+}
+
+int part_file_open(const struct file_ops *const files, const char *const path, const uint64_t size,
+	struct error *const err)
+{
+	const int fd = open_locked(files, path, err);
+	if (fd >= 0 && reserve(files, fd, path, size, err) != 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+void part_file_remove_journals(const struct file_ops *const files, const char *const path)
+{
+	static const char *const KINDS[] = {"journal", "chunks"};
+	char journal[PATH_MAX_BYTES];
+	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+		if (snprintf(journal, sizeof journal, "%s.%s", path, KINDS[i]) < (int)sizeof journal)
+			files->unlink(files, journal);
+}
+
+int part_file_finish(const struct file_ops *const files, const int fd, const char *const part_path,
+	const char *const path, struct error *const err)
+{
+	if (file_sync(files, fd, part_path, err) != 0)
+		return -1;
+	if (files->rename(files, part_path, path) != 0)
+		return error_set_errno(err, "renaming %s to %s", part_path, path);
+	part_file_remove_journals(files, part_path);
+	return 0;
+}

@@ -1,0 +1,215 @@
+#include "client/local/proven_files.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "client/local/folder_files.h"
+#include "weights/model/mapped_file.h"
+#include "weights/model/parallel.h"
+
+enum { ARENA_BYTES = 64 * 1024 * 1024, PIECE_BYTES = 8 * 1024 * 1024 };
+
+static int by_path(const void *const left, const void *const right)
+{
+	const struct step_file *const a = left;
+	const struct step_file *const b = right;
+	return span_compare(a->path, b->path);
+}
+
+static void start(struct proven_files *const out, const size_t count)
+{
+	ASSERT(count <= STEP_OBJECTS_MAX);
+	*out = (struct proven_files){.arena = arena_new(ARENA_BYTES)};
+	out->files = arena_take_array(out->arena, count + 1, sizeof *out->files);
+}
+
+static void add(struct proven_files *const out, const struct step_file *const file)
+{
+	out->files[out->count] = *file;
+	out->files[out->count++].path = arena_copy(out->arena, file->path);
+}
+
+void proven_files_copy(const struct step_file *const files, const size_t count, struct proven_files *const out)
+{
+	start(out, count);
+	for (size_t i = 0; i < count; i++)
+		add(out, &files[i]);
+	qsort(out->files, out->count, sizeof *out->files, by_path);
+}
+
+void proven_files_release(struct proven_files *const files)
+{
+	arena_free(files->arena);
+	*files = (struct proven_files){0};
+}
+
+uint64_t proven_files_bytes(const struct proven_files *const files)
+{
+	uint64_t bytes = 0;
+	for (size_t i = 0; i < files->count; i++)
+		bytes += files->files[i].size;
+	return bytes;
+}
+
+static int digest_file(const char *const path, struct work_watch *const watch, struct digest128 *const out, struct error *const err)
+{
+	struct span bytes;
+	if (mapped_file_open(path, &bytes, err) != 0)
+		return -1;
+	struct xxh3_stream *const stream = xxh3_stream_new();
+	int result = 0;
+	for (size_t at = 0; at < bytes.len && result == 0; at += PIECE_BYTES) {
+		const size_t left = bytes.len - at;
+		const struct span piece = span_of(bytes.data + at, left < PIECE_BYTES ? left : PIECE_BYTES);
+		xxh3_stream_add(stream, piece);
+		result = work_watch_step(watch, piece.len, err);
+	}
+	*out = xxh3_stream_result(stream);
+	xxh3_stream_free(stream);
+	mapped_file_close(bytes);
+	return result;
+}
+
+struct reading {
+	const struct folder_file *from;
+	struct step_file *to;
+};
+
+static int read_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
+{
+	const struct reading *const reading = state;
+	(void)worker;
+	return digest_file(reading->from[item].path, NULL, &reading->to[item].digest, err);
+}
+
+int proven_files_read(const char *const folder, const unsigned threads, struct proven_files *const out, struct error *const err)
+{
+	struct folder_files found;
+	if (folder_files_read(folder, &found, err) != 0)
+		return -1;
+	start(out, found.count);
+	for (size_t i = 0; i < found.count; i++)
+		add(out, &(struct step_file){.path = span_text(found.files[i].name), .size = found.files[i].size});
+	struct reading reading = {found.files, out->files};
+	const int result = parallel_run(parallel_workers(threads, found.count), found.count, read_file, &reading, err);
+	folder_files_release(&found);
+	if (result != 0)
+		proven_files_release(out);
+	return result;
+}
+
+struct proof {
+	const struct proven_files *wanted;
+	const struct folder_files *found;
+	const char *folder;
+	struct work_watch *watch;
+};
+
+static const struct folder_file *find(const struct folder_files *const found, const struct span path)
+{
+	for (size_t low = 0, high = found->count; low < high;) {
+		const size_t middle = low + (high - low) / 2;
+		const int order = span_compare(path, span_text(found->files[middle].name));
+		if (order == 0)
+			return &found->files[middle];
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+static int check_file(void *const state, const size_t item, const unsigned worker, struct error *const err)
+{
+	const struct proof *const proof = state;
+	const struct step_file *const wanted = &proof->wanted->files[item];
+	const struct folder_file *const file = find(proof->found, wanted->path);
+	struct digest128 digest;
+	(void)worker;
+	if (file == NULL)
+		return error_set(err, ERROR_DIGEST_MISMATCH, "the file %.*s, which the step holds, is missing in %s", (int)wanted->path.len,
+			(const char *)wanted->path.data, proof->folder);
+	if (file->size != wanted->size)
+		return error_set(err, ERROR_DIGEST_MISMATCH, "%s has %" PRIu64 " bytes, and the file that the step holds has %" PRIu64,
+			file->path, file->size, wanted->size);
+	if (digest_file(file->path, proof->watch, &digest, err) != 0)
+		return -1;
+	return digest128_equal(&digest, &wanted->digest) ? 0 :
+		error_set(err, ERROR_DIGEST_MISMATCH, "%s differs from the file that the step holds", file->path);
+}
+
+static bool holds_tensors(const char *const name)
+{
+	return span_ends_text(span_text(name), ".safetensors") || span_ends_text(span_text(name), ".safetensors.index.json");
+}
+
+/* An engine reads every file with tensors that it finds. */
+static int check_others(const struct proof *const proof, struct error *const err)
+{
+	for (size_t i = 0; i < proof->found->count; i++) {
+		const struct folder_file *const file = &proof->found->files[i];
+		const struct step_file key = {.path = span_text(file->name)};
+		if (holds_tensors(file->name) &&
+			bsearch(&key, proof->wanted->files, proof->wanted->count, sizeof key, by_path) == NULL)
+			return error_set(err, ERROR_DIGEST_MISMATCH, "%s is no file of the step", file->path);
+	}
+	return 0;
+}
+
+int proven_files_check(const struct proven_files *const files, const char *const folder, const unsigned threads,
+	struct work_watch *const watch, struct error *const err)
+{
+	struct folder_files found;
+	if (folder_files_read(folder, &found, err) != 0)
+		return -1;
+	struct proof proof = {files, &found, folder, watch};
+	int result = check_others(&proof, err);
+	if (result == 0)
+		result = parallel_run(parallel_workers(threads, files->count), files->count, check_file, &proof, err);
+	folder_files_release(&found);
+	return result;
+}
+
+void proven_files_print(const struct proven_files *const files, struct json_writer *const writer)
+{
+	json_writer_array(writer, "files");
+	for (size_t i = 0; i < files->count; i++) {
+		char digest[DIGEST128_TEXT_BYTES];
+		digest128_format(&files->files[i].digest, digest);
+		json_writer_object(writer, NULL);
+		json_writer_text(writer, "path", files->files[i].path);
+		json_writer_u64(writer, "size", files->files[i].size);
+		json_writer_text(writer, "digest", span_text(digest));
+		json_writer_end(writer, '}');
+	}
+	json_writer_end(writer, ']');
+}
+
+static bool parse_file(const struct json_node *const node, struct step_file *const out)
+{
+	struct span digest;
+	return json_node_text(json_node_member(node, "path"), &out->path) && json_node_u64(json_node_member(node, "size"), &out->size) &&
+		json_node_text(json_node_member(node, "digest"), &digest) && digest128_parse(digest, &out->digest);
+}
+
+bool proven_files_parse(const struct json_node *const array, struct proven_files *const out)
+{
+	const size_t count = json_node_count(array);
+	*out = (struct proven_files){0};
+	if (array == NULL)
+		return true;
+	if (!json_node_is_array(array) || count > STEP_OBJECTS_MAX)
+		return false;
+	start(out, count);
+	for (size_t i = 0; i < count; i++) {
+		struct step_file file = {0};
+		if (!parse_file(json_node_at(array, i), &file)) {
+			proven_files_release(out);
+			return false;
+		}
+		add(out, &file);
+	}
+	return true;
+}

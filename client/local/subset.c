@@ -1,0 +1,93 @@
+#include "client/local/subset.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { RANKS_MAX = 65536, NAME_MAX_BYTES = 4096 };
+
+bool subset_parse_rank(const char *const text, uint64_t *const out_rank, uint64_t *const out_ranks)
+{
+	struct span rest = span_text(text);
+	struct span rank;
+	return span_find(rest, '/') > 0 && span_split(&rest, '/', &rank) && span_parse_u64(rank, out_rank) && span_parse_u64(rest, out_ranks) &&
+		*out_ranks <= RANKS_MAX && *out_rank < *out_ranks;
+}
+
+int subset_init(struct subset *const subset, const char *const glob, const char *const rank, struct error *const err)
+{
+	char text[64];
+	*subset = (struct subset){0};
+	if (glob != NULL && rank != NULL)
+		return error_set(err, ERROR_INVALID, "give either --tensors or --rank");
+	if (rank != NULL && !subset_parse_rank(rank, &subset->rank, &subset->ranks))
+		return error_set(err, ERROR_INVALID, "--rank wants I/N, like 0/8 to 7/8, not \"%s\"", rank);
+	if (glob != NULL)
+		subset->text = memory_copy_text(glob);
+	subset->glob = glob;
+	if (rank != NULL) {
+		snprintf(text, sizeof text, "rank %" PRIu64 "/%" PRIu64, subset->rank, subset->ranks);
+		subset->text = memory_copy_text(text);
+	}
+	return 0;
+}
+
+void subset_release(struct subset *const subset)
+{
+	free(subset->text);
+	*subset = (struct subset){0};
+}
+
+static bool matches(const char *const globs, const struct span name)
+{
+	char text[NAME_MAX_BYTES + 1];
+	char glob[NAME_MAX_BYTES + 1];
+	struct span rest = span_text(globs);
+	struct span one;
+	if (name.len > NAME_MAX_BYTES)
+		return false;
+	memcpy(text, name.data, name.len);
+	text[name.len] = '\0';
+	while (span_split(&rest, ',', &one)) {
+		if (one.len == 0 || one.len > NAME_MAX_BYTES)
+			continue;
+		memcpy(glob, one.data, one.len);
+		glob[one.len] = '\0';
+		if (fnmatch(glob, text, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A tensor goes to the share in which its middle byte lies. */
+static bool is_in_share(const struct subset *const subset, const uint64_t before, const uint64_t bytes, const uint64_t total)
+{
+	const double middle = ((double)before + (double)bytes / 2) / (total > 0 ? (double)total : 1);
+	const uint64_t share = (uint64_t)(middle * (double)subset->ranks);
+	return (share < subset->ranks ? share : subset->ranks - 1) == subset->rank;
+}
+
+bool *subset_select(const struct subset *const subset, const struct schema *const schema, struct error *const err)
+{
+	const size_t count = schema_count(schema);
+	const uint64_t total = schema_bytes(schema);
+	bool *const chosen = memory_new_array(count + 1, sizeof *chosen);
+	uint64_t before = 0;
+	size_t taken = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct schema_tensor *const tensor = schema_tensor(schema, i);
+		chosen[i] = subset->text == NULL || (subset->glob != NULL ? matches(subset->glob, tensor->name)
+			: is_in_share(subset, before, tensor->bytes, total));
+		before += tensor->bytes;
+		taken += chosen[i] ? 1 : 0;
+	}
+	if (taken > 0)
+		return chosen;
+	error_set(err, ERROR_NOT_FOUND, "no tensor of this model belongs to \"%s\"", subset->text);
+	free(chosen);
+	return NULL;
+}

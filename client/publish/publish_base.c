@@ -1,0 +1,77 @@
+#include "client/publish/publish_base.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "client/publish/publish_source.h"
+#include "weights/model/checkpoint_source.h"
+
+/* What is published is always a folder, also where the trainer's checkpoint is one file. */
+static int open_level_0(struct publish_base *const base, struct checkpoint *const checkpoint, struct error *const err)
+{
+	base->checkpoint = checkpoint;
+	if (checkpoint == NULL)
+		return -1;
+	base->level_0 = checkpoint_source_new(checkpoint);
+	if (model_files_of(&base->files_0, checkpoint, err) != 0)
+		return -1;
+	base->files_0.is_folder = true;
+	base->tensors = base->level_0;
+	base->files = &base->files_0;
+	return 0;
+}
+
+bool publish_base_find(struct publish_base *const base, const struct publish_state *const state)
+{
+	struct error ignored = {0};
+	*base = (struct publish_base){0};
+	if (open_level_0(base, publish_source_find(state), &ignored) == 0)
+		return true;
+	publish_base_close(base);
+	return false;
+}
+
+static int open_deltas(struct publish_base *const base, const struct publish_state *const state, struct error *const err)
+{
+	const size_t count = (size_t)(state->committed.step - state->base.step);
+	if (count == 0)
+		return 0;
+	char **const paths = memory_new_array(count, sizeof *paths);
+	for (size_t i = 0; i < count; i++)
+		paths[i] = publish_state_path(state, state->base.step + 1 + i, "delta");
+	base->stack = delta_stack_open(base->level_0, &base->files_0, (const char *const *)paths, count, err);
+	for (size_t i = 0; i < count; i++)
+		free(paths[i]);
+	free(paths);
+	if (base->stack == NULL)
+		return -1;
+	base->tensors = delta_stack_source(base->stack, count);
+	base->files = delta_stack_files(base->stack, count);
+	return 0;
+}
+
+int publish_base_open(struct publish_base *const base, const struct publish_state *const state, struct error *const err)
+{
+	struct error failure = {0};
+	*base = (struct publish_base){0};
+	if (!state->has_base)
+		return error_set(err, ERROR_WRONG_BASE, "there is no copy of the committed step in %s", state->folder);
+	char *const path = publish_state_path(state, state->base.step, "checkpoint");
+	int result = open_level_0(base, checkpoint_open(path, &failure), &failure);
+	free(path);
+	if (result == 0)
+		result = open_deltas(base, state, &failure);
+	if (result == 0)
+		return 0;
+	publish_base_close(base);
+	return error_set(err, ERROR_WRONG_BASE, "the baseline in %s is damaged: it cannot be opened (%s)", state->folder, failure.text);
+}
+
+void publish_base_close(struct publish_base *const base)
+{
+	delta_stack_close(base->stack);
+	model_files_release(&base->files_0);
+	tensor_source_free(base->level_0);
+	checkpoint_close(base->checkpoint);
+	*base = (struct publish_base){0};
+}

@@ -1,0 +1,127 @@
+#include "client/publish/publish_choice.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+enum { NAMES_SHOWN = 4, NAMES_MAX_BYTES = 64 * 1024 };
+
+/* Names of files, and of folders that files lie in. */
+static const char *const trainer_names[] = {
+	"optimizer*", "scheduler.pt", "scheduler.bin", "scaler.pt", "sampler*.bin", /* transformers, accelerate */
+	"rng_state*", "random_states_*", "training_args.bin",
+	"global_step*", "*zero_pp_rank_*", "mp_rank_*",                             /* DeepSpeed */
+	"*.distcp", "pytorch_model_fsdp*",                                          /* torch */
+};
+
+static bool wants(void *const chooser, const char *const path, const uint64_t size)
+{
+	return publish_choice_wants(chooser, path, size);
+}
+
+void publish_choice_init(struct publish_choice *const choice, const char *const *const include, const size_t include_count,
+	const char *const marker)
+{
+	*choice = (struct publish_choice){.choice = {wants, choice}, .include = include, .include_count = include_count, .marker = marker};
+	buffer_init(&choice->left_names, NAMES_MAX_BYTES);
+}
+
+void publish_choice_release(struct publish_choice *const choice)
+{
+	buffer_release(&choice->left_names);
+}
+
+static bool is_included(const struct publish_choice *const choice, const char *const path)
+{
+	for (size_t i = 0; i < choice->include_count; i++)
+		if (fnmatch(choice->include[i], path, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool has_trainer_name(const char *const name)
+{
+	for (size_t i = 0; i < sizeof trainer_names / sizeof *trainer_names; i++)
+		if (fnmatch(trainer_names[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* One of the names between the slashes. */
+static bool is_trainers(const char *const path)
+{
+	struct span rest = span_text(path);
+	struct span name;
+	while (span_split(&rest, '/', &name)) {
+		char text[NAME_MAX + 1];
+		if (name.len > NAME_MAX)
+			continue;
+		memcpy(text, name.data, name.len);
+		text[name.len] = '\0';
+		if (has_trainer_name(text))
+			return true;
+	}
+	return false;
+}
+
+bool publish_choice_wants(struct publish_choice *const choice, const char *const path, const uint64_t size)
+{
+	const bool is_large = size > PUBLISH_CHOICE_MAX_BYTES && !span_ends_text(span_text(path), ".safetensors");
+	if (is_included(choice, path))
+		return true;
+	if (choice->marker != NULL && strcmp(path, choice->marker) == 0)
+		return false;
+	if (!is_large && !is_trainers(path))
+		return true;
+	if (choice->left_count < NAMES_SHOWN)
+		buffer_format(&choice->left_names, "%s%s", choice->left_count > 0 ? ", " : "", path);
+	choice->left_count++;
+	choice->left_bytes += size;
+	return false;
+}
+
+static bool is_among(const struct span path, const struct step_file *const files, const size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (span_equal(files[i].path, path))
+			return true;
+	return false;
+}
+
+static bool is_of_weights(const struct span path)
+{
+	return span_ends_text(path, ".safetensors") || span_ends_text(path, ".safetensors.index.json");
+}
+
+void publish_choice_say_lost(const struct step_message *const before, const struct step_file *const files, const size_t count,
+	const struct output *const output)
+{
+	struct buffer names;
+	size_t lost = 0;
+	buffer_init(&names, NAMES_MAX_BYTES);
+	for (size_t i = 0; i < before->file_count; i++) {
+		const struct span path = before->files[i].path;
+		if (is_of_weights(path) || is_among(path, files, count))
+			continue;
+		if (lost++ < NAMES_SHOWN)
+			buffer_format(&names, "%s%.*s", lost > 1 ? ", " : "", (int)path.len, (const char *)path.data);
+	}
+	if (lost > 0)
+		output_note(output, "this step is without %zu file%s of step %" PRIu64 ", so workers lose %s (%s%s); publish a folder that has %s to keep %s",
+			lost, lost == 1 ? "" : "s", before->step, lost == 1 ? "it" : "them", buffer_text(&names), lost > NAMES_SHOWN ? ", ..." : "",
+			lost == 1 ? "it" : "them", lost == 1 ? "it" : "them");
+	buffer_release(&names);
+}
+
+void publish_choice_say(const struct publish_choice *const choice, const struct output *const output)
+{
+	const struct span names = buffer_span(&choice->left_names);
+	char size[OUTPUT_SIZE_BYTES];
+	if (choice->left_count == 0)
+		return;
+	output_format_size(choice->left_bytes, size);
+	output_note(output, "left out %zu file%s that workers do not need, %s (%.*s%s); --include PATTERN publishes them too",
+		choice->left_count, choice->left_count == 1 ? "" : "s", size, (int)names.len, (const char *)names.data,
+		choice->left_count > NAMES_SHOWN ? ", ..." : "");
+}

@@ -1,0 +1,333 @@
+#include "client/publish/publish_watch.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "client/local/folder_files.h"
+#include "client/remote/retry.h"
+#include "client/terminal/exit_code.h"
+
+enum { LOOK_MS = 1000, NUMBER_DIGITS_MAX = 18, LABELS_LOOKED_AT = 256 };
+
+struct watch {
+	struct session *session;
+	const struct publish_watch_params *params;
+	struct publish_order order;
+	struct run_name run;
+	struct retry pause;    /* between tries that failed */
+	bool has_last;
+	uint64_t last;         /* the highest number that is published */
+	char *next;            /* a sub-folder's name */
+	uint64_t next_number;
+	char **seen;           /* finished sub-folders, sorted: those up to `last`, and those passed over */
+	size_t seen_count;
+	bool has_looked;
+};
+
+/* The number that a name ends in. */
+static bool read_number(const struct span name, uint64_t *const out)
+{
+	size_t start = name.len;
+	while (start > 0 && name.data[start - 1] >= '0' && name.data[start - 1] <= '9')
+		start--;
+	const struct span digits = span_slice(name, start, name.len - start);
+	return digits.len > 0 && digits.len <= NUMBER_DIGITS_MAX && span_parse_u64(digits, out);
+}
+
+/* Called with the steps in rising order. */
+static void learn(struct watch *const watch, const struct step_message *const steps,
+	const size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (read_number(steps[i].label, &watch->last))
+			watch->has_last = true;
+}
+
+/* Of the run's newest steps, the newest that is called after a sub-folder. */
+static int ask_steps(struct watch *const watch, struct remote *const remote, const uint64_t head,
+	struct error *const err)
+{
+	uint64_t from = head < LABELS_LOOKED_AT ? 0 : head - LABELS_LOOKED_AT + 1;
+	bool more = true;
+	int result = 0;
+	while (result == 0 && more) {
+		struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+		struct remote_run_page page = {0};
+		result = remote_run_list_steps(remote, &watch->run, from, arena, &page, err);
+		more = result == 0 && page.more && page.count > 0;
+		if (result == 0)
+			learn(watch, page.steps, page.count);
+		if (more)
+			from = page.steps[page.count - 1].step + 1;
+		arena_free(arena);
+	}
+	return result;
+}
+
+static bool is_not_there(const struct error *const failure)
+{
+	return failure->kind == ERROR_NO_RUN || failure->kind == ERROR_NO_BUCKET;
+}
+
+/* A watcher that may not write the run says so now, not when the trainer has finished a checkpoint. With --take-over the run is taken over with the first
+ * checkpoint: until then its writer goes on. */
+static int check_writer(struct watch *const watch, const struct run_message *const run, struct error *const err)
+{
+	return run->has_head ? publisher_check(watch->session, watch->params->run, &watch->order, err) : 0;
+}
+
+static int ask_run(struct watch *const watch, struct remote *const remote, struct arena *const arena, struct error *const err)
+{
+	struct run_message run;
+	struct error failure = {0};
+	if (remote_run_find(remote, &watch->run, arena, &run, &failure) != 0) {
+		if (is_not_there(&failure))
+			return 0; /* the first publish makes it */
+		*err = failure;
+		return -1;
+	}
+	if (check_writer(watch, &run, err) != 0)
+		return -1;
+	return run.has_head ? ask_steps(watch, remote, run.head, err) : 0;
+}
+
+static int ask(struct watch *const watch, struct error *const err)
+{
+	struct remote *const remote = session_connect(watch->session, err);
+	if (remote == NULL)
+		return -1;
+	struct arena *const arena = arena_new(REMOTE_RUN_ARENA_BYTES);
+	const int result = ask_run(watch, remote, arena, err);
+	arena_free(arena);
+	remote_free(remote);
+	return result;
+}
+
+static char *path_in(const struct watch *const watch, const char *const name,
+	const char *const file)
+{
+	char *const folder = folder_files_join(watch->params->folder, name);
+	char *const path = folder_files_join(folder, file);
+	free(folder);
+	return path;
+}
+
+static bool is_finished(const struct watch *const watch, const char *const name)
+{
+	char *const path = path_in(watch, name, watch->params->marker);
+	const bool there = file_exists(path);
+	free(path);
+	return there;
+}
+
+static int by_name(const void *const a, const void *const b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_seen(const struct watch *const watch, const char *const name)
+{
+	return watch->seen_count > 0 && bsearch(&name, watch->seen, watch->seen_count, sizeof *watch->seen, by_name) != NULL;
+}
+
+/* Whether it comes before the one found so far; the marker is looked for last. */
+static bool is_next(const struct watch *const watch, const char *const name,
+	uint64_t *const out_number)
+{
+	if (name[0] == '.' || strlen(name) > STEP_LABEL_MAX_BYTES ||
+		!read_number(span_text(name), out_number))
+		return false;
+	if (watch->has_last && *out_number <= watch->last)
+		return false;
+	if (watch->next != NULL && *out_number >= watch->next_number)
+		return false;
+	return !is_seen(watch, name) && is_finished(watch, name);
+}
+
+/* `folder` NULL: it is not about one. */
+static void say_failure(struct watch *const watch, const char *const event, const char *const folder, const struct error *const failure)
+{
+	struct output_line line;
+	output_line_begin(&line, &watch->session->output, event);
+	if (folder != NULL)
+		json_writer_text(&line.writer, "folder", span_text(folder));
+	json_writer_text(&line.writer, "code", span_text(error_kind_name(failure->kind)));
+	json_writer_text(&line.writer, "message", span_text(failure->text));
+	output_line_end(&line);
+	output_note(&watch->session->output, "%s%s%s: %s", event, folder != NULL ? " " : "", folder != NULL ? folder : "", failure->text);
+}
+
+static void forget_seen(struct watch *const watch)
+{
+	for (size_t i = 0; i < watch->seen_count; i++)
+		free(watch->seen[i]);
+	free(watch->seen);
+}
+
+static void say_late(struct watch *const watch, const char *const name)
+{
+	struct error failure;
+	error_set(&failure, ERROR_PRECONDITION, "it was finished after a folder with a higher number, %" PRIu64 ", had been published", watch->last);
+	say_failure(watch, "skipped", name, &failure);
+}
+
+/* Steps follow one another in the order of the numbers, so what is finished behind a published one is not tried. */
+static bool belongs_to_seen(struct watch *const watch, const char *const name, const uint64_t number)
+{
+	const bool was_seen = is_seen(watch, name);
+	const bool is_behind = watch->has_last && number <= watch->last;
+	if (!is_behind)
+		return was_seen && is_finished(watch, name); /* passed over, and not yet begun anew */
+	if (was_seen)
+		return true;
+	if (!is_finished(watch, name))
+		return false;
+	if (number < watch->last && watch->has_looked)
+		say_late(watch, name);
+	return true;
+}
+
+static void look_behind(struct watch *const watch, char *const *const names, const size_t count)
+{
+	char **const seen = memory_new_array(count + 1, sizeof *seen);
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number;
+		if (names[i][0] != '.' && read_number(span_text(names[i]), &number) && belongs_to_seen(watch, names[i], number))
+			seen[kept++] = memory_copy_text(names[i]);
+	}
+	forget_seen(watch);
+	qsort(seen, kept, sizeof *seen, by_name);
+	watch->seen = seen;
+	watch->seen_count = kept;
+	watch->has_looked = true;
+}
+
+/* Fills watch->next, NULL when there is nothing to do. A folder that cannot be read has nothing. */
+static void look(struct watch *const watch)
+{
+	char **names = NULL;
+	size_t count = 0;
+	struct error ignored = {0};
+	free(watch->next);
+	watch->next = NULL;
+	if (file_list(watch->params->folder, &names, &count, &ignored) != 0)
+		return;
+	look_behind(watch, names, count);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t number;
+		if (is_next(watch, names[i], &number)) {
+			free(watch->next);
+			watch->next = names[i];
+			names[i] = NULL;
+			watch->next_number = number;
+		}
+		free(names[i]);
+	}
+	free(names);
+}
+
+static void settle(struct watch *const watch)
+{
+	watch->has_last = true;
+	watch->last = watch->next_number;
+	retry_reset(&watch->pause);
+}
+
+/* A lower number that is finished later is still in order: this one was not published. */
+static void pass_over(struct watch *const watch)
+{
+	watch->seen = memory_grow(watch->seen, watch->seen_count + 1, sizeof *watch->seen);
+	watch->seen[watch->seen_count++] = memory_copy_text(watch->next);
+	qsort(watch->seen, watch->seen_count, sizeof *watch->seen, by_name);
+	retry_reset(&watch->pause);
+}
+
+static bool may_pass(const struct error *const failure)
+{
+	const enum exit_code code = exit_code_of(failure->kind);
+	return code == EXIT_CODE_UNREACHABLE || code == EXIT_CODE_DISK_FULL || code == EXIT_CODE_BUSY;
+}
+
+/* The sub-folder's own fault: the ones after it may do better. */
+static bool is_bad_folder(const struct watch *const watch, const struct error *const failure)
+{
+	if (watch->next == NULL || watch->session->usage)
+		return false;
+	return failure->kind == ERROR_INVALID || failure->kind == ERROR_UNSUPPORTED ||
+		failure->kind == ERROR_TOO_LARGE || !is_finished(watch, watch->next);
+}
+
+/* After a failure: 0 to go on. */
+static int recover(struct watch *const watch, const struct error *const failure,
+	struct error *const err)
+{
+	*err = *failure;
+	if (interrupt_signal(watch->session->interrupt) != 0)
+		return -1;
+	if (is_bad_folder(watch, failure)) {
+		say_failure(watch, "skipped", watch->next, failure);
+		pass_over(watch);
+		return 0;
+	}
+	if (!may_pass(failure))
+		return watch->next != NULL ? error_wrap(err, "%s", watch->next) : -1;
+	say_failure(watch, "retrying", watch->next, failure);
+	return retry_again(&watch->pause, -1) ? 0 : -1;
+}
+
+static int publish_next(struct watch *const watch, struct error *const err)
+{
+	char *const path = folder_files_join(watch->params->folder, watch->next);
+	watch->order.checkpoint = path;
+	watch->order.label = watch->next;
+	const int result = watch->params->publish(watch->session, &watch->order, err);
+	free(path);
+	if (result == 0) {
+		settle(watch);
+		watch->order.take_over = false; /* once */
+	}
+	return result;
+}
+
+static int watch_on(struct watch *const watch, struct error *const err)
+{
+	for (bool knows = false;;) {
+		struct error failure = {0};
+		int result = knows ? 0 : ask(watch, &failure);
+		knows |= result == 0;
+		if (result == 0)
+			look(watch);
+		if (result == 0 && watch->next != NULL)
+			result = publish_next(watch, &failure);
+		else if (result == 0)
+			interrupt_sleep(watch->session->interrupt, LOOK_MS);
+		if (result != 0 && recover(watch, &failure, err) != 0)
+			return -1;
+		if (interrupt_check(watch->session->interrupt, err) != 0)
+			return -1;
+	}
+}
+
+int publish_watch(struct session *const session, const struct publish_watch_params *const params,
+	struct error *const err)
+{
+	struct watch watch = {.session = session, .params = params, .order = params->order};
+	if (run_name_init(&watch.run, params->run, err) != 0)
+		return -1;
+	watch.order.marker = params->marker;
+	retry_init(&watch.pause, session->interrupt, RETRY_FOREVER);
+	output_note(&session->output, "watching %s for sub-folders, named with a number at the end, that hold a file %s", params->folder,
+		params->marker);
+	int result = watch_on(&watch, err);
+	if (interrupt_signal(session->interrupt) == SIGTERM)
+		result = 0; /* how a watcher is meant to end */
+	free(watch.next);
+	forget_seen(&watch);
+	run_name_release(&watch.run);
+	return result;
+}

@@ -1,0 +1,220 @@
+#include "client/publish/rank_share.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "client/local/file_chunks.h"
+#include "client/local/folder_files.h"
+#include "client/publish/publish_source.h"
+#include "client/transfer/transfer.h"
+#include "weights/model/shard_index.h"
+
+enum { INDEX_MAX_BYTES = 256 * 1024 * 1024 };
+
+struct share {
+	const struct checkpoint_choice *choice;
+	struct folder_files files;
+	struct buffer index_text;
+	struct shard_index *index; /* NULL: the folder has none */
+	bool is_complete;          /* every shard that the index names is there; without an index nobody knows */
+};
+
+static const struct folder_file *find_file(const struct folder_files *const files, const struct span name)
+{
+	for (size_t i = 0; i < files->count; i++)
+		if (span_equal_text(name, files->files[i].name))
+			return &files->files[i];
+	return NULL;
+}
+
+static int read_index(struct share *const share, struct error *const err)
+{
+	const struct folder_file *const file = find_file(&share->files, span_text(RANK_SHARE_INDEX_NAME));
+	if (file == NULL)
+		return 0;
+	if (file_read_all(file->path, &share->index_text, err) != 0)
+		return -1;
+	share->index = shard_index_parse(buffer_span(&share->index_text), file->path, err);
+	if (share->index == NULL)
+		return -1;
+	share->is_complete = true;
+	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
+		if (find_file(&share->files, shard_index_file(share->index, i)) == NULL)
+			share->is_complete = false;
+	return 0;
+}
+
+static bool is_named(const struct share *const share, const char *const name)
+{
+	for (size_t i = 0; i < shard_index_file_count(share->index); i++)
+		if (span_equal_text(shard_index_file(share->index, i), name))
+			return true;
+	return false;
+}
+
+static bool is_safetensors(const char *const name)
+{
+	return span_ends_text(span_text(name), ".safetensors");
+}
+
+static bool is_hidden(const char *const name)
+{
+	return name[0] == '.' || strstr(name, "/.") != NULL;
+}
+
+/* `number` counts the shards that came before. */
+static bool is_ours(const struct share *const share, const struct folder_file *const file, const uint64_t rank, const uint64_t ranks,
+	uint64_t *const number)
+{
+	const struct checkpoint_choice *const choice = share->choice;
+	const char *const name = file->name;
+	if (is_hidden(name) || (choice != NULL && !choice->wants(choice->chooser, name, file->size)))
+		return false;
+	if (!is_safetensors(name))
+		return rank == 0;
+	if (strchr(name, '/') != NULL)
+		return rank == 0; /* no shard: those lie in the folder itself */
+	if (share->index != NULL && !is_named(share, name))
+		return false;     /* left from an older layout */
+	return !share->is_complete || (*number)++ % ranks == rank;
+}
+
+static int copy_file(const struct file_ops *const files, const struct folder_file *const file,
+	const char *const to, struct error *const err)
+{
+	const bool is_index = strcmp(file->name, RANK_SHARE_INDEX_NAME) == 0;
+	char *const path = folder_files_join(to, is_index ? RANK_SHARE_INDEX : file->name);
+	int result = file_make_parent(files, path, 0755, err);
+	if (result == 0)
+		result = file_clone(files, file->path, path, err);
+	free(path);
+	return result;
+}
+
+static int check_count(const struct share *const share, const uint64_t ranks, struct error *const err)
+{
+	const size_t count = share->is_complete ? shard_index_file_count(share->index) : 0;
+	if (count == 0 || count >= ranks)
+		return 0;
+	return error_set(err, ERROR_NOT_FOUND, "there are %zu shards for %" PRIu64 " ranks: every rank needs one, so at most %zu ranks can publish"
+		" this checkpoint", count, ranks, count);
+}
+
+static int copy_ours(const struct file_ops *const files, const struct share *const share, const bool *const ours, const char *const to,
+	struct error *const err)
+{
+	if (file_make_folder(files, to, 0755, err) != 0)
+		return -1;
+	for (size_t i = 0; i < share->files.count; i++)
+		if (ours[i] && copy_file(files, &share->files.files[i], to, err) != 0)
+			return -1;
+	return 0;
+}
+
+/* What the files are now goes to `facts`; with `before`, they are to be what they were then. */
+static int look(const struct share *const share, const bool *const ours, const struct file_facts *const before, struct file_facts *const facts,
+	struct error *const err)
+{
+	for (size_t i = 0; i < share->files.count; i++) {
+		const char *const path = share->files.files[i].path;
+		if (!ours[i])
+			continue;
+		if (file_facts_read(path, &facts[i], err) != 0)
+			return -1;
+		if (before != NULL && !file_facts_equal(&before[i], &facts[i]))
+			return publish_source_refuse(path, err);
+	}
+	return 0;
+}
+
+/* Gives how many shards are among ours. */
+static size_t choose(const struct share *const share, const uint64_t rank, const uint64_t ranks, bool *const ours)
+{
+	uint64_t number = 0;
+	size_t shards = 0;
+	for (size_t i = 0; i < share->files.count; i++) {
+		ours[i] = is_ours(share, &share->files.files[i], rank, ranks, &number);
+		shards += ours[i] && is_safetensors(share->files.files[i].name) ? 1 : 0;
+	}
+	return shards;
+}
+
+static int copy(const struct file_ops *const files, const struct share *const share,
+	const uint64_t rank, const uint64_t ranks, const char *const to, struct error *const err)
+{
+	const size_t count = share->files.count;
+	bool *const ours = memory_new_array(count + 1, sizeof *ours);
+	struct file_facts *const before = memory_new_array(count + 1, sizeof *before);
+	struct file_facts *const after = memory_new_array(count + 1, sizeof *after);
+	int result = check_count(share, ranks, err);
+	if (result == 0 && choose(share, rank, ranks, ours) == 0)
+		result = error_set(err, ERROR_NOT_FOUND, "there is no shard for rank %" PRIu64 " of %" PRIu64 ": every rank needs one", rank, ranks);
+	if (result == 0)
+		result = look(share, ours, NULL, before, err);
+	if (result == 0)
+		result = copy_ours(files, share, ours, to, err);
+	if (result == 0)
+		result = look(share, ours, before, after, err);
+	free(after);
+	free(before);
+	free(ours);
+	return result;
+}
+
+int rank_share_copy(const struct file_ops *const files, const char *const checkpoint,
+	const uint64_t rank, const uint64_t ranks, const struct checkpoint_choice *const choice, const char *const to,
+	struct error *const err)
+{
+	struct share share = {.choice = choice};
+	buffer_init(&share.index_text, INDEX_MAX_BYTES);
+	int result = folder_files_read(checkpoint, &share.files, err);
+	if (result == 0)
+		result = read_index(&share, err);
+	if (result == 0)
+		result = copy(files, &share, rank, ranks, to, err);
+	shard_index_free(share.index);
+	buffer_release(&share.index_text);
+	folder_files_release(&share.files);
+	return result;
+}
+
+static int add_index(struct rank_share *const share, const char *const folder,
+	struct error *const err)
+{
+	char *const path = folder_files_join(folder, RANK_SHARE_INDEX);
+	int result = 0;
+	if (file_exists(path)) {
+		struct step_file *const index = &share->files[share->file_count++];
+		index->path = span_text(RANK_SHARE_INDEX_NAME);
+		result = file_size(path, &index->size, err);
+		if (result == 0)
+			result = transfer_file_digest(path, &index->digest, err);
+	}
+	free(path);
+	return result;
+}
+
+int rank_share_open(struct rank_share *const share, const char *const folder,
+	const unsigned threads, struct error *const err)
+{
+	*share = (struct rank_share){.file_count = 0};
+	if (snapshot_open(&share->snapshot, folder, NULL, threads, NULL, err) != 0)
+		return -1;
+	share->files = memory_new_array(share->snapshot.file_count + 1, sizeof *share->files);
+	for (size_t i = 0; i < share->snapshot.file_count; i++)
+		share->files[share->file_count++] = share->snapshot.files[i];
+	if (add_index(share, folder, err) != 0)
+		return -1;
+	share->mark.digest = share->snapshot.digest;
+	share->mark.content = snapshot_content(share->files, share->file_count);
+	return 0;
+}
+
+void rank_share_release(struct rank_share *const share)
+{
+	free(share->files);
+	snapshot_close(&share->snapshot);
+	*share = (struct rank_share){.file_count = 0};
+}

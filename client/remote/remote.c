@@ -1,0 +1,155 @@
+#include "client/remote/remote.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "client/remote/remote_error.h"
+#include "client/terminal/output.h"
+
+enum { SILENCE_MS = 5000 };
+
+struct remote {
+	const struct remote_options *options;
+	struct http_client *client;
+	bool passes;       /* the last failure is one that passes */
+	int retry_after_s; /* of the last failure, -1 when not said */
+	bool is_silent;    /* since the last answer it was said that none comes */
+};
+
+/* Who waits for a listing sees nothing else: transfers have their line of progress. */
+static void say_silence(void *const owner)
+{
+	struct remote *const remote = owner;
+	if (remote->options->output != NULL && !remote->is_silent)
+		output_note(remote->options->output, "%s has not answered for %d seconds; still waiting", remote->options->endpoint,
+			SILENCE_MS / 1000);
+	remote->is_silent = true;
+}
+
+struct remote *remote_new(const struct remote_options *const options, struct error *const err)
+{
+	struct remote *const remote = memory_new(sizeof *remote);
+	const struct http_client_options client_options = {
+		.endpoint = options->endpoint,
+		.ca_file = options->ca,
+		.token = options->token,
+		.on_silence = say_silence,
+		.silence_owner = remote,
+		.silence_ms = SILENCE_MS,
+	};
+	struct http_client *const client = http_client_new(&client_options, err);
+	if (client == NULL) {
+		free(remote);
+		return NULL;
+	}
+	remote->options = options;
+	remote->client = client;
+	interrupt_watch(options->interrupt, client);
+	return remote;
+}
+
+void remote_free(struct remote *const remote)
+{
+	if (remote == NULL)
+		return;
+	interrupt_forget(remote->options->interrupt, remote->client);
+	http_client_free(remote->client);
+	free(remote);
+}
+
+void remote_cancel(struct remote *const remote)
+{
+	http_client_cancel(remote->client);
+}
+
+struct interrupt *remote_interrupt(const struct remote *const remote)
+{
+	return remote->options->interrupt;
+}
+
+/* What helps, behind what the server said; NULL: nothing is known. A newcomer has no token yet;
+ * what failed uploads left fills a disk that seems to hold little. */
+static const char *find_advice(const struct remote *const remote, const enum error_kind refusal)
+{
+	const bool has_token = remote->options->token != NULL && remote->options->token[0] != '\0';
+	if (!has_token && (refusal == ERROR_NO_CREDENTIALS || refusal == ERROR_DENIED))
+		return "no token was sent: DELTABUCKET_TOKEN sets one, and"
+			" `deltabucket login ENDPOINT` stores one";
+	if (refusal == ERROR_NO_SPACE)
+		return "on the server's machine `deltabucketd gc --end-promises` frees what failed"
+			" uploads left";
+	return NULL;
+}
+
+static void add_advice(const struct remote *const remote, struct error *const err)
+{
+	const char *const advice = find_advice(remote, err->kind);
+	const size_t len = strlen(err->text);
+	const int kept = (int)(len > 0 && err->text[len - 1] == '.' ? len - 1 : len);
+	if (advice != NULL)
+		error_set(err, err->kind, "%.*s; %s", kept, err->text, advice);
+}
+
+int remote_try(struct remote *const remote, const struct http_request *const request, struct http_response *const response,
+	struct error *const err)
+{
+	remote->passes = false;
+	remote->retry_after_s = -1;
+	if (interrupt_check(remote->options->interrupt, err) != 0)
+		return -1;
+	if (http_client_send(remote->client, request, response, err) != 0) {
+		remote->passes = err->kind == ERROR_UPSTREAM;
+		return -1;
+	}
+	remote->is_silent = false;
+	if (response->status >= 200 && response->status <= 299)
+		return 0;
+	remote->passes = retry_worth_status(response->status);
+	remote->retry_after_s = response->retry_after_s;
+	char what[ERROR_TEXT_BYTES];
+	snprintf(what, sizeof what, "%s %s", request->method, request->target);
+	remote_error_set(err, response->status, buffer_span(&response->body), what);
+	add_advice(remote, err);
+	return -1;
+}
+
+bool remote_again(struct remote *const remote, struct retry *const retry, struct error *const err)
+{
+	const struct remote_options *const options = remote->options;
+	if (interrupt_check(options->interrupt, err) != 0)
+		return false;
+	if (!remote->passes || retry->attempt >= retry->attempts)
+		return false;
+	if (options->output != NULL && (retry->attempt == 3 || retry->attempt % 20 == 19))
+		output_note(options->output, "%s; still trying", err->text);
+	if (retry_again(retry, remote->retry_after_s))
+		return true;
+	interrupt_check(options->interrupt, err);
+	return false;
+}
+
+struct retry remote_retry(const struct remote *const remote)
+{
+	struct retry retry;
+	retry_init(&retry, remote->options->interrupt, remote->options->retries);
+	return retry;
+}
+
+int remote_send(struct remote *const remote, const struct http_request *const request, struct http_response *const response,
+	struct error *const err)
+{
+	struct retry retry = remote_retry(remote);
+	struct error failure = {0};
+	for (;;) {
+		*response = (struct http_response){0};
+		if (remote_try(remote, request, response, &failure) == 0)
+			return 0;
+		if (!remote_again(remote, &retry, &failure))
+			break;
+		http_response_release(response);
+	}
+	*err = failure;
+	return -1;
+}

@@ -1,0 +1,131 @@
+#include "client/remote/remote_error.h"
+
+#include <string.h>
+
+#include "base/format/json_node.h"
+#include "client/remote/listing.h"
+#include "wire/step_message.h"
+
+enum { ARENA_BYTES = 512 * 1024, MESSAGE_MAX_BYTES = 8192 };
+static const char FULL_CODE[] = "no_space";
+
+/* `meaning` is for answers without a word, as those to HEAD are. */
+static const struct status_row {
+	int status;
+	enum error_kind kind;
+	const char *meaning;
+} STATUSES[] = {
+	{301, ERROR_NO_BUCKET, ""},
+	{400, ERROR_INVALID, ""},
+	{401, ERROR_NO_CREDENTIALS, ": it wants a token, or the token is wrong"},
+	{403, ERROR_DENIED, ": the token's key may not do this"},
+	{404, ERROR_NOT_FOUND, ": there is no such thing"},
+	{405, ERROR_METHOD, ""},
+	{409, ERROR_EXISTS, ""},
+	{410, ERROR_COLLECTED, ""},
+	{411, ERROR_LENGTH_REQUIRED, ""},
+	{412, ERROR_PRECONDITION, ""},
+	{413, ERROR_TOO_LARGE, ""},
+	{416, ERROR_RANGE, ""},
+	{422, ERROR_INVALID, ""},
+	{425, ERROR_NOT_READY, ""},
+	{429, ERROR_UPSTREAM, ": it is busy"},
+	{501, ERROR_UNSUPPORTED, ""},
+	{503, ERROR_UPSTREAM, ": it is busy or stopping"},
+	{507, ERROR_NO_SPACE, ": its disk is full"},
+};
+
+/* Codes of the S3 face that say more than their status. */
+static const struct {
+	const char *code;
+	enum error_kind kind;
+} S3_CODES[] = {
+	{"NoSuchBucket", ERROR_NO_BUCKET},
+	{"NoSuchKey", ERROR_NO_KEY},
+	{"BucketAlreadyOwnedByYou", ERROR_BUCKET_OWNED},
+	{"BucketAlreadyExists", ERROR_BUCKET_TAKEN},
+	{"BucketNotEmpty", ERROR_BUCKET_NOT_EMPTY},
+	{"InvalidBucketName", ERROR_BAD_NAME},
+	{"KeyTooLongError", ERROR_KEY_TOO_LONG},
+	{"BadDigest", ERROR_BAD_DIGEST},
+	{"InvalidAccessKeyId", ERROR_UNKNOWN_KEY_ID},
+	{"InvalidToken", ERROR_UNKNOWN_KEY_ID},
+	{"EntityTooLarge", ERROR_TOO_LARGE},
+};
+
+static const struct {
+	const char *name;
+	enum error_kind kind;
+} KINDS[] = {
+#define ERROR_KIND(symbol, number, meaning) {#symbol, ERROR_##symbol},
+#include "base/error.def"
+#undef ERROR_KIND
+};
+
+enum error_kind remote_error_kind(const struct span code, const enum error_kind otherwise)
+{
+	for (size_t i = 0; i < sizeof KINDS / sizeof KINDS[0]; i++)
+		if (span_equal_nocase(code, KINDS[i].name))
+			return KINDS[i].kind;
+	return otherwise;
+}
+
+static const struct status_row *row_of_status(const int status)
+{
+	static const struct status_row other = {0, ERROR_UPSTREAM, ""};
+	for (size_t i = 0; i < sizeof STATUSES / sizeof STATUSES[0]; i++)
+		if (STATUSES[i].status == status)
+			return &STATUSES[i];
+	return &other;
+}
+
+static enum error_kind kind_of_code(const struct span code, const int status)
+{
+	for (size_t i = 0; i < sizeof S3_CODES / sizeof S3_CODES[0]; i++)
+		if (span_equal_text(code, S3_CODES[i].code))
+			return S3_CODES[i].kind;
+	/* A 5xx speaks of the server's own state ("busy", "io"): for us it is the peer that failed. */
+	if (status >= 500 && status != 507)
+		return row_of_status(status)->kind;
+	return remote_error_kind(code, row_of_status(status)->kind);
+}
+
+/* The Hub's form: {"error":"text"}, of the Xet half with a code, of which one says more than the status. */
+static struct span hub_text(const struct json_node *const root, const char *const name)
+{
+	struct span text = {0};
+	json_node_text(json_node_member(root, name), &text);
+	return text;
+}
+
+int remote_error_set(struct error *const err, const int status, const struct span body, const char *const what)
+{
+	struct arena *const arena = arena_new(ARENA_BYTES);
+	struct error_message json = {0};
+	struct listing_error xml = {0};
+	struct error ignored = {0};
+	struct span code = {0};
+	struct span message = {0};
+	struct json_node *hub = NULL;
+	if (body.len > 0 && body.data[0] == '{' && error_message_parse(body, arena, &json, &ignored) == 0) {
+		code = json.code;
+		message = json.message;
+	} else if (body.len > 0 && body.data[0] == '{') {
+		hub = json_node_parse(body, "the server's answer", &ignored);
+		message = hub_text(hub, "error");
+		if (span_equal_text(hub_text(hub, "code"), FULL_CODE))
+			code = span_text(FULL_CODE);
+	} else if (listing_parse_error(body, arena, &xml)) {
+		code = xml.code;
+		message = xml.message;
+	}
+	const enum error_kind kind = code.len > 0 ? kind_of_code(code, status) : row_of_status(status)->kind;
+	if (message.len > 0)
+		error_set(err, kind, "%.*s", (int)span_slice(message, 0, MESSAGE_MAX_BYTES).len,
+			(const char *)message.data);
+	else
+		error_set(err, kind, "the server answered %s with status %d%s", what, status, row_of_status(status)->meaning);
+	json_node_free(hub);
+	arena_free(arena);
+	return -1;
+}

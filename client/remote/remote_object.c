@@ -1,0 +1,300 @@
+#include "client/remote/remote_object.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/encode.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "client/terminal/progress.h"
+
+enum {
+	TARGET_MAX_BYTES = 16 * 1024,
+	/* The server syncs and commits after the last byte. */
+	COMMIT_WAIT_MS = 120 * 1000,
+	HEADER_MAX_BYTES = 192
+};
+
+/* Ends the building of a request target whose parts are all bounded. */
+static char *take_text(struct buffer *const buffer)
+{
+	ASSERT(!buffer_failed(buffer));
+	char *const text = memory_copy_text(buffer_text(buffer));
+	buffer_release(buffer);
+	return text;
+}
+
+char *remote_object_target(const struct span bucket, const struct span key)
+{
+	struct buffer target;
+	buffer_init(&target, TARGET_MAX_BYTES);
+	buffer_add_byte(&target, '/');
+	encode_percent(bucket, false, &target);
+	if (key.len > 0) {
+		buffer_add_byte(&target, '/');
+		encode_percent(span_slice(key, 0, 4096), true, &target);
+	}
+	return take_text(&target);
+}
+
+static int send_plain(struct remote *const remote, const char *const method, const char *const target, struct http_response *const response,
+	struct error *const err)
+{
+	const struct http_request request = {.method = method, .target = target};
+	return remote_send(remote, &request, response, err);
+}
+
+int remote_object_head(struct remote *const remote, const char *const target, struct remote_object_facts *const out,
+	struct error *const err)
+{
+	struct http_response response;
+	int result = send_plain(remote, "HEAD", target, &response, err);
+	if (result != 0 && response.status == 404)
+		error_set(err, ERROR_NO_KEY, "there is no object %s", target + 1); /* a HEAD answer has no body to say so */
+	if (result == 0 && response.content_length == UINT64_MAX)
+		result = error_set(err, ERROR_UPSTREAM, "the server does not say how large %s is", target);
+	if (result == 0) {
+		out->size = response.content_length;
+		snprintf(out->etag, sizeof out->etag, "%s", response.etag);
+		out->has_digest = digest128_parse(span_text(response.digest), &out->digest);
+		out->has_hash = chunk_id_parse(span_text(response.file_hash), &out->hash);
+		out->is_derived = response.is_derived;
+	}
+	http_response_release(&response);
+	return result;
+}
+
+int remote_object_delete(struct remote *const remote, const char *const target, struct error *const err)
+{
+	struct http_response response;
+	const int result = send_plain(remote, "DELETE", target, &response, err);
+	http_response_release(&response);
+	return result;
+}
+
+int remote_object_copy(struct remote *const remote, const char *const source, const char *const target, struct error *const err)
+{
+	struct buffer header;
+	struct http_response response;
+	buffer_init(&header, TARGET_MAX_BYTES + HEADER_MAX_BYTES);
+	buffer_format(&header, "x-amz-copy-source: %s", source);
+	const char *const headers[] = {buffer_text(&header), NULL};
+	const struct http_request request = {.method = "PUT", .target = target, .headers = headers, .wait_ms = COMMIT_WAIT_MS};
+	const int result = remote_send(remote, &request, &response, err);
+	http_response_release(&response);
+	buffer_release(&header);
+	return result;
+}
+
+struct file_source {
+	struct body_source source;
+	const struct remote_object_body *body;
+	uint64_t sent;
+};
+
+static ptrdiff_t file_source_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+{
+	struct file_source *const file = (struct file_source *)source;
+	const struct remote_object_body *const body = file->body;
+	const uint64_t left = body->size - file->sent;
+	const size_t wanted = left < capacity ? (size_t)left : capacity;
+	if (wanted == 0)
+		return 0;
+	if (file_read_at(file_system(), body->fd, into, wanted, (off_t)(body->offset + file->sent), body->path, err) != 0)
+		return -1;
+	file->sent += wanted;
+	progress_add(body->progress, wanted);
+	return (ptrdiff_t)wanted;
+}
+
+static void file_source_close(struct body_source *const source)
+{
+	(void)source; /* lies on its owner's stack */
+}
+
+int remote_object_send(struct remote *const remote, const struct http_request *const request, const struct remote_object_body *const body,
+	struct http_response *const response, struct error *const err)
+{
+	struct file_source file = {.source = {.read = file_source_read, .close = file_source_close}, .body = body};
+	struct http_request with_body = *request;
+	with_body.source = &file.source;
+	with_body.source_size = body->size;
+	with_body.wait_ms = COMMIT_WAIT_MS;
+	struct retry retry = remote_retry(remote);
+	struct error failure = {0};
+	for (;;) {
+		*response = (struct http_response){0};
+		if (remote_try(remote, &with_body, response, &failure) == 0)
+			return 0;
+		progress_take_back(body->progress, file.sent);
+		file.sent = 0;
+		if (!remote_again(remote, &retry, &failure))
+			break;
+		http_response_release(response);
+	}
+	*err = failure;
+	return -1;
+}
+
+int remote_object_put(struct remote *const remote, const char *const target, const struct remote_object_body *const body,
+	struct error *const err)
+{
+	const struct http_request request = {.method = "PUT", .target = target};
+	struct http_response response;
+	const int result = remote_object_send(remote, &request, body, &response, err);
+	http_response_release(&response);
+	return result;
+}
+
+/* Counts what came, so that a retry asks for the rest only and an answer that is too long is caught before it is written. */
+struct range_sink {
+	struct body_sink sink;
+	struct body_sink *into;
+	uint64_t left;
+	const char *target;
+};
+
+static enum sink_result range_sink_write(struct body_sink *const sink, const struct span bytes, struct error *const err)
+{
+	struct range_sink *const range = (struct range_sink *)sink;
+	if (bytes.len > range->left) {
+		error_set(err, ERROR_CORRUPT, "the server sends more of %s than was asked for", range->target);
+		return SINK_FAILED;
+	}
+	const enum sink_result result = range->into->write(range->into, bytes, err);
+	if (result == SINK_TAKEN)
+		range->left -= bytes.len;
+	return result;
+}
+
+/* One try for what is left. */
+static int get_rest(struct remote *const remote, const struct remote_object_range *const range, struct range_sink *const sink,
+	struct error *const err)
+{
+	const uint64_t from = range->offset + (range->size - sink->left);
+	const bool ranged = !range->whole || from > range->offset;
+	char range_header[HEADER_MAX_BYTES];
+	char match_header[HEADER_MAX_BYTES];
+	const char *headers[3] = {NULL, NULL, NULL};
+	size_t count = 0;
+	if (ranged) {
+		snprintf(range_header, sizeof range_header, "Range: bytes=%" PRIu64 "-%" PRIu64, from, from + sink->left - 1);
+		headers[count++] = range_header;
+	}
+	if (range->etag != NULL) {
+		snprintf(match_header, sizeof match_header, "If-Match: \"%s\"", range->etag);
+		headers[count++] = match_header;
+	}
+	const struct http_request request = {.method = "GET", .target = range->target, .headers = headers, .sink = &sink->sink};
+	struct http_response response = {0};
+	int result = remote_try(remote, &request, &response, err);
+	if (result == 0 && ranged && response.status != 206)
+		result = error_set(err, ERROR_CORRUPT, "the server answers a range of %s with status %d", range->target, response.status);
+	http_response_release(&response);
+	return result;
+}
+
+int remote_object_get(struct remote *const remote, const struct remote_object_range *const range, struct body_sink *const into,
+	struct error *const err)
+{
+	struct range_sink sink = {.sink = {.write = range_sink_write}, .into = into, .left = range->size, .target = range->target};
+	struct retry retry = remote_retry(remote);
+	struct error failure = {0};
+	while (sink.left > 0) {
+		const uint64_t before = sink.left;
+		if (get_rest(remote, range, &sink, &failure) == 0) {
+			if (sink.left == 0)
+				break;
+			return error_set(err, ERROR_CORRUPT, "the server sends %" PRIu64 " bytes of %s less than it has to", sink.left,
+				range->target);
+		}
+		if (sink.left < before)
+			retry_reset(&retry);
+		if (!remote_again(remote, &retry, &failure)) {
+			*err = failure;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int remote_object_make_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
+{
+	char *const target = remote_object_target(bucket, (struct span){0});
+	struct http_response response;
+	struct error failure = {0};
+	int result = send_plain(remote, "PUT", target, &response, &failure);
+	if (result != 0 && failure.kind == ERROR_BUCKET_OWNED)
+		result = 0;
+	if (result != 0)
+		*err = failure;
+	http_response_release(&response);
+	free(target);
+	return result;
+}
+
+int remote_object_has_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
+{
+	char *const target = remote_object_target(bucket, (struct span){0});
+	struct http_response response;
+	int result = send_plain(remote, "HEAD", target, &response, err) == 0 ? 1 : -1;
+	if (result < 0 && response.status == 404)
+		result = 0;
+	http_response_release(&response);
+	free(target);
+	return result;
+}
+
+int remote_object_remove_bucket(struct remote *const remote, const struct span bucket, struct error *const err)
+{
+	char *const target = remote_object_target(bucket, (struct span){0});
+	const int result = remote_object_delete(remote, target, err);
+	free(target);
+	return result;
+}
+
+static int fetch_listing(struct remote *const remote, struct buffer *const target, struct arena *const arena, struct listing *const out,
+	struct error *const err)
+{
+	char *const text = take_text(target);
+	struct http_response response;
+	int result = send_plain(remote, "GET", text, &response, err);
+	if (result == 0)
+		result = listing_parse(buffer_span(&response.body), arena, out, err);
+	http_response_release(&response);
+	free(text);
+	return result;
+}
+
+int remote_object_list(struct remote *const remote, const struct remote_object_page *const page, struct arena *const arena,
+	struct listing *const out, struct error *const err)
+{
+	struct buffer target;
+	buffer_init(&target, TARGET_MAX_BYTES);
+	buffer_add_byte(&target, '/');
+	encode_percent(page->bucket, false, &target);
+	buffer_add_text(&target, "?list-type=2&encoding-type=url&max-keys=1000&prefix=");
+	encode_percent(span_slice(page->prefix, 0, 4096), false, &target);
+	if (page->folders)
+		buffer_add_text(&target, "&delimiter=%2F");
+	if (page->token.len > 0) {
+		buffer_add_text(&target, "&continuation-token=");
+		encode_percent(span_slice(page->token, 0, 1024), false, &target);
+	}
+	return fetch_listing(remote, &target, arena, out, err);
+}
+
+int remote_object_list_buckets(struct remote *const remote, const struct span token, struct arena *const arena, struct listing *const out,
+	struct error *const err)
+{
+	struct buffer target;
+	buffer_init(&target, TARGET_MAX_BYTES);
+	buffer_add_byte(&target, '/');
+	if (token.len > 0) {
+		buffer_add_text(&target, "?continuation-token=");
+		encode_percent(span_slice(token, 0, 1024), false, &target);
+	}
+	return fetch_listing(remote, &target, arena, out, err);
+}

@@ -1,0 +1,38 @@
+#include "client/remote/retry.h"
+
+#include "base/random.h"
+
+bool retry_worth_status(const int status)
+{
+	return status == 429 || status == 500 || status == 502 || status == 503 || status == 504;
+}
+
+int64_t retry_delay_ms(const unsigned attempt, const int retry_after_s, const uint32_t random)
+{
+	const int64_t doubled = attempt < 16 ? (int64_t)RETRY_FIRST_MS << attempt : RETRY_MOST_MS;
+	const int64_t ceiling = doubled < RETRY_MOST_MS ? doubled : RETRY_MOST_MS;
+	const int64_t jittered = ceiling / 2 + (int64_t)(random % (uint32_t)(ceiling / 2 + 1));
+	const int asked_s = retry_after_s > RETRY_AFTER_MOST_S ? RETRY_AFTER_MOST_S : retry_after_s;
+	/* A whole fleet is told the same second: the jitter comes on top. */
+	return asked_s >= 0 ? (int64_t)asked_s * 1000 + jittered : jittered;
+}
+
+void retry_init(struct retry *const retry, struct interrupt *const interrupt, const unsigned attempts)
+{
+	*retry = (struct retry){.interrupt = interrupt, .attempts = attempts};
+}
+
+bool retry_again(struct retry *const retry, const int retry_after_s)
+{
+	if (retry->attempt >= retry->attempts || interrupt_signal(retry->interrupt) != 0)
+		return false;
+	uint32_t random;
+	random_bytes(&random, sizeof random);
+	const int64_t delay = retry_delay_ms(retry->attempt++, retry_after_s, random);
+	return interrupt_sleep(retry->interrupt, delay);
+}
+
+void retry_reset(struct retry *const retry)
+{
+	retry->attempt = 0;
+}

@@ -1,0 +1,98 @@
+#include "client/terminal/output.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { LINE_MAX_BYTES = 64 * 1024 * 1024 };
+
+static void put_line(struct output *const output, const struct span text)
+{
+	flockfile(stdout);
+	fwrite(text.data, 1, text.len, stdout);
+	putc_unlocked('\n', stdout);
+	if (fflush(stdout) != 0)
+		output->failed = true;
+	funlockfile(stdout);
+}
+
+void output_line_begin(struct output_line *const line, struct output *const output, const char *const event)
+{
+	line->output = output;
+	buffer_init(&line->text, LINE_MAX_BYTES);
+	json_writer_init(&line->writer, &line->text);
+	json_writer_object(&line->writer, NULL);
+	if (event != NULL)
+		json_writer_text(&line->writer, "event", span_text(event));
+}
+
+void output_line_end(struct output_line *const line)
+{
+	json_writer_end(&line->writer, '}');
+	if (line->output->json && !buffer_failed(&line->text))
+		put_line(line->output, buffer_span(&line->text));
+	buffer_release(&line->text);
+}
+
+void output_object(struct output *const output, const struct json_node *const object)
+{
+	struct buffer text;
+	if (!output->json)
+		return;
+	buffer_init(&text, LINE_MAX_BYTES);
+	json_node_print(object, &text);
+	if (!buffer_failed(&text))
+		put_line(output, buffer_span(&text));
+	buffer_release(&text);
+}
+
+void output_say(struct output *const output, const char *const format, ...)
+{
+	if (output->json || output->quiet)
+		return;
+	va_list arguments;
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+	putchar('\n');
+	if (fflush(stdout) != 0)
+		output->failed = true;
+}
+
+void output_note(const struct output *const output, const char *const format, ...)
+{
+	if (output->quiet)
+		return;
+	va_list arguments;
+	va_start(arguments, format);
+	flockfile(stderr);
+	fputs("deltabucket: ", stderr);
+	vfprintf(stderr, format, arguments);
+	putc_unlocked('\n', stderr);
+	funlockfile(stderr);
+	va_end(arguments);
+}
+
+void output_error(struct output *const output, const struct error *const err)
+{
+	fprintf(stderr, "deltabucket: %s\n", err->text);
+	struct output_line line;
+	output_line_begin(&line, output, NULL);
+	json_writer_object(&line.writer, "error");
+	json_writer_text(&line.writer, "code", span_text(error_kind_name(err->kind)));
+	json_writer_text(&line.writer, "message", span_text(err->text));
+	json_writer_end(&line.writer, '}');
+	output_line_end(&line);
+}
+
+void output_format_size(const uint64_t bytes, char out[OUTPUT_SIZE_BYTES])
+{
+	static const char *const UNITS[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+	double value = (double)bytes;
+	size_t unit = 0;
+	for (; value >= 999.95 && unit + 1 < sizeof UNITS / sizeof UNITS[0]; unit++)
+		value /= 1000;
+	if (unit == 0)
+		snprintf(out, OUTPUT_SIZE_BYTES, "%u B", (unsigned)bytes);
+	else
+		snprintf(out, OUTPUT_SIZE_BYTES, "%.1f %s", value, UNITS[unit]);
+}

@@ -1,0 +1,121 @@
+#include "client/terminal/progress.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "client/terminal/interrupt.h"
+#include "client/terminal/output.h"
+
+enum { DRAW_EVERY_MS = 200, LINE_EVERY_MS = 10 * 1000, LEFT_BYTES = 48 };
+
+struct progress {
+	struct work_watch watch;
+	const struct interrupt *interrupt; /* of `watch` */
+	char *what;
+	uint64_t total;
+	bool is_wanted;
+	bool is_terminal;
+	int64_t started_ms;
+	_Atomic uint64_t done;
+	_Atomic int64_t next_draw_ms; /* whoever moves it on draws */
+};
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static int64_t pause_ms(const struct progress *const progress)
+{
+	return progress->is_terminal ? DRAW_EVERY_MS : LINE_EVERY_MS;
+}
+
+struct progress *progress_new(const char *const what, const uint64_t total_bytes, const bool wanted)
+{
+	struct progress *const progress = memory_new(sizeof *progress);
+	progress->what = memory_copy_text(what);
+	progress->total = total_bytes;
+	progress->is_wanted = wanted;
+	progress->is_terminal = isatty(STDERR_FILENO);
+	progress->started_ms = now_ms();
+	atomic_store(&progress->next_draw_ms, progress->started_ms + pause_ms(progress));
+	return progress;
+}
+
+/* "3 m 20 s" is what a person wants to know; nothing before there is a rate. */
+static void format_left(const uint64_t left_bytes, const uint64_t rate, char out[LEFT_BYTES])
+{
+	const uint64_t seconds = rate == 0 ? 0 : left_bytes / rate + 1;
+	if (rate == 0 || left_bytes == 0)
+		out[0] = '\0';
+	else if (seconds < 60)
+		snprintf(out, LEFT_BYTES, ", %u s left", (unsigned)seconds);
+	else
+		snprintf(out, LEFT_BYTES, ", %llu m %u s left", (unsigned long long)seconds / 60, (unsigned)(seconds % 60));
+}
+
+static void draw(const struct progress *const progress, const uint64_t done, const int64_t now)
+{
+	char done_text[OUTPUT_SIZE_BYTES];
+	char total_text[OUTPUT_SIZE_BYTES];
+	char rate_text[OUTPUT_SIZE_BYTES];
+	char left_text[LEFT_BYTES];
+	const uint64_t elapsed_ms = (uint64_t)(now - progress->started_ms) + 1;
+	const uint64_t rate = (uint64_t)((double)done * 1000 / (double)elapsed_ms);
+	output_format_size(done, done_text);
+	output_format_size(progress->total, total_text);
+	output_format_size(rate, rate_text);
+	format_left(progress->total > done ? progress->total - done : 0, rate, left_text);
+	const unsigned percent = progress->total == 0 ? 100 : (unsigned)((double)done * 100 / (double)progress->total);
+	fprintf(stderr, "%s%s: %u %%, %s of %s, %s/s%s%s", progress->is_terminal ? "\r\033[K" : "", progress->what, percent, done_text,
+		total_text, rate_text, left_text, progress->is_terminal ? "" : "\n");
+	fflush(stderr);
+}
+
+void progress_add(struct progress *const progress, const uint64_t bytes)
+{
+	if (progress == NULL)
+		return;
+	const uint64_t done = atomic_fetch_add(&progress->done, bytes) + bytes;
+	if (!progress->is_wanted)
+		return;
+	const int64_t now = now_ms();
+	int64_t next = atomic_load(&progress->next_draw_ms);
+	if (now >= next && atomic_compare_exchange_strong(&progress->next_draw_ms, &next, now + pause_ms(progress)))
+		draw(progress, done, now);
+}
+
+void progress_take_back(struct progress *const progress, const uint64_t bytes)
+{
+	if (progress != NULL)
+		atomic_fetch_sub(&progress->done, bytes);
+}
+
+static int step(struct work_watch *const watch, const uint64_t bytes, struct error *const err)
+{
+	struct progress *const progress = (struct progress *)watch; /* its first member */
+	progress_add(progress, bytes);
+	return interrupt_check(progress->interrupt, err);
+}
+
+struct work_watch *progress_watch(struct progress *const progress, const struct interrupt *const interrupt)
+{
+	progress->watch.step = step;
+	progress->interrupt = interrupt;
+	return &progress->watch;
+}
+
+void progress_free(struct progress *const progress)
+{
+	if (progress == NULL)
+		return;
+	if (progress->is_wanted && progress->is_terminal)
+		fputs("\r\033[K", stderr);
+	free(progress->what);
+	free(progress);
+}

@@ -1,0 +1,199 @@
+#include "client/transfer/upload_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "chunker/chunk_hash.h"
+
+static const struct table_place NOWHERE = {.xorb = CHUNK_TABLE_NOWHERE};
+
+struct planner {
+	struct upload_plan *plan;
+	const struct file_chunks *files;
+	uint64_t xorb_bytes;
+	size_t chunk_capacity, term_capacity;
+	struct chunk_entry *entries; /* of plan->chunks: what their ids are found by */
+	uint32_t *slots;             /* number of a chunk plus one; 0: free */
+	size_t slot_count;
+};
+
+static uint32_t *slot_of(const struct planner *const planner, const struct chunk_id *const id)
+{
+	uint64_t at;
+	memcpy(&at, id->bytes, sizeof at);
+	for (;; at++) {
+		uint32_t *const slot = &planner->slots[at & (planner->slot_count - 1)];
+		if (*slot == 0 || chunk_id_equal(&planner->entries[*slot - 1].id, id))
+			return slot;
+	}
+}
+
+static void make_room(struct planner *const planner)
+{
+	struct upload_plan *const plan = planner->plan;
+	if (plan->chunk_count == planner->chunk_capacity) {
+		planner->chunk_capacity = planner->chunk_capacity == 0 ? 64 : 2 * planner->chunk_capacity;
+		plan->chunks = memory_grow(plan->chunks, planner->chunk_capacity, sizeof *plan->chunks);
+		planner->entries = memory_grow(planner->entries, planner->chunk_capacity, sizeof *planner->entries);
+	}
+	if (2 * (plan->chunk_count + 1) < planner->slot_count)
+		return;
+	free(planner->slots);
+	planner->slot_count = planner->slot_count == 0 ? 256 : 2 * planner->slot_count;
+	planner->slots = memory_new_array(planner->slot_count, sizeof *planner->slots);
+	for (size_t i = 0; i < plan->chunk_count; i++)
+		*slot_of(planner, &planner->entries[i].id) = (uint32_t)i + 1;
+}
+
+static void close_xorb(const struct planner *const planner)
+{
+	struct upload_plan *const plan = planner->plan;
+	if (plan->xorb_count == 0)
+		return;
+	struct upload_xorb *const xorb = &plan->xorbs[plan->xorb_count - 1];
+	xorb->hash = chunk_hash_xorb(planner->entries + xorb->first, xorb->count);
+}
+
+static struct upload_xorb *xorb_for(const struct planner *const planner, const uint64_t size)
+{
+	struct upload_plan *const plan = planner->plan;
+	struct upload_xorb *const last = plan->xorb_count == 0 ? NULL : &plan->xorbs[plan->xorb_count - 1];
+	if (last != NULL && last->count < UPLOAD_XORB_MAX_CHUNKS && last->bytes + size <= planner->xorb_bytes)
+		return last;
+	close_xorb(planner);
+	plan->xorbs = memory_grow(plan->xorbs, plan->xorb_count + 1, sizeof *plan->xorbs);
+	plan->xorbs[plan->xorb_count] = (struct upload_xorb){.first = plan->chunk_count};
+	return &plan->xorbs[plan->xorb_count++];
+}
+
+/* Where the plan puts a chunk that the server lacks: where it stands already, or at the end of the last xorb. */
+static struct table_place place_new(struct planner *const planner, const struct upload_chunk *const chunk)
+{
+	struct upload_plan *const plan = planner->plan;
+	const struct chunk_entry *const entry = &planner->files[chunk->file].entries[chunk->index];
+	make_room(planner);
+	uint32_t *const slot = slot_of(planner, &entry->id);
+	size_t number = *slot;
+	if (number == 0) {
+		struct upload_xorb *const xorb = xorb_for(planner, entry->size);
+		plan->chunks[plan->chunk_count] = *chunk;
+		planner->entries[plan->chunk_count] = *entry;
+		*slot = (uint32_t)++plan->chunk_count;
+		xorb->count++;
+		xorb->bytes += entry->size;
+		plan->new_bytes += entry->size;
+		return (struct table_place){.xorb = (uint32_t)plan->xorb_count - 1, .index = xorb->count - 1};
+	}
+	number--;
+	size_t low = 0;
+	size_t high = plan->xorb_count;
+	while (high - low > 1) {
+		const size_t middle = (low + high) / 2;
+		if (plan->xorbs[middle].first <= number)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (struct table_place){.xorb = (uint32_t)low, .index = (uint32_t)(number - plan->xorbs[low].first)};
+}
+
+static void add_term(struct planner *const planner, const struct table_place place, const bool is_new)
+{
+	struct upload_plan *const plan = planner->plan;
+	if (plan->term_count == planner->term_capacity) {
+		planner->term_capacity = planner->term_capacity == 0 ? 16 : 2 * planner->term_capacity;
+		plan->terms = memory_grow(plan->terms, planner->term_capacity, sizeof *plan->terms);
+	}
+	plan->terms[plan->term_count++] = (struct upload_term){.is_new = is_new, .xorb = place.xorb, .first = place.index, .end = place.index};
+}
+
+/* Known chunks with new ones on both sides, too few to be worth a term of their own, become new. */
+static void fill_holes(struct table_place *const places, const size_t count)
+{
+	size_t known = 0; /* how many end here */
+	bool after_new = false;
+	for (size_t i = 0; i < count; i++) {
+		if (places[i].xorb != CHUNK_TABLE_NOWHERE) {
+			known++;
+			continue;
+		}
+		for (size_t back = 1; after_new && known < UPLOAD_HOLE_CHUNKS && back <= known; back++)
+			places[i - back] = NOWHERE;
+		after_new = true;
+		known = 0;
+	}
+}
+
+static struct table_place *find_places(const struct file_chunks *const file, struct chunk_table *const table)
+{
+	struct table_place *const places = memory_new_array(file->count + 1, sizeof *places);
+	struct table_place place = NOWHERE;
+	for (size_t i = 0; i < file->count; i++) {
+		if (!chunk_table_find(table, &file->entries[i].id, place, &place))
+			place = NOWHERE;
+		places[i] = place;
+	}
+	fill_holes(places, file->count);
+	return places;
+}
+
+static void plan_file(struct planner *const planner, const uint32_t number, struct chunk_table *const table)
+{
+	struct upload_plan *const plan = planner->plan;
+	const struct file_chunks *const file = &planner->files[number];
+	struct table_place *const places = find_places(file, table);
+	struct upload_terms *const terms = &plan->files[number];
+	uint64_t offset = 0;
+	terms->first = plan->term_count;
+	for (size_t i = 0; i < file->count; i++) {
+		const struct upload_chunk chunk = {.file = number, .index = (uint32_t)i, .offset = offset};
+		const bool is_new = places[i].xorb == CHUNK_TABLE_NOWHERE;
+		const struct table_place place = is_new ? place_new(planner, &chunk) : places[i];
+		struct upload_term *term = plan->term_count == terms->first ? NULL : &plan->terms[plan->term_count - 1];
+		if (term == NULL || term->is_new != is_new || term->xorb != place.xorb || term->end != place.index) {
+			add_term(planner, place, is_new);
+			term = &plan->terms[plan->term_count - 1];
+		}
+		term->end++;
+		term->bytes += (uint32_t)file->entries[i].size;
+		offset += file->entries[i].size;
+	}
+	terms->count = plan->term_count - terms->first;
+	free(places);
+}
+
+/* Once all terms have their ends. */
+static void hash_ranges(const struct planner *const planner, const uint32_t number)
+{
+	struct upload_plan *const plan = planner->plan;
+	const struct chunk_entry *entry = planner->files[number].entries;
+	for (size_t i = 0; i < plan->files[number].count; i++) {
+		struct upload_term *const term = &plan->terms[plan->files[number].first + i];
+		term->range = chunk_hash_range(entry, term->end - term->first);
+		entry += term->end - term->first;
+	}
+}
+
+void upload_plan_make(const struct file_chunks *const files, const size_t count, struct chunk_table *const table, const uint64_t xorb_bytes,
+	struct upload_plan *const out)
+{
+	struct planner planner = {.plan = out, .files = files, .xorb_bytes = xorb_bytes};
+	*out = (struct upload_plan){.files = memory_new_array(count + 1, sizeof *out->files)};
+	for (size_t i = 0; i < count; i++) {
+		plan_file(&planner, (uint32_t)i, table);
+		hash_ranges(&planner, (uint32_t)i);
+	}
+	close_xorb(&planner);
+	free(planner.entries);
+	free(planner.slots);
+}
+
+void upload_plan_release(struct upload_plan *const plan)
+{
+	free(plan->chunks);
+	free(plan->xorbs);
+	free(plan->terms);
+	free(plan->files);
+	*plan = (struct upload_plan){0};
+}

@@ -1,0 +1,160 @@
+#include "client/transfer/xet_access.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/format/json_node.h"
+#include "base/memory.h"
+#include "base/thread/lock.h"
+#include "client/remote/fetch_plan.h"
+#include "client/remote/remote_hub.h"
+#include "client/remote/remote_json.h"
+
+enum { RENEW_S = 60, BASE_MAX_BYTES = 512, TARGET_MAX_BYTES = 4096, MS_PER_SECOND = 1000 };
+
+struct xet_access {
+	char *target;                       /* where tokens come from */
+	struct lock lock;
+	char token[XET_TOKEN_MAX_BYTES];    /* guarded by lock, as the rest */
+	char base[BASE_MAX_BYTES];          /* path of the half, without a slash at its end */
+	int64_t expires_s;
+	struct xet_traffic traffic;
+};
+
+static int64_t now_s(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->wall_ms(clock) / MS_PER_SECOND;
+}
+
+static bool copy_text(const struct json_node *const node, char *const out, const size_t capacity)
+{
+	struct span text;
+	if (!json_node_text(node, &text) || text.len == 0 || text.len >= capacity)
+		return false;
+	memcpy(out, text.data, text.len);
+	out[text.len] = '\0';
+	return true;
+}
+
+/* It becomes a header of requests, in which nothing else may come along. */
+static bool copy_token(const struct json_node *const node, char *const out, const size_t capacity)
+{
+	if (!copy_text(node, out, capacity))
+		return false;
+	for (const char *at = out; *at != '\0'; at++)
+		if (*at <= ' ' || *at >= 0x7f)
+			return false;
+	return true;
+}
+
+/* "https://host/xet" gives "/xet", "https://host" nothing. */
+static bool copy_base(const struct json_node *const node, char *const out)
+{
+	char url[BASE_MAX_BYTES];
+	if (!copy_text(node, url, sizeof url))
+		return false;
+	const char *const path = fetch_plan_target(url);
+	out[0] = '\0';
+	if (path != NULL)
+		memcpy(out, path, strlen(path) + 1);
+	for (size_t len = strlen(out); len > 0 && out[len - 1] == '/'; len--)
+		out[len - 1] = '\0';
+	return true;
+}
+
+static int read_token(struct xet_access *const access, const struct span body, struct error *const err)
+{
+	struct json_node *const root = remote_json_parse(body, "the server's token", err);
+	if (root == NULL)
+		return -1;
+	const bool good = copy_token(json_node_member(root, "accessToken"), access->token, sizeof access->token) &&
+		copy_base(json_node_member(root, "casUrl"), access->base) && json_node_i64(json_node_member(root, "exp"), &access->expires_s);
+	json_node_free(root);
+	return good ? 0 : error_set(err, ERROR_UPSTREAM, "the server's answer to %s is no token", access->target);
+}
+
+/* Under the lock, so that several threads renew it once. */
+static int renew(struct xet_access *const access, struct remote *const remote, struct error *const err)
+{
+	const struct http_request request = {.method = "GET", .target = access->target};
+	struct http_response response;
+	int result = remote_send(remote, &request, &response, err);
+	if (result == 0)
+		result = read_token(access, buffer_span(&response.body), err);
+	else if (response.status >= 300 && response.status <= 501 && response.status != 500 && response.status != 429)
+		error_set(err, ERROR_UNSUPPORTED, "%s", err->text);
+	http_response_release(&response);
+	return result;
+}
+
+struct xet_access *xet_access_open(struct remote *const remote, const struct span bucket, const bool is_write, struct error *const err)
+{
+	struct xet_access *const access = memory_new(sizeof *access);
+	access->target = remote_hub_target(bucket, is_write ? "xet-write-token" : "xet-read-token", (struct span){0});
+	lock_init(&access->lock, LOCK_XET_ACCESS);
+	if (renew(access, remote, err) == 0)
+		return access;
+	xet_access_close(access);
+	return NULL;
+}
+
+void xet_access_close(struct xet_access *const access)
+{
+	if (access == NULL)
+		return;
+	explicit_bzero(access->token, sizeof access->token);
+	lock_release(&access->lock);
+	free(access->target);
+	free(access);
+}
+
+struct xet_traffic *xet_access_traffic(struct xet_access *const access)
+{
+	return &access->traffic;
+}
+
+/* A copy of the token that is good for a while; `refused` is one that the server did not take. */
+static int take_token(struct xet_access *const access, struct remote *const remote, const char *const refused, char *const token,
+	char *const base, struct error *const err)
+{
+	int result = 0;
+	lock_enter(&access->lock);
+	if (now_s() + RENEW_S >= access->expires_s || (refused != NULL && strcmp(refused, access->token) == 0))
+		result = renew(access, remote, err);
+	memcpy(token, access->token, sizeof access->token);
+	memcpy(base, access->base, sizeof access->base);
+	lock_leave(&access->lock);
+	return result;
+}
+
+int xet_access_send(struct xet_access *const access, struct remote *const remote, const struct http_request *const request,
+	struct http_response *const response, struct error *const err)
+{
+	char token[XET_TOKEN_MAX_BYTES];
+	char refused[XET_TOKEN_MAX_BYTES];
+	char base[BASE_MAX_BYTES];
+	struct buffer target;
+	int result = -1;
+	*response = (struct http_response){0};
+	buffer_init(&target, TARGET_MAX_BYTES);
+	for (int tries = 0; tries < 2; tries++) {
+		if (take_token(access, remote, tries == 0 ? NULL : refused, token, base, err) != 0)
+			break;
+		buffer_reset(&target);
+		buffer_add_text(&target, base);
+		buffer_add_text(&target, request->target);
+		struct http_request with_token = *request;
+		with_token.target = buffer_text(&target);
+		with_token.bearer = token;
+		http_response_release(response);
+		result = remote_send(remote, &with_token, response, err);
+		if (result == 0 || response->status != 401)
+			break;
+		memcpy(refused, token, sizeof refused);
+	}
+	explicit_bzero(token, sizeof token);
+	buffer_release(&target);
+	return result;
+}

@@ -1,0 +1,329 @@
+/* Threads take ranges of the files that are open; who finds none opens the next file. The thread that finishes a file's last range proves and
+ * renames it. */
+#include "client/transfer/xet_download.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/thread/lock.h"
+#include "client/local/file_map.h"
+#include "client/local/folder_files.h"
+#include "client/local/part_file.h"
+#include "client/transfer/pool.h"
+#include "client/transfer/seed_copy.h"
+
+enum { RANGE_MIN_BYTES = 8 * 1024 * 1024, RANGE_MAX_BYTES = 64 * 1024 * 1024, PATH_MAX_BYTES = 8192 };
+
+struct file { /* one that is open */
+	const struct xet_download_file *what;
+	size_t number;
+	struct xet_fetch fetch;
+	struct file_map map;
+	uint64_t at;         /* no range before it is free; guarded by the lock, as the rest */
+	unsigned busy;       /* threads that fetch a range of it */
+	bool restarted;
+	struct file *next;
+};
+
+struct job {
+	const struct xet_download *download;
+	const struct xet_download_file *files;
+	size_t count;
+	struct lock lock;
+	size_t next;         /* the file to open next */
+	unsigned opening;    /* threads that open one: there may be ranges for all soon */
+	struct lock_condition opened;
+	struct file *open;
+};
+
+static int journal_path(const struct xet_download_file *const what, char out[PATH_MAX_BYTES], struct error *const err)
+{
+	if (snprintf(out, PATH_MAX_BYTES, "%s.chunks", what->part_path) >= PATH_MAX_BYTES)
+		return error_set(err, ERROR_INVALID, "the path %s is too long", what->part_path);
+	return 0;
+}
+
+static bool is_there_already(const struct job *const job, const struct xet_download_file *const what, const struct interrupt *const interrupt)
+{
+	struct error ignored = {0};
+	struct file_facts facts;
+	struct chunk_id hash;
+	return file_facts_read(what->path, &facts, &ignored) == 0 && facts.size == what->size &&
+		hash_cache_hash(job->download->cache, what->path, interrupt, &hash, &ignored) == 0 && chunk_id_equal(&hash, &what->hash);
+}
+
+static int open_part(const struct job *const job, struct file *const file, struct error *const err)
+{
+	const struct file_ops *const files = job->download->files;
+	const struct xet_download_file *const what = file->what;
+	char journal[PATH_MAX_BYTES];
+	if (journal_path(what, journal, err) != 0)
+		return -1;
+	file->fetch.fd = part_file_open(files, what->part_path, what->size, err);
+	if (file->fetch.fd < 0)
+		return -1;
+	return file_map_open(&file->map, files, what->size, &what->hash, journal, file->fetch.fd,
+		err);
+}
+
+static void file_free(struct file *const file)
+{
+	file_map_close(&file->map);
+	if (file->fetch.fd >= 0)
+		close(file->fetch.fd);
+	free(file);
+}
+
+static int use_seeds(struct file *const file, const struct xet_remote *const xet, struct error *const err)
+{
+	const struct xet_download_file *const what = file->what;
+	if (what->size == 0)
+		return 0;
+	if (file_exists(what->path) && seed_copy(&file->fetch, xet, &what->path, 1, &file->map, err) != 0)
+		return -1;
+	return seed_copy(&file->fetch, xet, what->seeds, what->seed_count, &file->map, err);
+}
+
+static int tell(struct job *const job, const size_t number, struct error *const err)
+{
+	if (job->download->done == NULL)
+		return 0;
+	lock_enter(&job->lock);
+	const int result = job->download->done(job->download->owner, number, err);
+	lock_leave(&job->lock);
+	return result;
+}
+
+static int finish(struct job *const job, struct file *const file, struct error *const err)
+{
+	const struct file_ops *const files = job->download->files;
+	const struct xet_download_file *const what = file->what;
+	const struct clock_source *const clock = clock_system();
+	struct file_facts facts;
+	if (part_file_finish(files, file->fetch.fd, what->part_path, what->path, err) != 0)
+		return -1;
+	if (file_facts_of(file->fetch.fd, what->path, &facts, err) != 0)
+		return -1;
+	hash_cache_add(job->download->cache, what->path, &facts, &what->hash, clock->wall_ms(clock));
+	return tell(job, file->number, err);
+}
+
+/* All ranges are here: 1 when they have to come again, 0 when the file is in place. */
+static int prove(struct job *const job, struct file *const file, struct error *const err)
+{
+	if (file_map_is_whole(&file->map))
+		return finish(job, file, err);
+	file_map_restart(&file->map);
+	if (file->what->size == 0)
+		return error_set(err, ERROR_DIGEST_MISMATCH, "the server calls %s empty, but not by the hash of an empty file", file->what->path);
+	if (file->restarted)
+		return error_set(err, ERROR_DIGEST_MISMATCH, "%s arrived twice as something else than what it should be", file->what->path);
+	progress_take_back(job->download->progress, file->what->size);
+	return 1;
+}
+
+static uint64_t range_bytes(const struct job *const job, const uint64_t size)
+{
+	const uint64_t share = size / (2 * job->download->parallel);
+	return share < RANGE_MIN_BYTES ? RANGE_MIN_BYTES : share < RANGE_MAX_BYTES ? share : RANGE_MAX_BYTES;
+}
+
+/* Under the lock: the next free range of a file. */
+static bool take_range(const struct job *const job, struct file *const file, struct map_gap *const out)
+{
+	if (!file_map_gap(&file->map, file->at, out))
+		return false;
+	const uint64_t most = range_bytes(job, file->what->size);
+	if (out->to - out->from > most)
+		out->to = out->from + most;
+	file->at = out->to;
+	file->busy++;
+	return true;
+}
+
+/* A range of an open file, or else the number of a file to open (the count of files: there is neither). Who finds neither while others still open files
+ * waits for what comes of it. */
+static struct file *find_work(struct job *const job, struct map_gap *const out, size_t *const out_number)
+{
+	lock_enter(&job->lock);
+	struct file *file = NULL;
+	for (;;) {
+		file = job->open;
+		while (file != NULL && !take_range(job, file, out))
+			file = file->next;
+		if (file != NULL || job->next < job->count || job->opening == 0)
+			break;
+		lock_wait(&job->lock, &job->opened);
+	}
+	*out_number = job->count;
+	if (file == NULL && job->next < job->count) {
+		*out_number = job->next++;
+		job->opening++;
+	}
+	lock_leave(&job->lock);
+	return file;
+}
+
+static void end_opening(struct job *const job)
+{
+	lock_enter(&job->lock);
+	job->opening--;
+	lock_broadcast(&job->opened);
+	lock_leave(&job->lock);
+}
+
+/* Takes a file off the open ones when nobody works on it and nothing of it is free: the caller's to settle. */
+static bool take_off(struct job *const job, struct file *const file)
+{
+	struct map_gap gap;
+	if (file->busy > 0 || file_map_gap(&file->map, file->at, &gap))
+		return false;
+	struct file **link = &job->open;
+	while (*link != file)
+		link = &(*link)->next;
+	*link = file->next;
+	return true;
+}
+
+static void put_on(struct job *const job, struct file *const file)
+{
+	lock_enter(&job->lock);
+	file->next = job->open;
+	job->open = file;
+	lock_broadcast(&job->opened);
+	lock_leave(&job->lock);
+}
+
+static int settle(struct job *const job, struct file *const file, struct error *const err)
+{
+	const int again = prove(job, file, err);
+	if (again > 0) {
+		file->restarted = true;
+		file->at = 0;
+		put_on(job, file);
+		return 0;
+	}
+	file_free(file);
+	return again;
+}
+
+/* A chunk that goes on behind the range is whole when the next range has it too. */
+static int book(struct file *const file, const struct map_gap *const gap, struct map_chunk *const chunks, const size_t count, struct error *const err)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (chunks[i].offset + chunks[i].size > gap->to)
+			file_map_claim(&file->map, &chunks[i]);
+		else
+			chunks[kept++] = chunks[i];
+	return file_map_add(&file->map, chunks, kept, err);
+}
+
+static int fetch_range(struct job *const job, struct file *const file, const struct map_gap *const gap, struct remote *const remote,
+	struct error *const err)
+{
+	const struct xet_remote xet = {job->download->access, remote};
+	struct map_chunk *chunks = NULL;
+	size_t count = 0;
+	int result = xet_fetch_range(&file->fetch, &xet, gap->from, gap->to, &chunks, &count, err);
+	lock_enter(&job->lock);
+	if (result == 0)
+		result = book(file, gap, chunks, count, err);
+	file->busy--;
+	const bool mine = result == 0 && take_off(job, file);
+	lock_leave(&job->lock);
+	free(chunks);
+	return mine ? settle(job, file, err) : result;
+}
+
+static int open_file(struct job *const job, const size_t number, struct remote *const remote, struct error *const err)
+{
+	const struct xet_download_file *const what = &job->files[number];
+	const struct xet_remote xet = {job->download->access, remote};
+	struct map_gap gap;
+	if (is_there_already(job, what, remote_interrupt(remote))) {
+		progress_add(job->download->progress, what->size);
+		return tell(job, number, err);
+	}
+	struct file *const file = memory_new(sizeof *file);
+	file->what = what;
+	file->number = number;
+	file->map.journal_fd = -1;
+	file->fetch = (struct xet_fetch){.file = what->hash, .size = what->size,
+		.files = job->download->files, .fd = -1,
+		.path = what->part_path, .progress = job->download->progress};
+	if (open_part(job, file, err) != 0)
+		goto failed;
+	progress_add(job->download->progress, file_map_bytes(&file->map));
+	if (use_seeds(file, &xet, err) != 0)
+		goto failed;
+	if (!file_map_gap(&file->map, 0, &gap))
+		return settle(job, file, err);
+	put_on(job, file);
+	return 0;
+failed:
+	file_free(file);
+	return -1;
+}
+
+static int download_piece(void *const argument, struct remote *const remote, struct error *const err)
+{
+	struct job *const job = argument;
+	struct map_gap gap;
+	size_t number;
+	struct file *const file = find_work(job, &gap, &number);
+	if (file != NULL)
+		return fetch_range(job, file, &gap, remote, err) == 0 ? 1 : -1;
+	if (number == job->count)
+		return 0;
+	const int result = open_file(job, number, remote, err);
+	end_opening(job);
+	return result == 0 ? 1 : -1;
+}
+
+/* Another connection only where it has enough to do. */
+static unsigned choose_threads(const struct job *const job)
+{
+	uint64_t pieces = 0;
+	for (size_t i = 0; i < job->count; i++)
+		pieces += 1 + job->files[i].size / RANGE_MIN_BYTES;
+	return pieces < job->download->parallel ? (unsigned)pieces : job->download->parallel;
+}
+
+/* Those that were there already too: an earlier call may have been killed before this. */
+static int sync_names(const struct xet_download *const download,
+	const struct xet_download_file *const files, const size_t count, struct error *const err)
+{
+	const char **const paths = memory_new_array(count + 1, sizeof *paths);
+	for (size_t i = 0; i < count; i++)
+		paths[i] = files[i].path;
+	const int result = folder_files_sync_names(download->files, paths, count, err);
+	free(paths);
+	return result;
+}
+
+int xet_download(const struct xet_download *const download, const struct xet_download_file *const files, const size_t count, struct error *const err)
+{
+	struct job job = {.download = download, .files = files, .count = count};
+	lock_init(&job.lock, LOCK_TRANSFER_PARTS);
+	lock_condition_init(&job.opened);
+	const struct pool_params params = {.remote = download->options, .own = download->own, .threads = choose_threads(&job), .piece = download_piece,
+		.job = &job};
+	int result = count == 0 ? 0 : pool_run(&params, err);
+	/* Also where it failed: what came keeps its name, and the rest may come another way. */
+	struct error ignored = {0};
+	if (sync_names(download, files, count, result == 0 ? err : &ignored) != 0)
+		result = -1;
+	while (job.open != NULL) {
+		struct file *const file = job.open;
+		job.open = file->next;
+		file_free(file);
+	}
+	lock_condition_release(&job.opened);
+	lock_release(&job.lock);
+	return result;
+}

@@ -1,0 +1,207 @@
+#include "storage/buckets/bucket.h"
+
+#include "storage/buckets/account_row.h"
+#include "storage/buckets/bucket_access.h"
+#include "storage/buckets/bucket_change.h"
+#include "storage/buckets/bucket_row.h"
+#include "storage/buckets/bucket_totals.h"
+#include "storage/buckets/lifecycle_cache.h"
+
+static const char *const etag_policies[] = {[ETAG_DEFAULT] = "default", [ETAG_MD5] = "md5", [ETAG_FAST] = "fast"};
+
+const char *etag_policy_name(const enum etag_policy policy)
+{
+	return (size_t)policy < sizeof(etag_policies) / sizeof(etag_policies[0]) ? etag_policies[policy] : etag_policies[ETAG_DEFAULT];
+}
+
+bool etag_policy_parse(const struct span name, enum etag_policy *const out)
+{
+	for (size_t i = 0; i < sizeof(etag_policies) / sizeof(etag_policies[0]); i++) {
+		*out = (enum etag_policy)i;
+		if (span_equal_text(name, etag_policies[i]))
+			return true;
+	}
+	return false;
+}
+
+int bucket_find(struct store *const store, const struct span name, struct arena *const arena, struct bucket *const out,
+	struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = bucket_row_read(db, name, arena, out, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int bucket_find_id(struct store *const store, const int64_t id, struct arena *const arena, struct bucket *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	struct span name;
+	if (db == NULL)
+		return -1;
+	int result = bucket_row_name(db, id, arena, &name, err);
+	if (result == 0)
+		result = error_set(err, ERROR_NO_BUCKET, "There is no bucket number %lld.", (long long)id);
+	else if (result == 1)
+		result = bucket_row_read(db, name, arena, out, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int bucket_list(struct store *const store, const struct span owner, const struct span prefix, const struct span after, const size_t limit,
+	struct arena *const arena, struct bucket **const out, size_t *const out_count, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const struct bucket_row_scan scan = {.owner = owner, .prefix = prefix, .after = after, .limit = limit};
+	const int result = bucket_row_list(db, &scan, arena, out, out_count, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int bucket_totals_find(struct store *const store, const struct bucket *const buckets, const size_t count, struct bucket_totals *const out,
+	struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	int result = db == NULL ? -1 : 0;
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = bucket_totals_read(db, buckets[i].id, &out[i], err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int bucket_bytes_of(struct store *const store, const struct span owner, int64_t *const out_bytes, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = bucket_totals_sum(db, owner, out_bytes, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+static int write_documents(struct db *const db, const int64_t bucket, const struct bucket_edit *const edit, struct error *const err)
+{
+	for (size_t i = 0; i < edit->document_count; i++)
+		if (bucket_document_row_put(db, bucket, &edit->documents[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+/* Whether others' access to the bucket changes. */
+static bool changes_access(const struct bucket_edit *edit)
+{
+	for (size_t i = 0; i < edit->document_count; i++)
+		if (edit->documents[i].kind == BUCKET_PUBLIC_ACCESS)
+			return true;
+	return edit->replaces_grants != BUCKET_GRANTS_NONE;
+}
+
+static int write_access(struct db *db, int64_t bucket, const struct bucket_edit *edit, struct error *err)
+{
+	if (!changes_access(edit))
+		return write_documents(db, bucket, edit, err);
+	if (bucket_access_settle(db, bucket, err) != 0)
+		return -1;
+	if (edit->replaces_grants != BUCKET_GRANTS_NONE
+		&& bucket_grant_row_replace(db, bucket, edit->replaces_grants, edit->grants, edit->grant_count, err) != 0)
+		return -1;
+	return write_documents(db, bucket, edit, err) != 0 ? -1 : bucket_access_stamp(db, bucket, err);
+}
+
+static int write_edit(struct bucket_change *const change, struct db *const db, const int64_t bucket, struct error *const err)
+{
+	const struct bucket_edit *const edit = &change->edit;
+	if (change->too_large)
+		return error_set(err, ERROR_TOO_LARGE, "The settings are too large for a bucket.");
+	if (edit->sets_versioning && bucket_row_set_versioning(db, bucket, edit->versioning, err) != 0)
+		return -1;
+	if (edit->sets_etag_policy && bucket_row_set_etag_policy(db, bucket, edit->etag_policy, err) != 0)
+		return -1;
+	return write_access(db, bucket, edit, err);
+}
+
+static int apply_edit(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct bucket_change *const change = (struct bucket_change *)base;
+	struct bucket bucket;
+	return bucket_row_same(db, change->name, change->edit.bucket_id, &bucket, err) != 0 ? -1 : write_edit(change, db, bucket.id, err);
+}
+
+static int apply_create(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct bucket_change *const change = (struct bucket_change *)base;
+	const struct clock_source *const clock = store_clock(change->store);
+	const int64_t now_ms = clock->wall_ms(clock);
+	int64_t account;
+	if (bucket_change_check_free(change, db, change->name, err) != 0 || account_row_ensure(db, change->account, now_ms, &account, err) != 0
+		|| bucket_row_add(db, change->name, account, now_ms, err) != 0)
+		return -1;
+	const int64_t bucket = db_last_id(db);
+	if (bucket_totals_open(db, bucket, now_ms, err) != 0 || bucket_access_stamp(db, bucket, err) != 0)
+		return -1;
+	return write_edit(change, db, bucket, err);
+}
+
+static void put_lifecycle(struct bucket_change *change)
+{
+	for (size_t i = 0; i < change->edit.document_count; i++)
+		if (change->edit.documents[i].kind == BUCKET_LIFECYCLE)
+			lifecycle_cache_set(store_parts(change->store)->lifecycle_cache, change->name, change->edit.documents[i].bytes);
+}
+
+static void copy_documents(struct bucket_change *const change, const struct bucket_edit *const edit)
+{
+	struct bucket_document *const documents = arena_take_array(change->arena, edit->document_count + 1, sizeof(*documents));
+	change->edit.documents = documents;
+	for (size_t i = 0; documents != NULL && i < edit->document_count; i++) {
+		const struct span bytes = edit->documents[i].bytes;
+		change->too_large = change->too_large || bytes.len > BUCKET_DOCUMENT_MAX_BYTES;
+		documents[i].kind = edit->documents[i].kind;
+		documents[i].bytes = arena_copy(change->arena, bytes);
+	}
+}
+
+static void copy_grants(struct bucket_change *const change, const struct bucket_edit *const edit)
+{
+	const size_t count = edit->grant_count <= BUCKET_GRANTS_MAX ? edit->grant_count : 0;
+	struct bucket_grant *const grants = arena_take_array(change->arena, count + 1, sizeof(*grants));
+	change->edit.grants = grants;
+	change->too_large = change->too_large || edit->grant_count > BUCKET_GRANTS_MAX;
+	for (size_t i = 0; grants != NULL && i < count; i++)
+		grants[i] = (struct bucket_grant){.account = arena_copy(change->arena, edit->grants[i].account),
+			.prefix = arena_copy(change->arena, edit->grants[i].prefix), .permissions = edit->grants[i].permissions};
+}
+
+static void copy_edit(struct bucket_change *const change, const struct bucket_edit *const edit)
+{
+	change->edit = *edit;
+	copy_documents(change, edit);
+	copy_grants(change, edit);
+	change->too_large = change->too_large || arena_overflowed(change->arena);
+}
+
+struct bucket_change *bucket_create_start(struct store *const store, const struct span name, const struct span account,
+	const struct bucket_edit *const edit, void (*const done)(void *owner), void *const owner)
+{
+	struct bucket_change *const change = bucket_change_new(store, name, done, owner);
+	change->account = arena_copy(change->arena, account);
+	if (edit != NULL)
+		copy_edit(change, edit);
+	change->settle = put_lifecycle;
+	bucket_change_submit(change, apply_create);
+	return change;
+}
+
+struct bucket_change *bucket_edit_start(struct store *const store, const struct span name, const struct bucket_edit *const edit,
+	void (*const done)(void *owner), void *const owner)
+{
+	struct bucket_change *const change = bucket_change_new(store, name, done, owner);
+	copy_edit(change, edit);
+	change->settle = put_lifecycle;
+	bucket_change_submit(change, apply_edit);
+	return change;
+}

@@ -1,0 +1,80 @@
+/* Buckets. Creating and deleting are changes; reading goes through a reader. */
+#ifndef STORAGE_BUCKETS_BUCKET_H
+#define STORAGE_BUCKETS_BUCKET_H
+
+#include "base/arena.h"
+#include "storage/buckets/bucket_document.h"
+#include "storage/buckets/bucket_grant.h"
+#include "storage/core/store.h"
+
+/* Numbers are stored in the catalog. */
+enum bucket_versioning { BUCKET_UNVERSIONED = 0, BUCKET_VERSIONED = 1, BUCKET_SUSPENDED = 2 };
+enum etag_policy { ETAG_DEFAULT = 0, ETAG_MD5 = 1, ETAG_FAST = 2 }; /* default: the server's */
+
+/* "md5", "fast", "default". Static text. */
+const char *etag_policy_name(enum etag_policy policy);
+bool etag_policy_parse(struct span name, enum etag_policy *out);
+
+struct bucket {
+	int64_t id;
+	struct span name;
+	struct span owner; /* namespace of the account */
+	int64_t created_ms;
+	enum bucket_versioning versioning;
+	enum etag_policy etag_policy;
+};
+
+/* The naming rules for creation (s3.md 3): bad_name with the rule that broke. `namespace` is the caller's: a name with "--" must begin with
+ * it. */
+int bucket_check_name(struct span name, struct span namespace, struct error *err);
+/* Whether some namespace can have a bucket of this name. */
+bool bucket_name_is_possible(struct span name);
+/* Words that begin paths of other faces. */
+bool bucket_name_is_reserved(struct span name);
+/* no_bucket when absent. Texts lie in the arena. */
+int bucket_find(struct store *store, struct span name, struct arena *arena, struct bucket *out, struct error *err);
+/* The same by its id. */
+int bucket_find_id(struct store *store, int64_t id, struct arena *arena, struct bucket *out, struct error *err);
+/* Up to `limit` buckets after `after` in byte order, whose name begins with `prefix`; `owner` empty: everybody's. */
+int bucket_list(struct store *store, struct span owner, struct span prefix, struct span after, size_t limit, struct arena *arena,
+	struct bucket **out, size_t *out_count, struct error *err);
+
+/* What the bucket shows: current versions that are no markers. */
+struct bucket_totals {
+	int64_t files;
+	int64_t bytes;
+	int64_t updated_ms; /* when that changed last, else its creation */
+};
+/* Of `count` buckets, into as many places; one that is gone by now has zeroes. */
+int bucket_totals_find(struct store *store, const struct bucket *buckets, size_t count, struct bucket_totals *out, struct error *err);
+/* Of all buckets of an account together. */
+int bucket_bytes_of(struct store *store, struct span owner, int64_t *out_bytes, struct error *err);
+
+/* What a change makes of a bucket's settings: any of these together, all or nothing. */
+struct bucket_edit {
+	int64_t bucket_id; /* not 0: another bucket that has the name by now is left alone, with no_bucket */
+	bool sets_versioning;
+	enum bucket_versioning versioning;
+	bool sets_etag_policy;
+	enum etag_policy etag_policy;
+	const struct bucket_document *documents; /* each replaces or removes the one of its kind */
+	size_t document_count;
+	enum bucket_grant_source replaces_grants; /* BUCKET_GRANTS_NONE: grants stay */
+	const struct bucket_grant *grants;
+	size_t grant_count;
+};
+
+/* Asynchronous: `done(owner)` comes once the outcome is known (from the committer); then ask bucket_change_outcome and free. All texts are
+ * copied. */
+struct bucket_change;
+/* `edit`: settings that it is made with; NULL: none. A bucket that exists stays as it is. */
+struct bucket_change *bucket_create_start(struct store *store, struct span name, struct span account, const struct bucket_edit *edit,
+	void (*done)(void *owner), void *owner);
+struct bucket_change *bucket_edit_start(struct store *store, struct span name, const struct bucket_edit *edit, void (*done)(void *owner),
+	void *owner);
+/* create: 0, bucket_owned (the same account has it) or bucket_taken. edit: 0, no_bucket, too_large (a document, or over BUCKET_GRANTS_MAX grants).
+ * Other changes are told of where they are declared (bucket_delete.h, bucket_rename.h). */
+int bucket_change_outcome(struct bucket_change *change, struct error *err);
+void bucket_change_free(struct bucket_change *change);
+
+#endif

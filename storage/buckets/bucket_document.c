@@ -1,0 +1,63 @@
+#include "storage/buckets/bucket_document.h"
+
+#include "storage/buckets/bucket_row.h"
+
+static const char SQL_DOCUMENT_READ[] = "SELECT document FROM bucket_documents WHERE bucket = ?1 AND kind = ?2";
+static const char SQL_DOCUMENT_PUT[] =
+	"INSERT INTO bucket_documents (bucket, kind, document) VALUES (?1, ?2, ?3)"
+	" ON CONFLICT (bucket, kind) DO UPDATE SET document = excluded.document";
+static const char SQL_DOCUMENT_DROP[] = "DELETE FROM bucket_documents WHERE bucket = ?1 AND kind = ?2";
+static const char SQL_DOCUMENT_DROP_ALL[] = "DELETE FROM bucket_documents WHERE bucket = ?1";
+
+int bucket_document_row_read(struct db *const db, const int64_t bucket, const enum bucket_document_kind kind, struct arena *const arena,
+	struct span *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_DOCUMENT_READ, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_i64(statement, 2, kind);
+	const int got = db_step(statement, err);
+	*out = got == 1 ? arena_copy(arena, db_column_blob(statement, 0)) : (struct span){NULL, 0};
+	db_reset(statement);
+	if (got == 1 && out->data == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a bucket's settings.");
+	return got < 0 ? -1 : 0;
+}
+
+int bucket_document_row_put(struct db *const db, const int64_t bucket, const struct bucket_document *const document,
+	struct error *const err)
+{
+	const bool drops = document->bytes.len == 0;
+	struct db_statement *const statement = db_prepare(db, drops ? SQL_DOCUMENT_DROP : SQL_DOCUMENT_PUT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_i64(statement, 2, document->kind);
+	if (!drops)
+		db_bind_blob(statement, 3, document->bytes);
+	return db_execute(statement, err);
+}
+
+int bucket_document_row_drop_all(struct db *const db, const int64_t bucket, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_DOCUMENT_DROP_ALL, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	return db_execute(statement, err);
+}
+
+int bucket_document_find(struct store *const store, const struct span bucket, const enum bucket_document_kind kind,
+	struct arena *const arena, struct span *const out, struct error *const err)
+{
+	int64_t id = 0;
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int result = bucket_row_find(db, bucket, &id, err);
+	if (result == 0)
+		result = bucket_document_row_read(db, id, kind, arena, out, err);
+	store_reader_give(store, db);
+	return result;
+}

@@ -1,0 +1,216 @@
+#include "storage/buckets/bucket_row.h"
+
+#include <string.h>
+
+static const char SQL_BUCKET_ID[] = "SELECT id FROM buckets WHERE name = ?1";
+static const char SQL_BUCKET_NAME[] = "SELECT name FROM buckets WHERE id = ?1";
+static const char SQL_BUCKET_SETTINGS[] = "SELECT id, versioning, etag_policy FROM buckets WHERE name = ?1";
+static const char SQL_BUCKET_READ[] =
+	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account WHERE b.name = ?1";
+static const char SQL_BUCKET_LIST[] =
+	"SELECT b.id, b.name, a.namespace, b.created_ms, b.versioning, b.etag_policy FROM buckets b JOIN accounts a ON a.id = b.account"
+	" WHERE b.name >= ?1 ORDER BY b.name LIMIT ?2";
+/* Down the index buckets_owner: what others have costs nothing. */
+static const char SQL_BUCKET_LIST_OWN[] =
+	"SELECT id, name, ?3, created_ms, versioning, etag_policy FROM buckets"
+	" WHERE account = (SELECT id FROM accounts WHERE namespace = ?3) AND name >= ?1 ORDER BY name LIMIT ?2";
+static const char SQL_BUCKET_ADD[] = "INSERT INTO buckets (name, account, created_ms) VALUES (?1, ?2, ?3)";
+static const char SQL_BUCKET_VERSIONING[] = "SELECT versioning FROM buckets WHERE id = ?1";
+static const char SQL_BUCKET_SET_VERSIONING[] = "UPDATE buckets SET versioning = ?2 WHERE id = ?1";
+static const char SQL_BUCKET_SET_ETAG_POLICY[] = "UPDATE buckets SET etag_policy = ?2 WHERE id = ?1";
+static const char SQL_BUCKET_RENAME[] = "UPDATE buckets SET name = ?2, account = ?3 WHERE id = ?1";
+static const char SQL_BUCKET_REMOVE[] = "DELETE FROM buckets WHERE id = ?1";
+
+static int no_bucket(const struct span name, struct error *const err)
+{
+	return error_set(err, ERROR_NO_BUCKET, "The bucket '%.*s' does not exist.", (int)(name.len > 128 ? 128 : name.len),
+		(const char *)name.data);
+}
+
+int bucket_row_name(struct db *const db, const int64_t id, struct arena *const arena, struct span *const out_name, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_NAME, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_name = arena_copy(arena, db_column_blob(statement, 0));
+	db_reset(statement);
+	return got;
+}
+
+int bucket_row_find(struct db *const db, const struct span name, int64_t *const out_id, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_ID, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, name);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_id = db_column_i64(statement, 0);
+	db_reset(statement);
+	if (got == 0)
+		return no_bucket(name, err);
+	return got == 1 ? 0 : -1;
+}
+
+int bucket_row_settings(struct db *const db, const struct span name, struct bucket *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_SETTINGS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, name);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out = (struct bucket){
+			.id = db_column_i64(statement, 0),
+			.versioning = (enum bucket_versioning)db_column_i64(statement, 1),
+			.etag_policy = (enum etag_policy)db_column_i64(statement, 2),
+		};
+	db_reset(statement);
+	if (got == 0)
+		return no_bucket(name, err);
+	return got == 1 ? 0 : -1;
+}
+
+int bucket_row_same(struct db *const db, const struct span name, const int64_t id, struct bucket *const out, struct error *const err)
+{
+	if (bucket_row_settings(db, name, out, err) != 0)
+		return -1;
+	return id == 0 || out->id == id ? 0 : no_bucket(name, err);
+}
+
+static void read_row(struct db_statement *const statement, struct arena *const arena, struct bucket *const out)
+{
+	out->id = db_column_i64(statement, 0);
+	out->name = arena_copy(arena, db_column_blob(statement, 1));
+	out->owner = arena_copy(arena, db_column_blob(statement, 2));
+	out->created_ms = db_column_i64(statement, 3);
+	out->versioning = (enum bucket_versioning)db_column_i64(statement, 4);
+	out->etag_policy = (enum etag_policy)db_column_i64(statement, 5);
+}
+
+int bucket_row_read(struct db *const db, const struct span name, struct arena *const arena, struct bucket *const out,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_READ, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, name);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		read_row(statement, arena, out);
+	db_reset(statement);
+	if (got == 0)
+		return no_bucket(name, err);
+	if (got == 1 && arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a bucket.");
+	return got == 1 ? 0 : -1;
+}
+
+/* Where a scan begins, so that names before it cost nothing: at its prefix, or right behind the last name. */
+static struct span first_name(const struct bucket_row_scan *const scan, struct arena *const arena)
+{
+	if (span_compare(scan->after, scan->prefix) < 0 || scan->after.len == 0)
+		return scan->prefix;
+	uint8_t *const name = arena_take(arena, scan->after.len + 1); /* zeros */
+	if (name == NULL)
+		return scan->after; /* the arena says so */
+	memcpy(name, scan->after.data, scan->after.len);
+	return span_of(name, scan->after.len + 1);
+}
+
+int bucket_row_list(struct db *const db, const struct bucket_row_scan *const scan, struct arena *const arena, struct bucket **const out,
+	size_t *const out_count, struct error *const err)
+{
+	struct bucket *const rows = arena_take_array(arena, scan->limit + 1, sizeof(*rows));
+	struct db_statement *const statement = db_prepare(db, scan->owner.len == 0 ? SQL_BUCKET_LIST : SQL_BUCKET_LIST_OWN, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, first_name(scan, arena));
+	db_bind_i64(statement, 2, (int64_t)scan->limit);
+	if (scan->owner.len > 0)
+		db_bind_blob(statement, 3, scan->owner);
+	size_t count = 0;
+	int got = 0;
+	while (!arena_overflowed(arena) && (got = db_step(statement, err)) == 1) {
+		if (!span_starts(db_column_blob(statement, 1), scan->prefix)) {
+			got = 0;
+			break;
+		}
+		read_row(statement, arena, &rows[count++]);
+	}
+	db_reset(statement);
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing buckets.");
+	*out = rows;
+	*out_count = count;
+	return got < 0 ? -1 : 0;
+}
+
+int bucket_row_add(struct db *const db, const struct span name, const int64_t account, const int64_t now_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, name);
+	db_bind_i64(statement, 2, account);
+	db_bind_i64(statement, 3, now_ms);
+	return db_execute(statement, err);
+}
+
+int bucket_row_versioning(struct db *const db, const int64_t id, enum bucket_versioning *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_VERSIONING, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out = (enum bucket_versioning)db_column_i64(statement, 0);
+	db_reset(statement);
+	if (got == 0)
+		return error_set(err, ERROR_NO_BUCKET, "The bucket does not exist any more.");
+	return got == 1 ? 0 : -1;
+}
+
+static int set_number(struct db *const db, const char *const sql, const int64_t id, const int64_t value, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	db_bind_i64(statement, 2, value);
+	return db_execute(statement, err);
+}
+
+int bucket_row_set_versioning(struct db *const db, const int64_t id, const enum bucket_versioning versioning, struct error *const err)
+{
+	return set_number(db, SQL_BUCKET_SET_VERSIONING, id, versioning, err);
+}
+
+int bucket_row_set_etag_policy(struct db *const db, const int64_t id, const enum etag_policy policy, struct error *const err)
+{
+	return set_number(db, SQL_BUCKET_SET_ETAG_POLICY, id, policy, err);
+}
+
+int bucket_row_rename(struct db *const db, const int64_t id, const struct span name, const int64_t account, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_RENAME, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	db_bind_blob(statement, 2, name);
+	db_bind_i64(statement, 3, account);
+	return db_execute(statement, err);
+}
+
+int bucket_row_remove(struct db *const db, const int64_t id, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_BUCKET_REMOVE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	return db_execute(statement, err);
+}

@@ -1,0 +1,259 @@
+#include "storage/buckets/key_row.h"
+
+#include "storage/db/row_sum.h"
+
+enum { GRANTS_MAX = 65536 }; /* of one key; far more than a request can bring */
+enum { COLUMN_ROW, COLUMN_ID, COLUMN_NAME, COLUMN_NAMESPACE, COLUMN_SECRET, COLUMN_TOKEN, COLUMN_ROOT, COLUMN_CREATED,
+	COLUMN_SUM, COLUMN_IS_BANNED };
+
+static const char SQL_NEXT[] =
+	"SELECT id, key_id, name, (SELECT namespace FROM accounts WHERE id = k.account), sealed_secret, token_hash, is_root,"
+	" created_ms, sum, EXISTS (SELECT 1 FROM revoked_keys r WHERE r.key_id = k.key_id)"
+	" FROM keys k WHERE id > ?1 ORDER BY id LIMIT 1";
+static const char SQL_GRANT_COUNT[] = "SELECT COUNT(*) FROM grants WHERE key = ?1";
+static const char SQL_GRANT_LIST[] =
+	"SELECT bucket, prefix, permissions FROM grants WHERE key = ?1 ORDER BY ordinal";
+static const char SQL_FIND[] = "SELECT id FROM keys WHERE key_id = ?1";
+static const char SQL_FIND_ROOT[] = "SELECT id FROM keys WHERE is_root <> 0 LIMIT 1";
+static const char SQL_ADD[] =
+	"INSERT INTO keys (key_id, account, name, sealed_secret, token_hash, is_root, created_ms, sum)"
+	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+static const char SQL_GRANT_ADD[] =
+	"INSERT INTO grants (key, ordinal, bucket, prefix, permissions) VALUES (?1, ?2, ?3, ?4, ?5)";
+static const char SQL_UNBAN[] = "DELETE FROM revoked_keys WHERE key_id = ?1";
+static const char SQL_BAN[] = "INSERT OR IGNORE INTO revoked_keys (key_id) VALUES (?1)";
+static const char SQL_GRANT_REMOVE[] = "DELETE FROM grants WHERE key = ?1";
+static const char SQL_REMOVE[] = "DELETE FROM keys WHERE id = ?1";
+static const char SQL_SET_SUM[] = "UPDATE keys SET sum = ?2 WHERE id = ?1";
+
+static int64_t sum_key(const struct key_record *key)
+{
+	uint64_t sum = row_sum_bytes(0, key->id);
+	sum = row_sum_bytes(sum, key->namespace);
+	sum = row_sum_bytes(sum, key->name);
+	sum = row_sum_bytes(sum, key->sealed_secret);
+	sum = row_sum_bytes(sum, key->token_hash);
+	sum = row_sum_number(sum, key->is_root);
+	sum = row_sum_number(sum, key->created_ms);
+	sum = row_sum_number(sum, (int64_t)key->grant_count);
+	for (size_t i = 0; i < key->grant_count; i++) {
+		sum = row_sum_bytes(sum, key->grants[i].bucket);
+		sum = row_sum_bytes(sum, key->grants[i].prefix);
+		sum = row_sum_number(sum, key->grants[i].permissions);
+	}
+	return (int64_t)sum;
+}
+
+static int count_grants(struct db *db, int64_t row, int64_t *out_count, struct error *err)
+{
+	struct db_statement *count = db_prepare(db, SQL_GRANT_COUNT, err);
+	if (count == NULL)
+		return -1;
+	db_bind_i64(count, 1, row);
+	int got = db_step(count, err);
+	if (got == 1)
+		*out_count = db_column_i64(count, 0);
+	db_reset(count);
+	if (got == 1 && *out_count > GRANTS_MAX)
+		return error_set(err, ERROR_DAMAGED, "A key has %lld grants; no more than %d can have been given.",
+			(long long)*out_count, GRANTS_MAX);
+	return got == 1 ? 0 : -1;
+}
+
+static int read_grants(struct db *db, int64_t row, struct arena *arena, struct key_record *out, struct error *err)
+{
+	int64_t count = 0;
+	if (count_grants(db, row, &count, err) != 0)
+		return -1;
+	struct grant *grants = arena_take_array(arena, (size_t)count + 1, sizeof *grants);
+	struct db_statement *list = db_prepare(db, SQL_GRANT_LIST, err);
+	if (list == NULL || grants == NULL)
+		return -1;
+	db_bind_i64(list, 1, row);
+	int got = 0;
+	while (out->grant_count < (size_t)count && (got = db_step(list, err)) == 1)
+		grants[out->grant_count++] = (struct grant){
+			.bucket = arena_copy(arena, db_column_blob(list, 0)),
+			.prefix = arena_copy(arena, db_column_blob(list, 1)),
+			.permissions = (unsigned)db_column_i64(list, 2),
+		};
+	db_reset(list);
+	out->grants = grants;
+	return got < 0 ? -1 : 0;
+}
+
+static struct key_record read_row(struct db_statement *row, struct arena *arena)
+{
+	return (struct key_record){
+		.id = arena_copy(arena, db_column_blob(row, COLUMN_ID)),
+		.name = arena_copy(arena, db_column_blob(row, COLUMN_NAME)),
+		.namespace = arena_copy(arena, db_column_blob(row, COLUMN_NAMESPACE)),
+		.sealed_secret = arena_copy(arena, db_column_blob(row, COLUMN_SECRET)),
+		.token_hash = arena_copy(arena, db_column_blob(row, COLUMN_TOKEN)),
+		.is_root = db_column_i64(row, COLUMN_ROOT) != 0,
+		.is_revoked = db_column_i64(row, COLUMN_IS_BANNED) != 0,
+		.created_ms = db_column_i64(row, COLUMN_CREATED),
+	};
+}
+
+/* The row alone, and the sum that it carries. */
+static int next_row(struct db *db, int64_t after, struct arena *arena, struct key_record *out, int64_t *out_row,
+	int64_t *out_sum, struct error *err)
+{
+	struct db_statement *next = db_prepare(db, SQL_NEXT, err);
+	if (next == NULL)
+		return -1;
+	db_bind_i64(next, 1, after);
+	int got = db_step(next, err);
+	if (got == 1) {
+		*out = read_row(next, arena);
+		*out_row = db_column_i64(next, COLUMN_ROW);
+		*out_sum = db_column_i64(next, COLUMN_SUM);
+	}
+	db_reset(next);
+	return got;
+}
+
+int key_row_next(struct db *db, int64_t after, struct arena *arena, struct key_record *out, int64_t *out_row,
+	struct error *err)
+{
+	struct error grants_err = {0};
+	int64_t sum = 0;
+	int got = next_row(db, after, arena, out, out_row, &sum, err);
+	if (got != 1)
+		return got;
+	out->is_damaged = read_grants(db, *out_row, arena, out, &grants_err) != 0 || sum_key(out) != sum;
+	return arena_overflowed(arena)
+		? error_set(err, ERROR_NO_MEMORY, "Memory ran out while reading keys.")
+		: 1;
+}
+
+int key_row_find(struct db *db, struct span id, int64_t *out_row, struct error *err)
+{
+	struct db_statement *find = db_prepare(db, SQL_FIND, err);
+	if (find == NULL)
+		return -1;
+	db_bind_blob(find, 1, id);
+	int got = db_step(find, err);
+	if (got == 1)
+		*out_row = db_column_i64(find, 0);
+	db_reset(find);
+	return got;
+}
+
+int key_row_find_root(struct db *db, int64_t *out_row, struct error *err)
+{
+	struct db_statement *find = db_prepare(db, SQL_FIND_ROOT, err);
+	if (find == NULL)
+		return -1;
+	int got = db_step(find, err);
+	if (got == 1)
+		*out_row = db_column_i64(find, 0);
+	db_reset(find);
+	return got;
+}
+
+static int add_grant(struct db *db, int64_t row, size_t ordinal, const struct grant *grant, struct error *err)
+{
+	struct db_statement *add = db_prepare(db, SQL_GRANT_ADD, err);
+	if (add == NULL)
+		return -1;
+	db_bind_i64(add, 1, row);
+	db_bind_i64(add, 2, (int64_t)ordinal);
+	db_bind_blob(add, 3, grant->bucket);
+	db_bind_blob(add, 4, grant->prefix);
+	db_bind_i64(add, 5, grant->permissions);
+	return db_execute(add, err);
+}
+
+static int run_on_id(struct db *db, const char *sql, struct span id, struct error *err)
+{
+	struct db_statement *statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, id);
+	return db_execute(statement, err);
+}
+
+static int add_row(struct db *db, const struct key_record *key, int64_t account, struct error *err)
+{
+	struct db_statement *add = db_prepare(db, SQL_ADD, err);
+	if (add == NULL)
+		return -1;
+	db_bind_blob(add, 1, key->id);
+	db_bind_i64(add, 2, account);
+	db_bind_blob(add, 3, key->name);
+	db_bind_blob(add, 4, key->sealed_secret);
+	db_bind_blob(add, 5, key->token_hash);
+	db_bind_i64(add, 6, key->is_root);
+	db_bind_i64(add, 7, key->created_ms);
+	db_bind_i64(add, 8, sum_key(key));
+	if (db_execute(add, err) == 0)
+		return 0;
+	if (err->kind == ERROR_EXISTS)
+		error_set(err, ERROR_EXISTS, "The key '%.*s' exists already.", (int)key->id.len, (const char *)key->id.data);
+	return -1;
+}
+
+int key_row_add(struct db *db, const struct key_record *key, int64_t account, struct error *err)
+{
+	if (add_row(db, key, account, err) != 0)
+		return -1;
+	int64_t row = db_last_id(db);
+	for (size_t i = 0; i < key->grant_count; i++)
+		if (add_grant(db, row, i, &key->grants[i], err) != 0)
+			return -1;
+	return run_on_id(db, SQL_UNBAN, key->id, err);
+}
+
+static int run_on_row(struct db *db, const char *sql, int64_t row, struct error *err)
+{
+	struct db_statement *statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, row);
+	return db_execute(statement, err);
+}
+
+int key_row_remove(struct db *db, int64_t row, struct error *err)
+{
+	return run_on_row(db, SQL_GRANT_REMOVE, row, err) != 0 ? -1 : run_on_row(db, SQL_REMOVE, row, err);
+}
+
+int key_row_ban(struct db *db, struct span id, struct error *err)
+{
+	return run_on_id(db, SQL_BAN, id, err);
+}
+
+static int set_sum(struct db *db, int64_t row, int64_t sum, struct error *err)
+{
+	struct db_statement *set = db_prepare(db, SQL_SET_SUM, err);
+	if (set == NULL)
+		return -1;
+	db_bind_i64(set, 1, row);
+	db_bind_i64(set, 2, sum);
+	return db_execute(set, err);
+}
+
+static int sum_next(struct db *db, int64_t *row, struct error *err)
+{
+	enum { ARENA_BYTES = 64 * 1024 * 1024 };
+	struct arena *arena = arena_new(ARENA_BYTES);
+	struct key_record key;
+	int64_t sum;
+	int got = next_row(db, *row, arena, &key, row, &sum, err);
+	if (got == 1 && (read_grants(db, *row, arena, &key, err) != 0 || set_sum(db, *row, sum_key(&key), err) != 0))
+		got = -1;
+	arena_free(arena);
+	return got;
+}
+
+int key_row_sum_all(struct db *db, struct error *err)
+{
+	int64_t row = INT64_MIN;
+	int got;
+	do
+		got = sum_next(db, &row, err);
+	while (got == 1);
+	return got;
+}

@@ -1,0 +1,262 @@
+#include "storage/core/pack_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define PACK_COLUMNS "id, state, length, chunks, file, created_ms"
+
+static const char SQL_PACK_RECORD[] =
+	"INSERT INTO packs (id, state, length, chunks, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)"
+	" ON CONFLICT (id) DO UPDATE SET state = excluded.state, length = excluded.length, chunks = excluded.chunks";
+static const char SQL_PACK_LIST[] = "SELECT " PACK_COLUMNS " FROM packs ORDER BY number";
+static const char SQL_PACK_FIND[] = "SELECT " PACK_COLUMNS " FROM packs WHERE number = ?1";
+static const char SQL_PACK_NUMBER[] = "SELECT number FROM packs WHERE id = ?1";
+static const char SQL_PACK_NUMBERS[] = "SELECT number FROM packs WHERE number > ?1 ORDER BY number LIMIT ?2";
+static const char SQL_PACK_MARK[] = "SELECT first, count FROM segments WHERE pack = ?1";
+static const char SQL_PACK_NAMED[] = "SELECT named, EXISTS (SELECT 1 FROM segments WHERE pack = ?1) FROM packs WHERE number = ?1";
+static const char SQL_PACK_NAMES[] = "SELECT named FROM packs WHERE number = ?1";
+static const char SQL_PACK_NAME[] = "UPDATE packs SET named = named + ?2 WHERE id = ?1";
+static const char SQL_PACK_UNNAME[] = "UPDATE packs SET named = named - ?2 WHERE number = ?1";
+static const char SQL_PACK_CONDEMN[] = "UPDATE packs SET state = 2, condemned_ms = ?2 WHERE number = ?1 AND state = 1";
+static const char SQL_PACK_SPARE[] = "UPDATE packs SET state = 1, condemned_ms = NULL WHERE number = ?1 AND state = 2";
+static const char SQL_PACK_REMOVE[] = "DELETE FROM packs WHERE number = ?1 AND state = 2";
+static const char SQL_PACK_MOVE[] = "UPDATE packs SET file = ?2, length = ?3 WHERE number = ?1 AND state = 1";
+
+int pack_row_record(struct db *const db, const struct pack_record *const record, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_RECORD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(record->id.bytes, PACK_ID_BYTES));
+	db_bind_i64(statement, 2, record->state);
+	db_bind_i64(statement, 3, (int64_t)record->length);
+	db_bind_i64(statement, 4, record->chunks);
+	db_bind_i64(statement, 5, record->created_ms);
+	return db_execute(statement, err);
+}
+
+static int damaged(struct db *const db, struct error *const err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: a row of packs is damaged.", db_path(db));
+}
+
+static int read_record(struct db *const db, struct db_statement *const statement, struct pack_record *const out, struct error *const err)
+{
+	const struct span id = db_column_blob(statement, 0);
+	const struct span file = db_column_blob(statement, 4);
+	const int64_t state = db_column_i64(statement, 1);
+	const int64_t length = db_column_i64(statement, 2);
+	const int64_t chunks = db_column_i64(statement, 3);
+	if (id.len != PACK_ID_BYTES || (file.len != 0 && file.len != PACK_ID_BYTES) || state < PACK_OPEN || state > PACK_CONDEMNED || length < 0 ||
+	    chunks < 0 || chunks > UINT32_MAX)
+		return damaged(db, err);
+	*out = (struct pack_record){
+		.state = (enum pack_state)state,
+		.length = (uint64_t)length,
+		.chunks = (uint32_t)chunks,
+		.created_ms = db_column_i64(statement, 5),
+	};
+	memcpy(out->id.bytes, id.data, PACK_ID_BYTES);
+	if (file.len != 0)
+		memcpy(out->file.bytes, file.data, PACK_ID_BYTES);
+	return 0;
+}
+
+int pack_row_find(struct db *const db, const int64_t number, struct pack_record *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	int got = db_step(statement, err);
+	if (got == 1 && read_record(db, statement, out, err) != 0)
+		got = -1;
+	db_reset(statement);
+	return got;
+}
+
+int pack_row_number(struct db *db, const struct pack_id *id, int64_t *out, struct error *err)
+{
+	struct db_statement *statement = db_prepare(db, SQL_PACK_NUMBER, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(id->bytes, PACK_ID_BYTES));
+	int got = db_step(statement, err);
+	if (got == 1)
+		*out = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got;
+}
+
+int pack_row_numbers(struct db *const db, const int64_t after, int64_t *const out, const size_t capacity, size_t *const out_count,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_NUMBERS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, after);
+	db_bind_i64(statement, 2, (int64_t)capacity);
+	int got = 0;
+	*out_count = 0;
+	while (*out_count < capacity && (got = db_step(statement, err)) == 1)
+		out[(*out_count)++] = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int pack_row_name(struct db *const db, const struct pack_id *const id, const int64_t names, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAME, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(id->bytes, PACK_ID_BYTES));
+	db_bind_i64(statement, 2, names);
+	return db_execute(statement, err);
+}
+
+int pack_row_unname(struct db *const db, const int64_t number, const int64_t names, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_UNNAME, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	db_bind_i64(statement, 2, names);
+	return db_execute(statement, err);
+}
+
+static int other_names(struct db *const db, const int64_t number, struct error *const err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: the index segments_pack shows other rows than those that lead to pack %lld.", db_path(db),
+		(long long)number);
+}
+
+static int check_names(struct db *const db, const int64_t number, const int64_t names, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAMES, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	const int got = db_step(statement, err);
+	const bool is_right = got == 1 && db_column_i64(statement, 0) == names;
+	db_reset(statement);
+	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
+}
+
+int pack_row_mark(struct db *const db, const int64_t number, const uint32_t chunks, uint8_t *const live, size_t *const out_rows,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_MARK, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	*out_rows = 0;
+	int64_t names = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		const int64_t first = db_column_i64(statement, 0);
+		const int64_t count = db_column_i64(statement, 1);
+		if (first < 0 || count < 1 || first > chunks || count > chunks - first) {
+			got = error_set(err, ERROR_CORRUPT, "%s: segments name chunks that pack %lld never had.", db_path(db), (long long)number);
+			break;
+		}
+		for (int64_t chunk = first; chunk < first + count; chunk++)
+			live[chunk / 8] |= (uint8_t)(1u << (chunk % 8));
+		names += pack_row_names_of(first, count);
+		++*out_rows;
+	}
+	db_reset(statement);
+	return got < 0 ? -1 : check_names(db, number, names, err);
+}
+
+int pack_row_is_named(struct db *const db, const int64_t number, bool *const out_is_named, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_NAMED, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	const int got = db_step(statement, err);
+	*out_is_named = got == 1 && db_column_i64(statement, 1) != 0;
+	const bool is_right = got != 1 || *out_is_named == (db_column_i64(statement, 0) != 0);
+	db_reset(statement);
+	return got < 0 ? -1 : is_right ? 0 : other_names(db, number, err);
+}
+
+/* One row must have changed. */
+static int execute_on_one(struct db *const db, struct db_statement *const statement, struct error *const err)
+{
+	if (db_execute(statement, err) != 0)
+		return -1;
+	return db_changes(db) == 1 ? 0 : error_set(err, ERROR_BUSY, "%s: the pack is not in the state it was seen in.", db_path(db));
+}
+
+int pack_row_condemn(struct db *const db, const int64_t number, const int64_t now_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_CONDEMN, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	db_bind_i64(statement, 2, now_ms);
+	return execute_on_one(db, statement, err);
+}
+
+static int run_on_pack(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	return execute_on_one(db, statement, err);
+}
+
+int pack_row_spare(struct db *const db, const int64_t number, struct error *const err)
+{
+	return run_on_pack(db, SQL_PACK_SPARE, number, err);
+}
+
+int pack_row_remove(struct db *const db, const int64_t number, struct error *const err)
+{
+	return run_on_pack(db, SQL_PACK_REMOVE, number, err);
+}
+
+int pack_row_move(struct db *const db, const int64_t number, const struct pack_id *const file, const uint64_t length, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_MOVE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	db_bind_blob(statement, 2, span_of(file->bytes, PACK_ID_BYTES));
+	db_bind_i64(statement, 3, (int64_t)length);
+	return execute_on_one(db, statement, err);
+}
+
+int pack_row_list(struct db *const db, struct pack_record **const out_records, size_t *const out_count, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PACK_LIST, err);
+	if (statement == NULL)
+		return -1;
+	struct pack_record *records = NULL;
+	size_t count = 0;
+	size_t capacity = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		if (count == capacity) {
+			capacity = capacity == 0 ? 64 : capacity * 2;
+			records = memory_grow(records, capacity, sizeof(*records));
+		}
+		if (read_record(db, statement, &records[count], err) != 0) {
+			got = -1;
+			break;
+		}
+		count++;
+	}
+	db_reset(statement);
+	if (got != 0) {
+		free(records);
+		return -1;
+	}
+	*out_records = records;
+	*out_count = count;
+	return 0;
+}

@@ -1,0 +1,60 @@
+#include "storage/core/removal_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static const char SQL_ADD[] = "INSERT INTO removals (file) VALUES (?1) ON CONFLICT (file) DO NOTHING";
+static const char SQL_DROP[] = "DELETE FROM removals WHERE file = ?1";
+static const char SQL_LIST[] = "SELECT file FROM removals ORDER BY file LIMIT ?1";
+
+static int run(struct db *db, const char *sql, const struct pack_id *file, struct error *err)
+{
+	struct db_statement *statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(file->bytes, PACK_ID_BYTES));
+	return db_execute(statement, err);
+}
+
+int removal_row_add(struct db *db, const struct pack_id *file, struct error *err)
+{
+	return run(db, SQL_ADD, file, err);
+}
+
+int removal_row_drop(struct db *db, const struct pack_id *file, struct error *err)
+{
+	return run(db, SQL_DROP, file, err);
+}
+
+static int take_all(struct db_statement *rows, struct pack_id **files, size_t *count, struct error *err)
+{
+	int got;
+	while ((got = db_step(rows, err)) == 1) {
+		struct span file = db_column_blob(rows, 0);
+		if (file.len != PACK_ID_BYTES)
+			return error_set(err, ERROR_DAMAGED, "A row of the catalog's table removals is damaged.");
+		if ((*count & (*count - 1)) == 0)
+			*files = memory_grow(*files, *count == 0 ? 1 : 2 * *count, sizeof **files);
+		memcpy((*files)[(*count)++].bytes, file.data, PACK_ID_BYTES);
+	}
+	return got;
+}
+
+int removal_row_list(struct db *db, size_t limit, struct pack_id **out_files, size_t *out_count, struct error *err)
+{
+	*out_files = NULL;
+	*out_count = 0;
+	struct db_statement *rows = db_prepare(db, SQL_LIST, err);
+	if (rows == NULL)
+		return -1;
+	db_bind_i64(rows, 1, limit == 0 ? -1 : (int64_t)limit);
+	int result = take_all(rows, out_files, out_count, err);
+	db_reset(rows);
+	if (result == 0)
+		return 0;
+	free(*out_files);
+	*out_files = NULL;
+	return -1;
+}

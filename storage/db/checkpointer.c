@@ -1,0 +1,67 @@
+#include "storage/db/checkpointer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/thread/worker_thread.h"
+
+enum { INTERVAL_MS = 1000, LOG_KEPT_BYTES = 1024 * 1024, LOG_PATH_BYTES = 4096 };
+
+struct checkpointer {
+	struct db *db;
+	char log_path[LOG_PATH_BYTES];
+	int64_t seen; /* the data version of the last look */
+	struct worker_thread thread;
+};
+
+/* A log that was moved keeps its size until it is cut, which waits for the writer: so only while there is none. */
+static void cut_idle_log(struct checkpointer *const checkpointer, struct error *const err)
+{
+	int64_t version = 0;
+	uint64_t size = 0;
+	if (db_data_version(checkpointer->db, &version, err) != 0)
+		return;
+	const bool is_idle = version == checkpointer->seen;
+	checkpointer->seen = version;
+	if (is_idle && file_size(checkpointer->log_path, &size, err) == 0 && size > LOG_KEPT_BYTES)
+		db_checkpoint_truncate(checkpointer->db, err);
+}
+
+static void checkpoint(void *const owner)
+{
+	struct checkpointer *const checkpointer = owner;
+	struct error ignored; /* the log keeps everything; a broken disk is reported by the next commit */
+	db_checkpoint_passive(checkpointer->db, &ignored);
+	cut_idle_log(checkpointer, &ignored);
+}
+
+static int64_t one_round(void *const owner)
+{
+	checkpoint(owner);
+	return INTERVAL_MS;
+}
+
+struct checkpointer *checkpointer_start(const char *const catalog_path, struct error *const err)
+{
+	static const struct worker_thread_plan plan = {.name = "checkpointer", .first_ms = INTERVAL_MS, .round = one_round, .last = checkpoint};
+	struct db *const db = db_open(catalog_path, DB_WRITE, err);
+	if (db == NULL)
+		return NULL;
+	struct checkpointer *const checkpointer = memory_new(sizeof(*checkpointer));
+	checkpointer->db = db;
+	snprintf(checkpointer->log_path, sizeof(checkpointer->log_path), "%s-wal", catalog_path);
+	worker_thread_start(&checkpointer->thread, &plan, checkpointer);
+	return checkpointer;
+}
+
+void checkpointer_stop(struct checkpointer *const checkpointer)
+{
+	if (checkpointer == NULL)
+		return;
+	worker_thread_stop(&checkpointer->thread);
+	worker_thread_release(&checkpointer->thread);
+	db_close(checkpointer->db);
+	free(checkpointer);
+}

@@ -1,0 +1,656 @@
+/* The one home of sqlite3.h. Statements are kept per connection in a small table keyed by the address of their SQL text: looking one up is
+ * a multiplication and a compare, and nobody owns statements but the connection. Bound bytes are not copied (SQLITE_STATIC). */
+#include "storage/db/db_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/db/db_file.h"
+#include "storage/db/page_sum.h"
+
+enum { BUSY_TIMEOUT_MS = 10000, RESTART_TIMEOUT_MS = 50, WAL_FRAME_HEADER_BYTES = 24,
+	SAVEPOINT_MEMORY_BYTES = 120 * 1024 };
+
+static const char SQL_BEGIN[] = "BEGIN IMMEDIATE";
+static const char SQL_BEGIN_READ[] = "BEGIN";
+static const char SQL_COMMIT[] = "COMMIT";
+static const char SQL_ROLLBACK[] = "ROLLBACK";
+static const char SQL_SAVEPOINT[] = "SAVEPOINT step";
+static const char SQL_SAVEPOINT_RELEASE[] = "RELEASE step";
+static const char SQL_SAVEPOINT_ROLLBACK[] = "ROLLBACK TO step";
+static const char SQL_GET_VERSION[] = "PRAGMA user_version";
+static const char SQL_GET_APPLICATION[] = "PRAGMA application_id";
+static const char SQL_GET_PAGE_SIZE[] = "PRAGMA page_size";
+static const char SQL_GET_DATA_VERSION[] = "PRAGMA data_version";
+static const char SQL_GET_PAGES[] = "PRAGMA page_count";
+static const char SQL_GET_FREE_PAGES[] = "PRAGMA freelist_count";
+
+/* Counts only before the first page is written, and writes to a file that has pages, though it says so
+ * already: nothing is written to a file that may be the wrong one. */
+static const char SQL_SETUP_NEW[] = "PRAGMA auto_vacuum=INCREMENTAL;";
+static const char SQL_SETUP_WRITE[] =
+	"PRAGMA journal_mode=WAL;"
+	"PRAGMA synchronous=FULL;"
+	"PRAGMA foreign_keys=ON;"
+	"PRAGMA secure_delete=OFF;" /* Debian's default clears what was deleted, in pages that would not be written otherwise */
+	"PRAGMA wal_autocheckpoint=0;"
+	"PRAGMA cache_size=-16384;";
+static const char SQL_SETUP_READ[] =
+	"PRAGMA query_only=ON;"
+	"PRAGMA wal_autocheckpoint=0;"
+	"PRAGMA cache_size=-4096;";
+
+static const struct {
+	int code;
+	enum error_kind kind;
+} error_kinds[] = {
+	{SQLITE_FULL, ERROR_NO_SPACE},
+	{SQLITE_BUSY, ERROR_BUSY},
+	{SQLITE_LOCKED, ERROR_BUSY},
+	{SQLITE_CORRUPT, ERROR_DAMAGED},
+	{SQLITE_NOTADB, ERROR_CORRUPT},
+	{SQLITE_READONLY, ERROR_READ_ONLY},
+	{SQLITE_PERM, ERROR_DENIED},
+	{SQLITE_AUTH, ERROR_DENIED},
+	{SQLITE_NOMEM, ERROR_NO_MEMORY},
+	{SQLITE_TOOBIG, ERROR_TOO_LARGE},
+	{SQLITE_CONSTRAINT, ERROR_INVALID},
+};
+
+static enum error_kind kind_of(const int extended)
+{
+	if (extended == SQLITE_CONSTRAINT_UNIQUE || extended == SQLITE_CONSTRAINT_PRIMARYKEY || extended == SQLITE_CONSTRAINT_ROWID)
+		return ERROR_EXISTS;
+	for (size_t i = 0; i < sizeof(error_kinds) / sizeof(error_kinds[0]); i++)
+		if (error_kinds[i].code == (extended & 0xff))
+			return error_kinds[i].kind;
+	return ERROR_IO;
+}
+
+/* Without its folder: clients read some of the messages, and need not know where the file lies. */
+static const char *name_of(const struct db *db)
+{
+	const char *slash = strrchr(db->path, '/');
+	return slash != NULL ? slash + 1 : db->path;
+}
+
+static int fail_on_file(const struct db *db, const struct db_trouble *trouble, struct error *err)
+{
+	static const char *const what[] = {
+		[DB_TROUBLE_PAGE] = "does not match its checksum",
+		[DB_TROUBLE_SHORT] = "lies behind the end of the file, which was cut",
+		[DB_TROUBLE_LOG] = "is not what was written to the log",
+		[DB_TROUBLE_READ] = "cannot be read",
+	};
+	char page[32] = "a page";
+	char reason[80] = "";
+	if (trouble->page != 0)
+		snprintf(page, sizeof page, "page %u", trouble->page);
+	if (trouble->kind == DB_TROUBLE_READ)
+		snprintf(reason, sizeof reason, " (%s)", strerrordesc_np(trouble->os_errno));
+	error_set(err, ERROR_DAMAGED, "%s: %s %s%s. The stored bytes are not concerned. What needs this page"
+		" cannot be answered until it is mended (docs/OPERATIONS.md, \"A damaged catalog\").",
+		name_of(db), page, what[trouble->kind], reason);
+	err->os_errno = trouble->os_errno;
+	return -1;
+}
+
+static int fail_to_write(const struct db *db, const struct db_trouble *trouble, enum error_kind kind,
+	struct error *err)
+{
+	if (trouble->os_errno == EROFS)
+		kind = ERROR_READ_ONLY;
+	error_set(err, kind, "%s cannot be written: %s.", name_of(db), strerrordesc_np(trouble->os_errno));
+	err->os_errno = trouble->os_errno;
+	return -1;
+}
+
+static int set_failure(struct db *db, const char *what, struct error *err)
+{
+	const enum error_kind kind = kind_of(sqlite3_extended_errcode(db->handle));
+	const struct db_trouble trouble = db_file_take_trouble(db->handle);
+	if (kind == ERROR_IO && trouble.kind == DB_TROUBLE_WRITE && trouble.os_errno != 0)
+		return fail_to_write(db, &trouble, kind, err);
+	if ((kind == ERROR_IO || kind == ERROR_DAMAGED) && trouble.kind != DB_TROUBLE_NONE && trouble.kind != DB_TROUBLE_WRITE)
+		return fail_on_file(db, &trouble, err);
+	if (kind == ERROR_BUSY)
+		return error_set(err, kind, "%s is locked by another program: %s.", name_of(db), what);
+	return error_set(err, kind, "%s: %s: %s.", db->path, what, sqlite3_errmsg(db->handle));
+}
+
+static bool is_lost(const struct db *db)
+{
+	return db->is_begun && !db_in_transaction(db);
+}
+
+int db_fail(struct db *const db, const char *const what, struct error *const err)
+{
+	set_failure(db, what, err);
+	if (is_lost(db) && db->lost.kind == ERROR_NONE)
+		db->lost = *err;
+	return -1;
+}
+
+/* Behind a transaction that SQLite gave up each statement would be a transaction of its own. */
+static int refuse_lost(const struct db *db, struct error *err)
+{
+	if (!is_lost(db))
+		return 0;
+	if (db->lost.kind == ERROR_NONE)
+		return error_set(err, ERROR_DAMAGED, "%s: the transaction was given up; what belongs to it cannot be"
+			" changed any more.", name_of(db));
+	*err = db->lost;
+	return -1;
+}
+
+/* After each commit of this connection: frames that the WAL holds. An attached file has a log of its own. */
+static int note_wal(void *const owner, sqlite3 *const handle, const char *const name, const int frames)
+{
+	struct db *const db = owner;
+	if (strcmp(name, "main") != 0)
+		return SQLITE_OK;
+	db->log_salt = db_file_written_salt(handle);
+	db->log_frames = (uint64_t)frames;
+	db->wal_bytes = (uint64_t)frames * (db->page_bytes + WAL_FRAME_HEADER_BYTES);
+	return SQLITE_OK;
+}
+
+int db_read_number(struct db *const db, const char *const sql, int64_t *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out = db_column_i64(statement, 0);
+	db_reset(statement);
+	if (got == 0)
+		return error_set(err, ERROR_CORRUPT, "%s: '%s' gave no row.", db->path, sql);
+	return got == 1 ? 0 : -1;
+}
+
+/* Pages with room for a checksum: those of a new file at once, others by the next VACUUM. */
+static int set_page_form(struct db *db, struct error *err)
+{
+	int reserved = PAGE_SUM_BYTES;
+	if (db_run_script(db, "PRAGMA page_size=4096;", err) != 0) /* first: it forgets what is reserved */
+		return -1;
+	sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+	int64_t pages;
+	if (db_read_number(db, SQL_GET_PAGES, &pages, err) != 0)
+		return -1;
+	return pages > 0 ? 0 : db_run_script(db, SQL_SETUP_NEW, err);
+}
+
+static int set_up(struct db *const db, const enum db_mode mode, struct error *const err)
+{
+	sqlite3_extended_result_codes(db->handle, 1);
+	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	if (mode == DB_WRITE && set_page_form(db, err) != 0)
+		return -1;
+	if (db_run_script(db, mode == DB_WRITE ? SQL_SETUP_WRITE : SQL_SETUP_READ, err) != 0)
+		return -1;
+	int64_t page_bytes = 0;
+	if (db_read_number(db, SQL_GET_PAGE_SIZE, &page_bytes, err) != 0)
+		return -1;
+	db->page_bytes = (uint64_t)page_bytes;
+	sqlite3_wal_hook(db->handle, note_wal, db);
+	return 0;
+}
+
+/* For the whole process, and only before its first connection is opened: later calls change nothing. No count of all memory, which takes
+ * a lock at each allocation; and what a savepoint would restore stays in memory instead of a file, unless a change is very large. It spills
+ * in one write, of which SQLite's own file layer does no more than 128 KiB. */
+static void configure(void)
+{
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, SAVEPOINT_MEMORY_BYTES);
+}
+
+struct db *db_open(const char *const path, const enum db_mode mode, struct error *const err)
+{
+	struct db *const db = memory_new(sizeof(*db));
+	configure();
+	db_file_register();
+	db->path = memory_copy_text(path);
+	/* Readers open for writing too, because a WAL reader must be able to write the shared-memory file; query_only keeps them from the rest.
+	 * */
+	const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (mode == DB_WRITE ? SQLITE_OPEN_CREATE : 0);
+	if (sqlite3_open_v2(path, &db->handle, flags, db_file_vfs) != SQLITE_OK) {
+		if (db->handle != NULL)
+			db_fail(db, "opening", err);
+		else
+			error_set(err, ERROR_NO_MEMORY, "%s: opening: out of memory.", path);
+		db_close(db);
+		return NULL;
+	}
+	if (set_up(db, mode, err) != 0) {
+		db_keep_log(db, true); /* what cannot be used stays as it is */
+		db_close(db);
+		return NULL;
+	}
+	return db;
+}
+
+void db_close(struct db *const db)
+{
+	if (db == NULL)
+		return;
+	for (size_t i = 0; i < DB_STATEMENT_SLOTS; i++) {
+		if (db->slots[i] != NULL)
+			sqlite3_finalize(db->slots[i]->handle);
+		free(db->slots[i]);
+	}
+	db_sums_free(db->sums);
+	const int result = sqlite3_close(db->handle);
+	ASSERT(result == SQLITE_OK);
+	free(db->path);
+	free(db);
+}
+
+const char *db_path(const struct db *const db)
+{
+	return db->path;
+}
+
+void db_set_companion(struct db *const db, const enum db_companion which, void *const companion)
+{
+	db->companions[which] = companion;
+}
+
+void *db_companion(const struct db *const db, const enum db_companion which)
+{
+	return db->companions[which];
+}
+
+/* A statement that met damage may have changed a part of what it was to change. */
+static void note_broken(struct db *db, const struct error *err)
+{
+	if (db->is_begun && err->kind == ERROR_DAMAGED)
+		db_sums_doubt(db->sums, err);
+}
+
+int db_run_script(struct db *const db, const char *const sql, struct error *const err)
+{
+	if (refuse_lost(db, err) != 0)
+		return -1;
+	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) == SQLITE_OK)
+		return 0;
+	db_fail(db, "running a script", err);
+	note_broken(db, err);
+	return -1;
+}
+
+int db_get_version(struct db *const db, int *const out_version, int *const out_application, struct error *const err)
+{
+	int64_t version = 0;
+	int64_t application = 0;
+	if (db_read_number(db, SQL_GET_VERSION, &version, err) != 0 || db_read_number(db, SQL_GET_APPLICATION, &application, err) != 0)
+		return -1;
+	*out_version = (int)version;
+	*out_application = (int)application;
+	return 0;
+}
+
+int db_set_version(struct db *const db, const int version, const int application, struct error *const err)
+{
+	char sql[96]; /* a PRAGMA takes no bound values; both are our own numbers */
+	snprintf(sql, sizeof(sql), "PRAGMA user_version=%d; PRAGMA application_id=%d;", version, application);
+	return db_run_script(db, sql, err);
+}
+
+/* Statements without rows or values. */
+static int run_plain(struct db *const db, const char *const sql, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	return statement == NULL ? -1 : db_execute(statement, err);
+}
+
+int db_begin_alone(struct db *db, struct error *err)
+{
+	return run_plain(db, SQL_BEGIN, err);
+}
+
+int db_commit_alone(struct db *db, struct error *err)
+{
+	return run_plain(db, SQL_COMMIT, err);
+}
+
+int db_begin_at(struct db *const db, const char *const file, const int line, struct error *const err)
+{
+	if (db_in_transaction(db))
+		error_assert_failed("the transaction begun here has ended", db->begin_file, db->begin_line);
+	db->is_begun = false; /* also when the one before was given up, and nobody rolled it back */
+	if (run_plain(db, SQL_BEGIN, err) != 0)
+		return -1;
+	db->is_begun = true;
+	db->lost = (struct error){0};
+	db->begin_file = file;
+	db->begin_line = line;
+	db->rows_before = sqlite3_total_changes64(db->handle);
+	if (db_sums_begin(db->sums, err) == 0)
+		return 0;
+	db_rollback(db);
+	return -1;
+}
+
+/* What a rule of a table refuses leaves the transaction open. A full disk ends it, but then the log lacks
+ * bytes of the last frame, without which the others mean nothing. */
+static int run_commit(struct db *db, struct error *err)
+{
+	db_file_set_ending(db->handle, true);
+	int result = run_plain(db, SQL_COMMIT, err);
+	db_file_set_ending(db->handle, false);
+	db->is_in_doubt = result != 0 && !db_in_transaction(db) && err->kind != ERROR_NO_SPACE;
+	return result;
+}
+
+int db_commit(struct db *const db, struct error *const err)
+{
+	db->is_in_doubt = false;
+	if (refuse_lost(db, err) != 0 || db_sums_commit(db->sums, err) != 0 || run_commit(db, err) != 0) {
+		db_rollback(db);
+		return -1;
+	}
+	db_sums_committed(db->sums);
+	db->is_begun = false;
+	return 0;
+}
+
+bool db_is_in_doubt(const struct db *db)
+{
+	return db->is_in_doubt;
+}
+
+void db_rollback(struct db *const db)
+{
+	struct error ignored;
+	db_sums_rollback(db->sums);
+	db_file_set_ending(db->handle, true);
+	if (db_in_transaction(db) && run_plain(db, SQL_ROLLBACK, &ignored) != 0)
+		ASSERT(!db_in_transaction(db));
+	db_file_set_ending(db->handle, false);
+	db->is_begun = false;
+}
+
+bool db_in_transaction(const struct db *const db)
+{
+	return sqlite3_get_autocommit(db->handle) == 0;
+}
+
+int db_savepoint(struct db *const db, struct error *const err)
+{
+	ASSERT(db_in_transaction(db));
+	db->rows_before = sqlite3_total_changes64(db->handle);
+	db_sums_savepoint(db->sums);
+	return run_plain(db, SQL_SAVEPOINT, err);
+}
+
+int64_t db_rows_touched(const struct db *const db)
+{
+	return sqlite3_total_changes64(db->handle) - db->rows_before;
+}
+
+int db_savepoint_release(struct db *const db, struct error *const err)
+{
+	if (refuse_lost(db, err) != 0 || db_sums_check(db->sums, err) != 0)
+		return -1;
+	return run_plain(db, SQL_SAVEPOINT_RELEASE, err);
+}
+
+void db_savepoint_rollback(struct db *const db)
+{
+	struct error ignored;
+	db_sums_savepoint_rollback(db->sums);
+	/* What cannot be undone alone is undone with the whole transaction. */
+	if (db_in_transaction(db) &&
+	    (run_plain(db, SQL_SAVEPOINT_ROLLBACK, &ignored) != 0 || run_plain(db, SQL_SAVEPOINT_RELEASE, &ignored) != 0))
+		db_rollback(db);
+}
+
+int db_snapshot_begin(struct db *const db, struct error *const err)
+{
+	return run_plain(db, SQL_BEGIN_READ, err);
+}
+
+/* Nothing was written, so COMMIT is the cheaper of the two. */
+void db_snapshot_end(struct db *const db)
+{
+	struct error ignored;
+	if (run_plain(db, SQL_COMMIT, &ignored) != 0)
+		db_rollback(db);
+}
+
+static size_t slot_of(const struct db *const db, const char *const sql)
+{
+	size_t slot = (size_t)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) % DB_STATEMENT_SLOTS;
+	while (db->slots[slot] != NULL && db->slots[slot]->sql != sql)
+		slot = (slot + 1) % DB_STATEMENT_SLOTS;
+	return slot;
+}
+
+struct db_statement *db_prepare(struct db *const db, const char *const sql, struct error *const err)
+{
+	const size_t slot = slot_of(db, sql);
+	struct db_statement *statement = db->slots[slot];
+	if (statement != NULL) {
+		ASSERT(!sqlite3_stmt_busy(statement->handle));
+		sqlite3_reset(statement->handle);
+		sqlite3_clear_bindings(statement->handle);
+		statement->bind_result = SQLITE_OK;
+		return statement;
+	}
+	sqlite3_stmt *handle = NULL;
+	if (sqlite3_prepare_v3(db->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &handle, NULL) != SQLITE_OK) {
+		db_fail(db, sql, err);
+		return NULL;
+	}
+	db->statements++;
+	ASSERT(db->statements < DB_STATEMENT_SLOTS);
+	statement = memory_new(sizeof(*statement));
+	*statement = (struct db_statement){.db = db, .handle = handle, .sql = sql, .is_writing = sqlite3_stmt_readonly(handle) == 0};
+	db->slots[slot] = statement;
+	return statement;
+}
+
+static void note_bind(struct db_statement *const statement, const int result)
+{
+	ASSERT(result != SQLITE_RANGE && result != SQLITE_MISUSE);
+	if (statement->bind_result == SQLITE_OK)
+		statement->bind_result = result;
+}
+
+void db_bind_i64(struct db_statement *const statement, const int position, const int64_t value)
+{
+	note_bind(statement, sqlite3_bind_int64(statement->handle, position, value));
+}
+
+/* A NULL pointer would bind NULL; an empty span is an empty value. */
+void db_bind_blob(struct db_statement *const statement, const int position, const struct span value)
+{
+	const void *const bytes = value.len == 0 ? (const void *)"" : value.data;
+	note_bind(statement, sqlite3_bind_blob64(statement->handle, position, bytes, value.len, SQLITE_STATIC));
+}
+
+static int step_reading(struct db_statement *statement, struct error *err)
+{
+	int result = sqlite3_step(statement->handle);
+	if (result == SQLITE_ROW || result == SQLITE_DONE)
+		return result == SQLITE_ROW;
+	return db_fail(statement->db, statement->sql, err);
+}
+
+static int step_writing(struct db_statement *statement, struct error *err)
+{
+	struct db *db = statement->db;
+	if (refuse_lost(db, err) != 0)
+		return -1;
+	db_sums_statement(db->sums);
+	int got = step_reading(statement, err);
+	if (got < 0) {
+		db_sums_statement_rollback(db->sums);
+		note_broken(db, err);
+	}
+	return got == 0 && db->is_begun ? db_sums_check(db->sums, err) : got;
+}
+
+int db_step(struct db_statement *const statement, struct error *const err)
+{
+	if (statement->bind_result != SQLITE_OK)
+		return error_set(err, kind_of(statement->bind_result), "%s: a value could not be bound to '%s'.", statement->db->path,
+			statement->sql);
+	int got = statement->is_writing ? step_writing(statement, err) : step_reading(statement, err);
+	if (got < 0)
+		sqlite3_reset(statement->handle);
+	return got;
+}
+
+int db_execute(struct db_statement *const statement, struct error *const err)
+{
+	const int result = db_step(statement, err);
+	ASSERT(result != 1);
+	db_reset(statement);
+	return result;
+}
+
+void db_reset(struct db_statement *const statement)
+{
+	if (statement != NULL)
+		sqlite3_reset(statement->handle);
+}
+
+int64_t db_column_i64(struct db_statement *const statement, const int column)
+{
+	return sqlite3_column_int64(statement->handle, column);
+}
+
+struct span db_column_blob(struct db_statement *const statement, const int column)
+{
+	const void *const bytes = sqlite3_column_blob(statement->handle, column);
+	const int len = sqlite3_column_bytes(statement->handle, column);
+	return span_of(bytes, (size_t)len);
+}
+
+bool db_column_is_null(struct db_statement *const statement, const int column)
+{
+	return sqlite3_column_type(statement->handle, column) == SQLITE_NULL;
+}
+
+void db_keep_log(struct db *db, bool keeps)
+{
+	sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps ? 1 : 0, NULL);
+}
+
+uint64_t db_log_salt(const struct db *db)
+{
+	return db->log_salt;
+}
+
+uint32_t db_log_frames(const struct db *db)
+{
+	return (uint32_t)db->log_frames;
+}
+
+uint64_t db_damage(const struct db *db)
+{
+	return db_file_damage(db->handle);
+}
+
+uint64_t db_mended(const struct db *db)
+{
+	return db_file_mended(db->handle);
+}
+
+void db_overlook(struct db *db)
+{
+	db_file_overlook(db->handle, true);
+}
+
+bool db_is_summed(const struct db *db)
+{
+	return db_file_is_summed(db->handle);
+}
+
+int64_t db_change(const struct db *db)
+{
+	return db_sums_change(db->sums);
+}
+
+int64_t db_last_id(struct db *const db)
+{
+	return sqlite3_last_insert_rowid(db->handle);
+}
+
+int64_t db_changes(struct db *const db)
+{
+	return sqlite3_changes64(db->handle);
+}
+
+int db_checkpoint_passive(struct db *const db, struct error *const err)
+{
+	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY)
+		return db_fail(db, "checkpointing", err);
+	return 0;
+}
+
+/* The committer waits here, or behind it, with every queued change: so not for long. */
+static int restart(struct db *const db, const int mode, struct error *const err)
+{
+	sqlite3_busy_timeout(db->handle, RESTART_TIMEOUT_MS);
+	const int result = sqlite3_wal_checkpoint_v2(db->handle, NULL, mode, NULL, NULL);
+	sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
+	if (result == SQLITE_OK)
+		db->wal_bytes = 0;
+	else if ((result & 0xff) != SQLITE_BUSY)
+		return db_fail(db, "restarting the write-ahead log", err);
+	return 0;
+}
+
+int db_checkpoint_restart(struct db *const db, struct error *const err)
+{
+	return restart(db, SQLITE_CHECKPOINT_RESTART, err);
+}
+
+int db_checkpoint_truncate(struct db *const db, struct error *const err)
+{
+	return restart(db, SQLITE_CHECKPOINT_TRUNCATE, err);
+}
+
+int db_data_version(struct db *const db, int64_t *const out_version, struct error *const err)
+{
+	return db_read_number(db, SQL_GET_DATA_VERSION, out_version, err);
+}
+
+int db_pages(struct db *const db, int64_t *const out_pages, struct error *const err)
+{
+	return db_read_number(db, SQL_GET_PAGES, out_pages, err);
+}
+
+int db_vacuum_whole(struct db *const db, struct error *const err)
+{
+	return db_run_script(db, "VACUUM;", err);
+}
+
+int db_free_pages(struct db *const db, int64_t *const out_pages, struct error *const err)
+{
+	return db_read_number(db, SQL_GET_FREE_PAGES, out_pages, err);
+}
+
+uint64_t db_wal_bytes(const struct db *const db)
+{
+	return db->wal_bytes;
+}
+
+int db_vacuum_some(struct db *const db, const unsigned pages, struct error *const err)
+{
+	char sql[64];
+	snprintf(sql, sizeof(sql), "PRAGMA incremental_vacuum(%u);", pages);
+	return db_run_script(db, sql, err);
+}

@@ -1,0 +1,38 @@
+/* How many rows each table of a database has, and a sum over what they hold, whatever their order: a
+ * page that the disk dropped or brought back old has a right checksum, and shows here. Pure; one thread
+ * at a time. docs/FORMAT.md, "Counts and sums". Internal to storage. */
+#ifndef STORAGE_DB_TABLE_SUMS_H
+#define STORAGE_DB_TABLE_SUMS_H
+
+#include "base/buffer.h"
+
+enum { TABLE_SUMS_MAX = 96, TABLE_NAME_BYTES = 48, TABLE_SUMS_MAX_BYTES = TABLE_SUMS_MAX * (TABLE_NAME_BYTES + 17) + 16 };
+
+struct table_sum {
+	int64_t rows;
+	uint64_t sum; /* of row_digest over all rows, modulo 2^64 */
+};
+struct table_sums { /* a zeroed one has no tables */
+	size_t count;
+	char names[TABLE_SUMS_MAX][TABLE_NAME_BYTES]; /* in the order in which they were first met */
+	struct table_sum tables[TABLE_SUMS_MAX];
+};
+
+/* The table's place, which it is given when it has none. */
+size_t table_sums_place(struct table_sums *sums, const char *name);
+void table_sums_encode(const struct table_sums *sums, struct buffer *out);
+/* corrupt when the bytes are not what encode gives. */
+int table_sums_decode(struct span bytes, struct table_sums *out, struct error *err);
+
+/* A row: its values in the order of the table's columns, then the digest, which begins the next one. */
+struct row_digest {
+	struct buffer bytes;
+};
+void row_digest_init(struct row_digest *digest);
+void row_digest_release(struct row_digest *digest);
+void row_digest_add_null(struct row_digest *digest);
+void row_digest_add_number(struct row_digest *digest, int64_t number);
+void row_digest_add_bytes(struct row_digest *digest, struct span bytes);
+uint64_t row_digest_end(struct row_digest *digest);
+
+#endif

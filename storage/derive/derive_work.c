@@ -1,0 +1,295 @@
+/* find, read the header --> [against the head] --> [against the root] --> store the delta --> prove --> one change: swap, series, waits no more */
+#include "storage/derive/derive_work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
+#include "storage/derive/derive_proof.h"
+#include "storage/derive/derive_series.h"
+#include "storage/objects/object_read.h"
+#include "storage/objects/scratch.h"
+#include "storage/versions/derive_waiting.h"
+#include "storage/versions/version.h"
+#include "storage/xet/xorb_row.h"
+#include "weights/model/schema.h"
+
+enum { WORK_ARENA_BYTES = 1024 * 1024, LEAST_SAVED = 3 /* a delta takes no more than this part of the object, since plain ones are compressed too */ };
+
+struct work {
+	struct store *store;
+	const struct work_pace *pace;
+	struct arena *arena;
+	struct version version;
+	struct object object;
+	struct shard_header header;
+	struct schema *schema;
+	struct digest128 key;          /* of the series */
+	struct derive_series series;
+	struct scratch *scratch;
+	unsigned files;                /* made in it so far */
+	struct derive_encoded encoded; /* recipe NULL: it stays plain */
+	int64_t delta;                 /* the hidden version that holds its blocks; 0: none */
+};
+
+struct settling {
+	struct change change; /* first */
+	struct work *work;
+	bool has_series;
+	bool swaps;
+	bool is_put_off; /* by a promise */
+};
+
+/* A promise that came while the version was worked on, by an answer about one of its chunks, counts as well. */
+static int put_off(struct db *const db, struct settling *const settling, struct error *const err)
+{
+	const struct work *const work = settling->work;
+	const struct clock_source *const clock = store_clock(work->store);
+	int64_t promised_ms = 0;
+	if (xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err) != 0)
+		return -1;
+	settling->is_put_off = promised_ms > clock->wall_ms(clock);
+	return settling->is_put_off ? derive_waiting_put_off(db, work->version.sequence, promised_ms, err) : 0;
+}
+
+static int apply(struct change *const change, struct db *const db, struct error *const err)
+{
+	struct settling *const settling = (struct settling *)change;
+	const struct work *const work = settling->work;
+	const int64_t version = work->version.sequence;
+	if (settling->swaps && put_off(db, settling, err) != 0)
+		return -1;
+	if (settling->is_put_off)
+		return 0;
+	if (settling->swaps && derived_swap(db, version, work->encoded.recipe, &work->encoded.digest, err) != 0)
+		return -1;
+	if (settling->has_series && derive_series_put(db, &work->key, &work->series, err) != 0)
+		return -1;
+	return derive_waiting_remove(db, version, err);
+}
+
+static int settle(struct work *const work, const bool has_series, struct error *const err)
+{
+	struct settling settling = {.change = {.apply = apply}, .work = work, .has_series = has_series};
+	return committer_run(store_committer(work->store), &settling.change, err);
+}
+
+static int swap(struct work *const work, bool *const out_is_put_off, struct error *const err)
+{
+	struct settling settling = {.change = {.apply = apply}, .work = work, .has_series = true, .swaps = true};
+	const int result = committer_run(store_committer(work->store), &settling.change, err);
+	*out_is_put_off = settling.is_put_off;
+	return result;
+}
+
+static int apply_put_off(struct change *const change, struct db *const db, struct error *const err)
+{
+	return put_off(db, (struct settling *)change, err);
+}
+
+/* 1: it waits until no pack that it leads to is promised any more; 0: none is. */
+static int put_off_promised(struct work *const work, struct error *const err)
+{
+	const struct clock_source *const clock = store_clock(work->store);
+	struct settling settling = {.change = {.apply = apply_put_off}, .work = work};
+	int64_t promised_ms = 0;
+	struct db *const db = store_reader_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	const int looked = xorb_row_promise_of_set(db, work->version.part_set, &promised_ms, err);
+	store_reader_give(work->store, db);
+	if (looked != 0 || promised_ms <= clock->wall_ms(clock))
+		return looked;
+	return committer_run(store_committer(work->store), &settling.change, err) != 0 ? -1 : settling.is_put_off;
+}
+
+/* 1: a plain version that somebody can read; 0: nothing to do here; -1. */
+static int find_version(struct work *const work, const int64_t sequence, struct error *const err)
+{
+	struct db *const db = store_reader_take(work->store, err);
+	bool is_pinned = true;
+	if (db == NULL)
+		return -1;
+	int found = version_find_sequence(db, sequence, work->arena, &work->version, err);
+	if (found == 1 && work->version.state == VERSION_HIDDEN && version_is_pinned(db, sequence, &is_pinned, err) != 0)
+		found = -1;
+	store_reader_give(work->store, db);
+	work->version.sequence = sequence;
+	if (found != 1)
+		return found;
+	const enum version_kind kind = work->version.kind;
+	return is_pinned && !work->version.is_marker && (kind == VERSION_SEGMENTS || kind == VERSION_SINGLE);
+}
+
+/* Deltas of checkpoints are safetensors files too, and no two of them have the same tensors. */
+static bool is_delta(const struct safetensors *const tensors)
+{
+	return safetensors_metadata_find(tensors, "delta_encoding").data != NULL ||
+		span_equal_text(safetensors_metadata_find(tensors, "format"), "sparse_weight_patch");
+}
+
+static int find_series(struct work *const work, struct error *const err)
+{
+	const struct digest128 schema = schema_digest(work->schema);
+	work->key = derive_series_key(work->version.bucket, work->version.key, &schema);
+	struct db *const db = store_reader_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	const int found = derive_series_find(db, &work->key, &work->series, err);
+	store_reader_give(work->store, db);
+	return found;
+}
+
+/* 1: a checkpoint; 0: something else. */
+static int look(struct work *const work, struct error *const err)
+{
+	const char *const name = arena_text(work->arena, work->version.key);
+	if (object_find_sequence(work->store, work->version.sequence, work->arena, &work->object, err) != 0)
+		return -1;
+	if (shard_header_read(work->store, &work->object, name == NULL ? "" : name, &work->header, err) != 0)
+		return err->kind == ERROR_INVALID ? 0 : -1;
+	if (safetensors_count(work->header.tensors) == 0 || is_delta(work->header.tensors))
+		return 0;
+	work->schema = schema_new();
+	if (schema_add(work->schema, work->header.tensors, err) != 0)
+		return err->kind == ERROR_INVALID ? 0 : -1;
+	schema_finish(work->schema);
+	return 1;
+}
+
+/* 1: the base is there and has these very tensors; 0: it cannot be one. */
+static int load_base(struct work *const work, const int64_t base, struct object *const out, struct shard_header *const header,
+	struct error *const err)
+{
+	struct error why = {0};
+	if (object_find_sequence(work->store, base, work->arena, out, &why) == 0 && shard_header_read(work->store, out, "base", header, &why) == 0)
+		return 1;
+	if (why.kind == ERROR_NO_KEY || why.kind == ERROR_INVALID || why.kind == ERROR_CORRUPT)
+		return 0;
+	*err = why;
+	return -1;
+}
+
+static void forget(struct work *const work)
+{
+	derived_recipe_free(work->encoded.recipe);
+	work->encoded.recipe = NULL;
+}
+
+/* 1: `encoded` makes the version out of this base; 0: not worth it. */
+static int encode_against(struct work *const work, const int64_t base, struct error *const err)
+{
+	struct object object;
+	struct shard_header header = {.tensors = NULL};
+	int result = base == 0 ? 0 : load_base(work, base, &object, &header, err);
+	if (result == 1) {
+		const struct derive_encode_params params = {
+			.store = work->store,
+			.base = {{base, object.size}, &header},
+			.next = {{work->version.sequence, work->version.size}, &work->header},
+			.path = arena_format(work->arena, "%s/delta-%u", scratch_path(work->scratch), work->files++),
+			.delta_max = work->version.size / LEAST_SAVED,
+			.pace = work->pace,
+		};
+		result = derive_encode(&params, &work->encoded, err);
+	}
+	if (result < 0 && (err->kind == ERROR_INVALID || err->kind == ERROR_CORRUPT))
+		result = 0; /* the version stays as it is; who reads it is told what is wrong with it */
+	shard_header_release(&header);
+	return result;
+}
+
+/* 1: `encoded` and `series` say how the version is stored; 0: it stays plain. */
+static int choose(struct work *const work, struct error *const err)
+{
+	int result = encode_against(work, work->series.head, err);
+	if (result == 1 && derive_series_keeps_head(&work->series, work->encoded.delta_bytes)) {
+		derive_series_add(&work->series, work->encoded.delta_bytes);
+		return 1;
+	}
+	forget(work);
+	if (result >= 0)
+		result = encode_against(work, work->series.root, err);
+	if (result != 1 || !derive_series_keeps_root(&work->series, work->encoded.delta_bytes)) {
+		forget(work);
+		return result < 0 ? -1 : 0;
+	}
+	derive_series_add_head(&work->series, work->version.sequence, work->encoded.delta_bytes);
+	return 1;
+}
+
+/* The blocks become a hidden version, the recipe is proven to make the very bytes. 1 proven, 0 not, -1. */
+static int store_and_prove(struct work *const work, struct error *const err)
+{
+	const char *const path = arena_format(work->arena, "%s/delta-%u", scratch_path(work->scratch), work->files - 1);
+	struct derive_encoded *const encoded = &work->encoded;
+	if (encoded->delta != SIZE_MAX) {
+		if (scratch_store_hidden(work->store, path, work->version.bucket, work->version.key, &work->delta, err) != 0)
+			return -1;
+		derived_recipe_settle(encoded->recipe, encoded->delta, work->delta, encoded->delta_bytes);
+	}
+	if (!work->pace->spend(work->pace->owner, (size_t)work->version.size))
+		return error_set(err, ERROR_BUSY, "The server is stopping.");
+	return derive_proof(work->store, &work->version, encoded->recipe, &encoded->digest, err);
+}
+
+static int derive(struct work *const work, struct derive_outcome *const out, struct error *const err)
+{
+	work->scratch = scratch_open(work->store, err);
+	if (work->scratch == NULL)
+		return -1;
+	int result = choose(work, err);
+	if (result == 1)
+		result = store_and_prove(work, err);
+	bool is_put_off = false;
+	if (result == 1 && swap(work, &is_put_off, err) == 0) {
+		if (is_put_off)
+			return 1;
+		*out = (struct derive_outcome){true, work->version.size - work->encoded.delta_bytes};
+		work->delta = 0;
+		return 1;
+	}
+	if (result == 1) /* gone, or named as a source meanwhile */
+		result = err->kind == ERROR_PRECONDITION || err->kind == ERROR_INVALID ? 0 : -1;
+	return result;
+}
+
+static int run(struct work *const work, const int64_t version, struct derive_outcome *const out, struct error *const err)
+{
+	int result = find_version(work, version, err);
+	const int promised = result == 1 ? put_off_promised(work, err) : 0;
+	if (promised != 0)
+		return promised < 0 ? -1 : 0;
+	if (result == 1)
+		result = look(work, err);
+	if (result == 0)
+		return settle(work, false, err);
+	if (result < 0)
+		return err->kind == ERROR_CORRUPT || err->kind == ERROR_NO_KEY ? settle(work, false, err) : -1;
+	const int known = find_series(work, err);
+	result = known == 1 ? derive(work, out, err) : known;
+	if (result != 0)
+		return result < 0 ? -1 : 0;
+	work->series = derive_series_begin(version, work->version.size);
+	return settle(work, true, err);
+}
+
+int derive_work(struct store *const store, const int64_t version, const struct work_pace *const pace, struct derive_outcome *const out,
+	struct error *const err)
+{
+	struct work work = {.store = store, .pace = pace, .arena = arena_new(WORK_ARENA_BYTES)};
+	struct error ignored;
+	*out = (struct derive_outcome){.is_swapped = false};
+	const int result = run(&work, version, out, err);
+	if (work.delta != 0)
+		(void)scratch_release(store, work.delta, &ignored); /* else at the next start */
+	forget(&work);
+	scratch_close(work.scratch);
+	schema_free(work.schema);
+	shard_header_release(&work.header);
+	arena_free(work.arena);
+	return result;
+}

@@ -1,0 +1,126 @@
+#include "storage/derive/derive_worker.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/thread/worker_thread.h"
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
+#include "storage/derive/derive_series.h"
+#include "storage/derive/derive_work.h"
+#include "storage/versions/derive_waiting.h"
+
+enum { INTERVAL_MS = 1000, RETRY_MS = 60 * 1000 };
+
+struct derive_worker {
+	struct store *store;
+	struct derive_options options;
+	struct worker_thread thread;
+	/* The thread alone: */
+	struct work_pace pace;
+	int64_t after;         /* versions up to this one failed and are left for later */
+	int64_t retry_ms;      /* when that is */
+};
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *const clock = clock_system(); /* real time, whatever the store's clock says */
+	return clock->monotonic_ms(clock);
+}
+
+static bool spend(void *const owner, const size_t bytes)
+{
+	struct derive_worker *const worker = owner;
+	return worker_thread_spend(&worker->thread, bytes, worker->options.bytes_per_second);
+}
+
+static int find_next(struct derive_worker *const worker, int64_t *const out_version, struct error *const err)
+{
+	struct db *const db = store_reader_take(worker->store, err);
+	int64_t waiting = 0;
+	if (db == NULL)
+		return -1;
+	const struct clock_source *const clock = store_clock(worker->store);
+	int found = derive_waiting_next(db, worker->after, clock->wall_ms(clock), out_version, err);
+	if ((found == 1 || worker->after != 0) && derive_waiting_count(db, &waiting, err) != 0)
+		found = -1;
+	store_reader_give(worker->store, db);
+	metrics_set(store_metrics(worker->store), METRIC_DERIVE_WAITING, waiting);
+	return found;
+}
+
+static void tell(const struct derive_worker *const worker, const char *const event, const int64_t version, const struct error *const err)
+{
+	struct log *const log = store_log(worker->store);
+	const struct log_field field = log_number("version", version);
+	if (log == NULL || err->kind == ERROR_BUSY)
+		return;
+	log_event(log, LOG_WARNING, NULL, event, &field, 1);
+	log_failure(log, LOG_WARNING, NULL, event, err);
+}
+
+/* 1: one was settled or put aside; 0: none waits. */
+static int work_once(struct derive_worker *const worker)
+{
+	struct error err = {0};
+	struct derive_outcome outcome;
+	int64_t version = 0;
+	if (worker->after != 0 && now_ms() >= worker->retry_ms)
+		worker->after = 0;
+	const int found = find_next(worker, &version, &err);
+	if (found != 1)
+		return 0;
+	if (derive_work(worker->store, version, &worker->pace, &outcome, &err) != 0) {
+		tell(worker, "derive_failed", version, &err);
+		worker->after = version;
+		worker->retry_ms = now_ms() + RETRY_MS;
+		return 1;
+	}
+	if (outcome.is_swapped) {
+		metrics_add(store_metrics(worker->store), METRIC_DERIVED_SWAPPED, 1);
+		metrics_add(store_metrics(worker->store), METRIC_DERIVED_BYTES_SAVED, (int64_t)outcome.bytes_saved);
+	}
+	return 1;
+}
+
+static int apply_prune(struct change *const change, struct db *const db, struct error *const err)
+{
+	(void)change;
+	return derive_series_prune(db, err);
+}
+
+static int64_t one_round(void *const owner)
+{
+	struct derive_worker *const worker = owner;
+	const bool found = worker->options.enabled && store_takes_work(worker->store) && work_once(worker) == 1;
+	return found ? 0 : worker->options.interval_ms > 0 ? worker->options.interval_ms : INTERVAL_MS;
+}
+
+struct derive_worker *derive_worker_start(struct store *const store, const struct derive_options *const options)
+{
+	static const struct worker_thread_plan plan = {.name = "derive", .round = one_round};
+	struct derive_worker *const worker = memory_new(sizeof(*worker));
+	struct change prune = {.apply = apply_prune};
+	struct error ignored;
+	worker->store = store;
+	worker->options = *options;
+	worker->pace = (struct work_pace){spend, worker};
+	if (options->enabled)
+		(void)committer_run(store_committer(store), &prune, &ignored); /* else at the next start */
+	worker_thread_start(&worker->thread, &plan, worker);
+	return worker;
+}
+
+void derive_worker_quiesce(struct derive_worker *const worker)
+{
+	worker_thread_quiesce(&worker->thread);
+}
+
+void derive_worker_stop(struct derive_worker *const worker)
+{
+	if (worker == NULL)
+		return;
+	worker_thread_stop(&worker->thread);
+	worker_thread_release(&worker->thread);
+	free(worker);
+}

@@ -1,0 +1,154 @@
+/* start --helper: indexes--> write [--something to decode: the worker--> write] --> done */
+#include "storage/files/file_hash.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/core/store.h"
+#include "storage/files/file_hash_find.h"
+#include "storage/files/file_hash_worker.h"
+
+struct file_hash_wait {
+	struct helper_job job;
+	struct helper_lane lane;
+	struct file_hash_order order;
+	struct store *store;
+	int64_t *versions; /* from the first pass on: those that must be decoded */
+	size_t count;
+	void (*done)(void *owner);
+	void *owner;
+	_Atomic bool is_told;  /* done was called */
+	_Atomic bool is_given_up;
+	_Atomic int holders;   /* the owner, and the work */
+	bool failed;
+	struct error error; /* the first */
+};
+
+static void let_go(struct file_hash_wait *const wait)
+{
+	if (atomic_fetch_sub(&wait->holders, 1) > 1)
+		return;
+	free(wait->versions);
+	free(wait);
+}
+
+static void tell(struct file_hash_wait *const wait)
+{
+	if (!atomic_exchange(&wait->is_told, true))
+		wait->done(wait->owner);
+}
+
+static void end(struct file_hash_wait *const wait)
+{
+	tell(wait);
+	let_go(wait);
+}
+
+static void fail(struct file_hash_wait *const wait, const struct error *const err)
+{
+	if (wait->failed)
+		return;
+	wait->failed = true;
+	wait->error = *err;
+}
+
+static void write_found(struct file_hash_wait *const wait, const struct file_hash_found *const found, size_t *const count)
+{
+	struct error err = {0};
+	if (file_hash_write(wait->store, found, *count, &err) != 0)
+		fail(wait, &err);
+	else
+		metrics_add(store_metrics(wait->store), METRIC_FILE_HASHES, (int64_t)*count);
+	*count = 0;
+}
+
+/* What indexes tell is written; the others are left in `versions`. */
+static void give_known(struct file_hash_wait *const wait)
+{
+	struct file_hash_found *const found = memory_new_array(FILE_HASHES_MAX, sizeof(*found));
+	size_t used = 0;
+	size_t left = 0;
+	for (size_t i = 0; i < wait->count; i++) {
+		struct file_hash_facts facts;
+		struct error err = {0};
+		if (file_hash_find(wait->store, wait->versions[i], NULL, &facts, &err) != 0)
+			fail(wait, &err);
+		else if (facts.state == FILE_HASH_DECODES)
+			wait->versions[left++] = wait->versions[i];
+		else if (facts.state == FILE_HASH_FOUND)
+			found[used++] = facts.found;
+		if (used == FILE_HASHES_MAX)
+			write_found(wait, found, &used);
+	}
+	write_found(wait, found, &used);
+	wait->count = left;
+	free(found);
+}
+
+static void decode(struct file_hash_order *const order, struct file_hash_worker *const worker, const bool is_refused)
+{
+	struct file_hash_wait *const wait = (struct file_hash_wait *)((char *)order - offsetof(struct file_hash_wait, order));
+	for (size_t i = 0; i < wait->count && !atomic_load(&wait->is_given_up); i++) {
+		struct error err = {0};
+		const int given = is_refused ? error_set(&err, ERROR_BUSY, "The server is stopping.") : file_hash_worker_give(worker, wait->versions[i],
+			&err);
+		if (given != 0)
+			fail(wait, &err);
+	}
+	end(wait);
+}
+
+static void run(struct helper_job *const job)
+{
+	struct file_hash_wait *const wait = (struct file_hash_wait *)job;
+	give_known(wait);
+	if (wait->count == 0) {
+		end(wait);
+		return;
+	}
+	wait->order.run = decode;
+	file_hash_worker_order(store_parts(wait->store)->file_hash_worker, &wait->order);
+}
+
+struct file_hash_wait *file_hash_start(struct store *const store, const int64_t *const versions, const size_t count,
+	void (*const done)(void *owner), void *const owner)
+{
+	struct file_hash_wait *const wait = memory_new(sizeof(*wait));
+	wait->store = store;
+	wait->versions = memory_new_array(count + 1, sizeof(*wait->versions));
+	if (count > 0)
+		memcpy(wait->versions, versions, count * sizeof(*versions));
+	wait->count = count;
+	wait->done = done;
+	wait->owner = owner;
+	wait->holders = 2;
+	wait->job.run = run;
+	helpers_submit(store_helpers(store), &wait->lane, &wait->job);
+	return wait;
+}
+
+int file_hash_outcome(const struct file_hash_wait *const wait, struct error *const err)
+{
+	if (atomic_load(&wait->is_given_up))
+		return error_set(err, ERROR_BUSY, "Nobody waits for the hashes any more.");
+	if (!wait->failed)
+		return 0;
+	*err = wait->error;
+	return -1;
+}
+
+void file_hash_give_up(struct file_hash_wait *const wait)
+{
+	if (atomic_exchange(&wait->is_told, true))
+		return;
+	atomic_store(&wait->is_given_up, true);
+	wait->done(wait->owner);
+}
+
+void file_hash_free(struct file_hash_wait *const wait)
+{
+	if (wait != NULL)
+		let_go(wait);
+}

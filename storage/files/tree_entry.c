@@ -1,0 +1,107 @@
+#include "storage/files/tree_entry.h"
+
+#include <string.h>
+
+#include "storage/files/file_time.h"
+#include "storage/versions/header_blob.h"
+
+#define ENTRY_ROWS "SELECT sequence, key, size, file_hash, modified_ms, headers FROM versions WHERE bucket = ?1 AND state = 1 AND is_marker = 0"
+
+static const char SQL_TREE_SCAN[] = ENTRY_ROWS " AND key >= ?2 ORDER BY key";
+static const char SQL_TREE_NEXT[] =
+	"SELECT key FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1 AND is_marker = 0 ORDER BY key LIMIT 1";
+static const char SQL_TREE_SEEK[] = ENTRY_ROWS " AND key = ?2";
+/* Answered from versions_listed alone; the test of tree checks the plan. */
+static const char SQL_TREE_BELOW[] =
+	"SELECT COUNT(*), MAX(modified_ms) FROM (SELECT modified_ms FROM versions WHERE bucket = ?1 AND key >= ?2 AND key < ?3 AND state = 1"
+	" AND is_marker = 0 LIMIT ?4) AS below";
+
+enum { DIRECTORY_MAX_BYTES = OBJECT_KEY_MAX_BYTES + 1 };
+
+static struct db_statement *prepare(struct db *const db, const char *const sql, const int64_t bucket, const struct span key,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return NULL;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, key);
+	return statement;
+}
+
+struct db_statement *tree_entry_scan(struct db *const db, const int64_t bucket, const struct span from, struct error *const err)
+{
+	return prepare(db, SQL_TREE_SCAN, bucket, from, err);
+}
+
+struct db_statement *tree_entry_seek(struct db *const db, const int64_t bucket, const struct span key, struct error *const err)
+{
+	return prepare(db, SQL_TREE_SEEK, bucket, key, err);
+}
+
+int tree_entry_next(struct db *const db, const int64_t bucket, const struct span from, uint8_t out[OBJECT_KEY_MAX_BYTES], size_t *const out_len,
+	struct error *const err)
+{
+	struct db_statement *const statement = prepare(db, SQL_TREE_NEXT, bucket, from, err);
+	const int got = statement == NULL ? -1 : db_step(statement, err);
+	const struct span key = got == 1 ? db_column_blob(statement, 0) : (struct span){NULL, 0};
+	*out_len = key.len < OBJECT_KEY_MAX_BYTES ? key.len : OBJECT_KEY_MAX_BYTES;
+	if (*out_len > 0)
+		memcpy(out, key.data, *out_len);
+	db_reset(statement);
+	return got;
+}
+
+struct span tree_entry_key(struct db_statement *const scan)
+{
+	return db_column_blob(scan, 1);
+}
+
+void tree_entry_add(struct db_statement *const scan, const struct span path, struct arena *const arena, struct tree *const out)
+{
+	struct tree_entry *const entry = &out->entries[out->count++];
+	const struct span hash = db_column_blob(scan, 3);
+	const struct span headers = db_column_blob(scan, 5);
+	*entry = (struct tree_entry){
+		.path = path,
+		.size = (uint64_t)db_column_i64(scan, 2),
+		.uploaded_ms = db_column_i64(scan, 4),
+		.content_type = arena_copy(arena, header_blob_find(headers, "content-type")),
+	};
+	entry->has_file_hash = hash.len == CHUNK_ID_BYTES;
+	if (entry->has_file_hash)
+		memcpy(entry->file_hash.bytes, hash.data, CHUNK_ID_BYTES);
+	else
+		out->unhashed[out->unhashed_count++] = db_column_i64(scan, 0);
+	if (!file_time_parse(header_blob_find(headers, FILE_TIME_HEADER), &entry->mtime_ms))
+		entry->mtime_ms = entry->uploaded_ms;
+}
+
+int tree_entry_below(struct db *const db, const int64_t bucket, const struct span directory, const size_t limit, struct tree_below *const out,
+	struct error *const err)
+{
+	struct buffer from;
+	struct buffer to;
+	buffer_init(&from, DIRECTORY_MAX_BYTES);
+	buffer_init(&to, DIRECTORY_MAX_BYTES);
+	buffer_add_span(&from, directory);
+	buffer_add_byte(&from, '/');
+	buffer_add_span(&to, directory);
+	buffer_add_byte(&to, '/' + 1);
+	struct db_statement *const statement = prepare(db, SQL_TREE_BELOW, bucket, buffer_span(&from), err);
+	int got = -1;
+	*out = (struct tree_below){0};
+	if (statement != NULL) {
+		db_bind_blob(statement, 3, buffer_span(&to));
+		db_bind_i64(statement, 4, (int64_t)limit);
+		got = db_step(statement, err);
+	}
+	if (got == 1) {
+		out->files = (size_t)db_column_i64(statement, 0);
+		out->newest_ms = db_column_i64(statement, 1);
+	}
+	db_reset(statement);
+	buffer_release(&from);
+	buffer_release(&to);
+	return got < 0 ? -1 : 0;
+}

@@ -1,0 +1,268 @@
+/* The owner and every job on a helper hold a reference; whoever lets go of the last one takes the ingest apart, so that ingest_free
+ * never waits. `pending` counts what done waits for: the jobs, and ingest_finish itself. */
+#include "storage/ingest/ingest_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+
+struct ingest *ingest_open(const struct ingest_options *const options, struct error *const err)
+{
+	if (disk_floor_check(options->packs->floor, err) != 0)
+		return NULL;
+	struct ingest *const ingest = memory_new(sizeof *ingest);
+	ingest->options = *options;
+	ingest->store = options->packs;
+	ingest->references = 1;
+	lock_init(&ingest->lock, LOCK_INGEST);
+	if (options->xorb != NULL)
+		ingest_records_init(ingest, options->xorb);
+	else
+		ingest->chunks = chunk_stream_new(ingest_take_chunk, ingest);
+	part_builder_init(&ingest->part_builder);
+	ingest->part_builder.has_few_segments = options->few_segments;
+	dedup_init(&ingest->dedup, ingest->store);
+	xorb_builder_init(&ingest->xorb);
+	random_bytes(ingest->pack.bytes, sizeof ingest->pack.bytes);
+	ingest_digest_init(ingest);
+	return ingest;
+}
+
+static void ingest_destroy(struct ingest *const ingest)
+{
+	ingest_pack_release(ingest, atomic_load(&ingest->keeps_packs));
+	dedup_release(&ingest->dedup, atomic_load(&ingest->is_in_doubt));
+	part_builder_release(&ingest->part_builder);
+	xorb_builder_release(&ingest->xorb);
+	chunk_stream_free(ingest->chunks);
+	xorb_parse_free(ingest->serialized);
+	ingest_digest_release(ingest);
+	ingest_check_release(ingest);
+	lock_release(&ingest->lock);
+	free(ingest);
+}
+
+static void ingest_unreference(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	const bool last = --ingest->references == 0;
+	lock_leave(&ingest->lock);
+	if (last)
+		ingest_destroy(ingest);
+}
+
+void ingest_free(struct ingest *const ingest)
+{
+	if (ingest == NULL)
+		return;
+	lock_enter(&ingest->lock);
+	atomic_store(&ingest->abandoned, true);
+	lock_leave(&ingest->lock);
+	ingest_digest_hurry(ingest);
+	ingest_unreference(ingest);
+}
+
+void ingest_fail(struct ingest *const ingest, const struct error *const err)
+{
+	lock_enter(&ingest->lock);
+	if (!ingest->failed) {
+		ingest->failed = true;
+		ingest->error = *err;
+	}
+	lock_leave(&ingest->lock);
+}
+
+bool ingest_has_failed(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	const bool failed = ingest->failed;
+	lock_leave(&ingest->lock);
+	return failed;
+}
+
+void ingest_job_begins(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	ingest->references++;
+	ingest->pending++;
+	lock_leave(&ingest->lock);
+}
+
+void ingest_job_ends(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	ingest->pending--;
+	const bool is_done = ingest->pending == 0 && ingest->finished && !atomic_load(&ingest->abandoned);
+	lock_leave(&ingest->lock);
+	if (is_done) {
+		ingest_digest_results(ingest);
+		ingest->options.done(ingest->options.owner);
+	}
+	ingest_unreference(ingest);
+}
+
+bool ingest_is_full(struct ingest *const ingest)
+{
+	lock_enter(&ingest->lock);
+	const bool is_full = ingest->blocks_out >= INGEST_BLOCKS_MAX || ingest->drains_out >= INGEST_DRAINS_MAX ||
+		ingest->checks_out >= INGEST_CHECKS_MAX;
+	ingest->wants_room = is_full;
+	lock_leave(&ingest->lock);
+	return is_full;
+}
+
+/* The callback runs under the lock, so that ingest_free, which takes it, never overtakes a callback into its owner. */
+void ingest_offer_room(struct ingest *const ingest)
+{
+	lock_assert_held(&ingest->lock);
+	if (!ingest->wants_room || ingest->blocks_out > INGEST_BLOCKS_ROOM || ingest->drains_out > INGEST_DRAINS_ROOM ||
+	    ingest->checks_out > INGEST_CHECKS_ROOM)
+		return;
+	ingest->wants_room = false;
+	if (!atomic_load(&ingest->abandoned))
+		ingest->options.room(ingest->options.owner);
+}
+
+static int ingest_push(struct ingest *const ingest, const struct span bytes, struct error *const err)
+{
+	if (ingest->serialized != NULL)
+		return xorb_parse_push(ingest->serialized, bytes, err);
+	ingest->scratch = pack_store_take_scratch(ingest->store);
+	int result = ingest_check_repair(ingest, err);
+	if (result == 0)
+		result = chunk_stream_push(ingest->chunks, bytes, err);
+	pack_store_give_scratch(ingest->store, ingest->scratch);
+	ingest->scratch = NULL;
+	return result;
+}
+
+enum sink_result ingest_write(struct ingest *const ingest, const struct span bytes, struct error *const err)
+{
+	if (ingest_has_failed(ingest)) {
+		ingest_outcome(ingest, err);
+		return SINK_FAILED;
+	}
+	if (ingest_is_full(ingest))
+		return SINK_WAIT;
+	if (ingest->size + bytes.len <= INLINE_MAX_BYTES && bytes.len > 0)
+		memcpy(ingest->inline_bytes + ingest->size, bytes.data, bytes.len);
+	ingest->size += bytes.len;
+	if (ingest->serialized == NULL)
+		ingest_digest_add(ingest, bytes);
+	if (ingest_push(ingest, bytes, err) == 0)
+		return SINK_TAKEN;
+	ingest_fail(ingest, err);
+	return SINK_FAILED;
+}
+
+static int ingest_end_chunk(struct ingest *const ingest, struct error *const err)
+{
+	ingest->scratch = pack_store_take_scratch(ingest->store);
+	const int result = chunk_stream_end(ingest->chunks, err);
+	pack_store_give_scratch(ingest->store, ingest->scratch);
+	ingest->scratch = NULL;
+	return result;
+}
+
+int ingest_cut(struct ingest *const ingest, struct error *const err)
+{
+	ASSERT(ingest->options.never_inline);
+	if (ingest_has_failed(ingest))
+		return ingest_outcome(ingest, err);
+	if (ingest_end_chunk(ingest, err) == 0)
+		return 0;
+	ingest_fail(ingest, err);
+	return -1;
+}
+
+static int ingest_end_stream(struct ingest *ingest, struct error *err)
+{
+	if (ingest->serialized != NULL)
+		return 0;
+	ingest->is_inline = ingest->size <= INLINE_MAX_BYTES && !ingest->options.never_inline;
+	return ingest_end_chunk(ingest, err);
+}
+
+static int ingest_end_xorb(struct ingest *ingest, struct error *err)
+{
+	if (ingest->serialized != NULL)
+		return ingest_records_end(ingest, err);
+	if (ingest_check_repair(ingest, err) != 0)
+		return -1;
+	part_builder_join(&ingest->part_builder);
+	return ingest_end_chunks(ingest, err);
+}
+
+void ingest_close(struct ingest *ingest)
+{
+	struct error err = {0};
+	if (!ingest_has_failed(ingest) && ingest_end_xorb(ingest, &err) != 0)
+		ingest_fail(ingest, &err);
+	ingest->part.size = ingest->size;
+	ingest->part.segments = ingest->part_builder.segments;
+	ingest->part.segment_count = ingest->part_builder.segment_count;
+	ingest->part.is_inline = ingest->is_inline;
+	if (ingest->is_inline)
+		ingest->part.inline_bytes = span_of(ingest->inline_bytes, (size_t)ingest->size);
+	if (ingest->serialized == NULL)
+		ingest_digest_end(ingest);
+	metrics_add(ingest->store->metrics, METRIC_BYTES_INGESTED, (int64_t)ingest->size);
+	ingest_job_ends(ingest);
+}
+
+void ingest_finish(struct ingest *const ingest)
+{
+	struct error err = {0};
+	ingest_job_begins(ingest); /* this call itself, and ingest_close: done comes when the last of them ends */
+	lock_enter(&ingest->lock);
+	ASSERT(!ingest->finished);
+	ingest->finished = true;
+	lock_leave(&ingest->lock);
+	if (!ingest_has_failed(ingest) && ingest_end_stream(ingest, &err) != 0)
+		ingest_fail(ingest, &err);
+	if (!ingest_check_end(ingest))
+		ingest_close(ingest);
+}
+
+int ingest_outcome(struct ingest *const ingest, struct error *const err)
+{
+	lock_enter(&ingest->lock);
+	const bool failed = ingest->failed;
+	if (failed)
+		*err = ingest->error;
+	lock_leave(&ingest->lock);
+	return failed ? -1 : 0;
+}
+
+const struct stored_part *ingest_part(const struct ingest *const ingest)
+{
+	return &ingest->part;
+}
+
+size_t ingest_packs(const struct ingest *const ingest, const struct pack_record **const out_records)
+{
+	*out_records = ingest->records;
+	return ingest->record_count;
+}
+
+void ingest_in_doubt(struct ingest *const ingest)
+{
+	atomic_store(&ingest->is_in_doubt, true);
+	atomic_store(&ingest->keeps_packs, true);
+}
+
+void ingest_committed(struct ingest *const ingest)
+{
+	ASSERT(!atomic_load(&ingest->keeps_packs) && (!ingest->is_staged || ingest->is_placed));
+	atomic_store(&ingest->keeps_packs, true);
+	ingest_check_offer(ingest);
+	if (ingest->record_count == 0)
+		return;
+	struct pack_id *const packs = memory_new_array(ingest->record_count, sizeof *packs);
+	for (size_t i = 0; i < ingest->record_count; i++)
+		packs[i] = ingest->records[i].id;
+	pack_feed_submit(ingest->store, packs, ingest->record_count);
+	free(packs);
+}

@@ -1,0 +1,120 @@
+#include "storage/ingest/ingest_spares.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "storage/ingest/ingest_internal.h"
+
+enum { SPARE_BLOCKS = 32, SPARE_DRAINS = 8 }; /* 8 MiB; 3.5 MiB, up to 16 when they held long footers */
+
+struct ingest_spares {
+	struct lock lock;
+	struct ingest_block *blocks;
+	struct ingest_drain *drains;
+	unsigned block_count;
+	unsigned drain_count;
+};
+
+struct ingest_spares *ingest_spares_new(void)
+{
+	struct ingest_spares *const spares = memory_new(sizeof *spares);
+	lock_init(&spares->lock, LOCK_INGEST_SPARES);
+	return spares;
+}
+
+static void drain_free(struct ingest_drain *const drain)
+{
+	buffer_release(&drain->bytes);
+	free(drain);
+}
+
+void ingest_spares_free(struct ingest_spares *const spares)
+{
+	if (spares == NULL)
+		return;
+	while (spares->blocks != NULL)
+		free(ingest_spares_take_block(spares));
+	while (spares->drains != NULL)
+		drain_free(ingest_spares_take_drain(spares));
+	lock_release(&spares->lock);
+	free(spares);
+}
+
+static struct ingest_block *spare_block(struct ingest_spares *spares)
+{
+	lock_enter(&spares->lock);
+	struct ingest_block *const block = spares->blocks;
+	if (block != NULL) {
+		spares->blocks = block->next;
+		spares->block_count--;
+	}
+	lock_leave(&spares->lock);
+	return block;
+}
+
+struct ingest_block *ingest_spares_take_block(struct ingest_spares *spares)
+{
+	struct ingest_block *const block = spares == NULL ? NULL : spare_block(spares);
+	return block != NULL ? block : memory_grow(NULL, 1, sizeof *block); /* not cleared: that would take as long as filling it */
+}
+
+static struct ingest_drain *spare_drain(struct ingest_spares *spares)
+{
+	lock_enter(&spares->lock);
+	struct ingest_drain *const drain = spares->drains;
+	if (drain != NULL) {
+		spares->drains = drain->next;
+		spares->drain_count--;
+	}
+	lock_leave(&spares->lock);
+	return drain;
+}
+
+struct ingest_drain *ingest_spares_take_drain(struct ingest_spares *spares)
+{
+	struct ingest_drain *drain = spares == NULL ? NULL : spare_drain(spares);
+	if (drain == NULL) {
+		drain = memory_new(sizeof *drain);
+		xorb_builder_init_bytes(&drain->bytes);
+	}
+	return drain;
+}
+
+static bool keep_block(struct ingest_spares *spares, struct ingest_block *block)
+{
+	lock_enter(&spares->lock);
+	const bool keeps = spares->block_count < SPARE_BLOCKS;
+	if (keeps) {
+		block->next = spares->blocks;
+		spares->blocks = block;
+		spares->block_count++;
+	}
+	lock_leave(&spares->lock);
+	return keeps;
+}
+
+void ingest_spares_give_block(struct ingest_spares *const spares, struct ingest_block *const block)
+{
+	if (block != NULL && (spares == NULL || !keep_block(spares, block)))
+		free(block);
+}
+
+static bool keep_drain(struct ingest_spares *spares, struct ingest_drain *drain)
+{
+	buffer_reset(&drain->bytes);
+	lock_enter(&spares->lock);
+	const bool keeps = spares->drain_count < SPARE_DRAINS;
+	if (keeps) {
+		drain->next = spares->drains;
+		spares->drains = drain;
+		spares->drain_count++;
+	}
+	lock_leave(&spares->lock);
+	return keeps;
+}
+
+void ingest_spares_give_drain(struct ingest_spares *const spares, struct ingest_drain *const drain)
+{
+	if (drain != NULL && (spares == NULL || !keep_drain(spares, drain)))
+		drain_free(drain);
+}

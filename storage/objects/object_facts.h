@@ -1,0 +1,18 @@
+/* What a new version says besides its bytes. */
+#ifndef STORAGE_OBJECTS_OBJECT_FACTS_H
+#define STORAGE_OBJECTS_OBJECT_FACTS_H
+
+#include "storage/versions/object.h"
+
+/* Of PutObject, CopyObject, CreateMultipartUpload. Texts are copied by whoever takes it. */
+struct object_facts {
+	const struct object_header *headers;
+	size_t header_count;
+	struct span tags;       /* a tag_set; empty: none */
+	enum storage_class storage_class;
+	enum canned_acl acl;
+};
+/* metadata_too_large, key_too_long, invalid. */
+int object_facts_check(const struct object_facts *facts, struct span key, struct error *err);
+
+#endif

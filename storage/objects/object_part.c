@@ -1,0 +1,214 @@
+#include "storage/objects/object_part.h"
+
+#include <string.h>
+
+#include "storage/objects/object_row.h"
+#include "storage/versions/derived_parts.h"
+#include "storage/versions/derived_row.h"
+#include "storage/versions/upload_set.h"
+
+static int no_part(const struct object *const object, const uint32_t number, struct error *const err)
+{
+	return error_set(err, ERROR_NO_PART, "The object has %lu part%s; there is no part %lu.",
+		(unsigned long)(object->part_count > 0 ? object->part_count : 1), object->part_count > 1 ? "s" : "", (unsigned long)number);
+}
+
+static struct object_part whole(const struct object *const object)
+{
+	return (struct object_part){.number = 1, .size = object->size, .checksum = object->checksum};
+}
+
+static int read_part(struct db *const db, const struct version *const version, const struct part_map_entry *const entry,
+	struct object_part *const out, struct error *const err)
+{
+	struct upload_set_part part;
+	if (upload_set_find(db, version->part_set, entry, &part, err) != 0)
+		return -1;
+	*out = (struct object_part){.number = entry->number, .offset = entry->start, .size = part.size};
+	if (part.checksum_len == 0 || part.checksum_len != checksum_length(version->checksum.algorithm))
+		return 0;
+	out->checksum.algorithm = version->checksum.algorithm;
+	out->checksum.len = part.checksum_len;
+	memcpy(out->checksum.bytes, part.checksum, part.checksum_len);
+	return 0;
+}
+
+/* The version's row and map; `*out_statement` is to be reset. */
+static int load_map(struct db *const db, const struct object *const object, struct version *const out, struct span *const out_map,
+	struct db_statement **const out_statement, struct error *const err)
+{
+	const int found = version_find_sequence(db, object->sequence, NULL, out, err);
+	if (found != 1)
+		return found == 0 ? object_no_key(object->key, err) : -1;
+	const int got = upload_set_map(db, out->part_set, out->contents, out_map, out_statement, err);
+	if (got == 1)
+		return error_set(err, ERROR_CORRUPT, "%s: the map of a multipart object is missing.", db_path(db));
+	return got;
+}
+
+/* 1: the version was swapped, and these are its parts until the statement is reset. 0: it has a part set. */
+static int load_swapped(struct db *const db, const struct object *const object, struct span *const out, struct db_statement **const out_statement,
+	struct error *const err)
+{
+	struct version version;
+	const int found = version_find_sequence(db, object->sequence, NULL, &version, err);
+	if (found != 1)
+		return found == 0 ? object_no_key(object->key, err) : -1;
+	if (version.kind != VERSION_DERIVED)
+		return 0;
+	if (derived_row_parts(db, version.sequence, version.contents, out, out_statement, err) != 0)
+		return -1;
+	if (derived_parts_are_sound(*out))
+		return 1;
+	db_reset(*out_statement);
+	return error_set(err, ERROR_CORRUPT, "%s: the parts of version %lld are damaged.", db_path(db), (long long)version.sequence);
+}
+
+static int find_mapped(struct db *const db, const struct object *const object, const uint32_t number, struct object_part *const out,
+	struct error *const err)
+{
+	struct version version;
+	struct span map;
+	struct db_statement *statement = NULL;
+	if (load_map(db, object, &version, &map, &statement, err) != 0)
+		return -1;
+	const size_t index = part_map_find_number(map, number);
+	int result = -1;
+	if (index == part_map_count(map) || part_map_entry(map, index).number != number) {
+		no_part(object, number, err);
+	} else {
+		const struct part_map_entry entry = part_map_entry(map, index);
+		result = read_part(db, &version, &entry, out, err);
+	}
+	db_reset(statement);
+	return result;
+}
+
+static int find_part(struct db *const db, const struct object *const object, const uint32_t number, struct object_part *const out,
+	struct error *const err)
+{
+	struct span parts;
+	struct db_statement *statement = NULL;
+	const int swapped = load_swapped(db, object, &parts, &statement, err);
+	if (swapped != 1)
+		return swapped < 0 ? -1 : find_mapped(db, object, number, out, err);
+	const size_t index = derived_parts_find(parts, number);
+	*out = (struct object_part){.number = 0};
+	if (index < derived_parts_count(parts))
+		*out = derived_parts_entry(parts, index, object->checksum.algorithm);
+	db_reset(statement);
+	return out->number == number ? 0 : no_part(object, number, err);
+}
+
+int object_find_part(struct store *const store, const struct object *const object, const uint32_t number, struct object_part *const out,
+	struct error *const err)
+{
+	if (object->part_count == 0) {
+		*out = whole(object);
+		return number == 1 ? 0 : no_part(object, number, err);
+	}
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = find_part(db, object, number, out, err);
+	store_snapshot_give(store, db);
+	return result;
+}
+
+struct page {
+	uint32_t after;
+	size_t limit;
+	struct object_part *parts;
+	size_t count;
+	bool truncated;
+};
+
+static int no_memory(struct error *const err)
+{
+	return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing the parts of an object.");
+}
+
+static int list_mapped(struct db *const db, const struct object *const object, struct arena *const arena, struct page *const page,
+	struct error *const err)
+{
+	struct version version;
+	struct span map;
+	struct db_statement *statement = NULL;
+	if (load_map(db, object, &version, &map, &statement, err) != 0)
+		return -1;
+	const size_t first = page->after == UINT32_MAX ? part_map_count(map) : part_map_find_number(map, page->after + 1);
+	const size_t left = part_map_count(map) - first;
+	const size_t count = left < page->limit ? left : page->limit;
+	int result = 0;
+	page->parts = arena_take_array(arena, count + 1, sizeof(*page->parts));
+	page->truncated = count < left;
+	if (page->parts == NULL)
+		result = no_memory(err);
+	for (; result == 0 && page->count < count; page->count++) {
+		const struct part_map_entry entry = part_map_entry(map, first + page->count);
+		result = read_part(db, &version, &entry, &page->parts[page->count], err);
+	}
+	db_reset(statement);
+	return result;
+}
+
+static int list_swapped(const struct span parts, const struct object *const object, struct arena *const arena, struct page *const page,
+	struct error *const err)
+{
+	const size_t first = page->after == UINT32_MAX ? derived_parts_count(parts) : derived_parts_find(parts, page->after + 1);
+	const size_t left = derived_parts_count(parts) - first;
+	const size_t count = left < page->limit ? left : page->limit;
+	page->parts = arena_take_array(arena, count + 1, sizeof(*page->parts));
+	page->truncated = count < left;
+	if (page->parts == NULL)
+		return no_memory(err);
+	for (; page->count < count; page->count++)
+		page->parts[page->count] = derived_parts_entry(parts, first + page->count, object->checksum.algorithm);
+	return 0;
+}
+
+static int list_parts(struct db *const db, const struct object *const object, struct arena *const arena, struct page *const page,
+	struct error *const err)
+{
+	struct span parts;
+	struct db_statement *statement = NULL;
+	const int swapped = load_swapped(db, object, &parts, &statement, err);
+	if (swapped != 1)
+		return swapped < 0 ? -1 : list_mapped(db, object, arena, page, err);
+	const int result = list_swapped(parts, object, arena, page, err);
+	db_reset(statement);
+	return result;
+}
+
+static int list_single(const struct object *const object, struct arena *const arena, struct page *const page, struct error *const err)
+{
+	page->parts = arena_take_array(arena, 1, sizeof(*page->parts));
+	if (page->parts == NULL)
+		return no_memory(err);
+	page->parts[0] = whole(object);
+	page->count = page->after == 0 && page->limit > 0 ? 1 : 0;
+	page->truncated = page->after == 0 && page->limit == 0;
+	return 0;
+}
+
+static int list_multiple(struct store *const store, const struct object *const object, struct arena *const arena, struct page *const page,
+	struct error *const err)
+{
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = list_parts(db, object, arena, page, err);
+	store_snapshot_give(store, db);
+	return result;
+}
+
+int object_list_parts(struct store *const store, const struct object *const object, const uint32_t after, const size_t limit,
+	struct arena *const arena, struct object_part **const out, size_t *const out_count, bool *const out_truncated, struct error *const err)
+{
+	struct page page = {.after = after, .limit = limit};
+	const int result = object->part_count == 0 ? list_single(object, arena, &page, err) : list_multiple(store, object, arena, &page, err);
+	*out = page.parts;
+	*out_count = page.count;
+	*out_truncated = page.truncated;
+	return result;
+}

@@ -1,0 +1,154 @@
+#include "storage/objects/object_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/objects/object_row.h"
+#include "storage/packs/assemble.h"
+#include "storage/versions/derived_body.h"
+#include "storage/versions/derived_row.h"
+#include "storage/versions/part.h"
+
+enum { SOON_SEGMENTS = 1024 }; /* about a millisecond */
+
+struct object_view {
+	struct store *store;
+	struct db *db;          /* in a snapshot */
+	struct version version; /* found last, without texts; sequence 0: none */
+};
+
+/* What of the version is to be opened. */
+struct view_range {
+	uint64_t offset;
+	uint64_t length;
+	size_t most; /* segments; 0: any number */
+};
+
+struct object_view *object_view_new(struct store *const store, struct error *const err)
+{
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return NULL;
+	struct object_view *const view = memory_new(sizeof(*view));
+	view->store = store;
+	view->db = db;
+	return view;
+}
+
+int object_view_renew(struct object_view *const view, struct error *const err)
+{
+	view->version.sequence = 0;
+	db_snapshot_end(view->db);
+	return db_snapshot_begin(view->db, err);
+}
+
+void object_view_free(struct object_view *const view)
+{
+	if (view == NULL)
+		return;
+	store_snapshot_give(view->store, view->db);
+	free(view);
+}
+
+int object_view_find(struct object_view *const view, const struct span bucket, const struct span key, const struct version_ref *const ref,
+	struct arena *const arena, struct object *const out, struct error *const err)
+{
+	struct version *const version = &view->version;
+	memset(out, 0, sizeof(*out));
+	version->sequence = 0;
+	if (object_find_row(view->db, bucket, key, ref, arena, version, err) != 0) {
+		version->sequence = 0;
+		return -1;
+	}
+	if (object_of_version(version, arena, out, err) != 0)
+		return -1;
+	return version->is_marker && ref->kind == VERSION_REF_CURRENT ? object_no_key(key, err) : 0;
+}
+
+static struct body_source *open_inline(struct db *const db, const struct version *const version, const struct view_range *const asked,
+	struct error *const err)
+{
+	struct span bytes;
+	struct db_statement *statement = NULL;
+	if (part_inline_load(db, version->sequence, version->contents, &bytes, &statement, err) != 0)
+		return NULL;
+	struct body_source *const source = assemble_open_inline(span_slice(bytes, (size_t)asked->offset, (size_t)asked->length));
+	db_reset(statement);
+	return source;
+}
+
+static struct body_source *open_segments(struct object_view *const view, const struct view_range *const asked, struct error *const err)
+{
+	const struct version *const version = &view->version;
+	struct part_range range = {.offset = asked->offset, .length = asked->length, .most = asked->most};
+	if (part_set_load(view->db, version->part_set, version->size, version->contents, &range, err) != 0)
+		return NULL;
+	if (range.segment_count == 0)
+		return assemble_open_inline(span_of(NULL, 0));
+	/* Within the snapshot: the packs are held before a sweep of a later state could let them go (invariant 5). */
+	struct body_source *const source =
+		assemble_open(store_packs(view->store), range.segments, range.segment_count, range.skip, asked->length, err);
+	free(range.segments);
+	return source;
+}
+
+static struct body_source *open_derived(struct object_view *const view, const struct view_range *const asked, struct error *const err)
+{
+	const struct version *const version = &view->version;
+	const struct derived_body_params params = {
+		.store = view->store,
+		.db = view->db,
+		.recipe = derived_row_load(view->db, version->sequence, version->contents, err),
+		.from = asked->offset,
+		.to = asked->offset + asked->length,
+		.levels = DERIVED_DEPTH_MAX,
+		.most = asked->most,
+	};
+	struct derived_body *const body = params.recipe == NULL ? NULL : derived_body_open(&params, err);
+	return body == NULL ? NULL : derived_body_source(body, params.from, params.to);
+}
+
+/* The row of `object`, if the view has not just found it. */
+static int load_version(struct object_view *const view, const struct object *const object, struct error *const err)
+{
+	if (view->version.sequence == object->sequence)
+		return 0;
+	const int got = version_find_sequence(view->db, object->sequence, NULL, &view->version, err);
+	if (got == 1)
+		return 0;
+	view->version.sequence = 0;
+	return got == 0 ? object_no_key(object->key, err) : -1;
+}
+
+static struct body_source *open_range(struct object_view *const view, const struct object *const object, const struct view_range *const asked,
+	struct error *const err)
+{
+	const struct version *const version = &view->version;
+	if (load_version(view, object, err) != 0)
+		return NULL;
+	if (version->is_marker) {
+		object_no_key(object->key, err);
+		return NULL;
+	}
+	if (asked->offset > version->size || asked->length > version->size - asked->offset) {
+		error_set(err, ERROR_RANGE, "Bytes %llu+%llu lie outside the object of %llu bytes.", (unsigned long long)asked->offset,
+			(unsigned long long)asked->length, (unsigned long long)version->size);
+		return NULL;
+	}
+	if (version->kind == VERSION_INLINE)
+		return open_inline(view->db, version, asked, err);
+	return version->kind == VERSION_DERIVED ? open_derived(view, asked, err) : open_segments(view, asked, err);
+}
+
+struct body_source *object_view_open(struct object_view *const view, const struct object *const object, const uint64_t offset,
+	const uint64_t length, struct error *const err)
+{
+	return open_range(view, object, &(struct view_range){.offset = offset, .length = length}, err);
+}
+
+struct body_source *object_view_open_soon(struct object_view *const view, const struct object *const object, const uint64_t offset,
+	const uint64_t length, struct error *const err)
+{
+	return open_range(view, object, &(struct view_range){.offset = offset, .length = length, .most = SOON_SEGMENTS}, err);
+}

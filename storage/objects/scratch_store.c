@@ -1,0 +1,204 @@
+/* read --ingest--> finish --done--> change: place, apply (version row, held) --COMMIT--> the caller goes on
+ * The caller's thread waits at each arrow. */
+#include "storage/objects/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/encode.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread/lock.h"
+#include "storage/buckets/bucket_row.h"
+#include "storage/core/store.h"
+#include "storage/objects/put_body.h"
+#include "storage/versions/part.h"
+#include "storage/versions/scratch_row.h"
+#include "storage/versions/version.h"
+
+enum { STORE_PIECE_BYTES = 1024 * 1024 };
+
+struct scratch_put {
+	struct change change; /* first */
+	struct store *store;
+	struct put_body body;
+	struct lock lock;
+	struct lock_condition wake;
+	unsigned rooms;       /* guarded by lock: how often there was room */
+	bool is_ingested;     /* guarded by lock */
+	struct span bucket;   /* of a current one */
+	int64_t bucket_id;    /* of a hidden one */
+	bool is_hidden;
+	struct version version;
+};
+
+static void has_room(void *const owner)
+{
+	struct scratch_put *const put = owner;
+	lock_enter(&put->lock);
+	put->rooms++;
+	lock_signal(&put->wake);
+	lock_leave(&put->lock);
+}
+
+static void is_done(void *const owner)
+{
+	struct scratch_put *const put = owner;
+	lock_enter(&put->lock);
+	put->is_ingested = true;
+	lock_signal(&put->wake);
+	lock_leave(&put->lock);
+}
+
+static int place(struct change *const change, struct error *const err)
+{
+	return put_body_place(&((struct scratch_put *)change)->body, err);
+}
+
+static void fill_version(struct scratch_put *const put)
+{
+	const struct stored_part *const part = ingest_part(put->body.ingest);
+	struct version *const version = &put->version;
+	version->kind = part->is_inline ? VERSION_INLINE : VERSION_SINGLE;
+	version->size = part->size;
+	version->has_digest = true;
+	version->digest = part->digest;
+	version->has_file_hash = true;
+	version->file_hash = part->file_hash;
+	version->checksum = part->checksum;
+	version->modified_ms = store_clock(put->store)->wall_ms(store_clock(put->store));
+	version->contents = part->is_inline ? part_inline_contents(part->inline_bytes)
+		: part_single_contents(part->segments, part->segment_count);
+	random_bytes(version->id, VERSION_ID_BYTES);
+	encode_hex(span_of(part->digest.bytes, sizeof(part->digest.bytes)), version->etag);
+	memcpy(version->etag + 2 * sizeof(part->digest.bytes), "-d", sizeof("-d"));
+}
+
+static int push(struct scratch_put *const put, struct db *const db, struct error *const err)
+{
+	struct bucket bucket;
+	struct version current;
+	if (bucket_row_settings(db, put->bucket, &bucket, err) != 0)
+		return -1;
+	put->version.bucket = bucket.id;
+	const int found = version_find_current(db, bucket.id, put->version.key, NULL, &current, err);
+	return found < 0 ? -1 : version_push(db, bucket.versioning, found == 1 ? &current : NULL, &put->version, err);
+}
+
+static int add_hidden(struct scratch_put *const put, struct db *const db, struct error *const err)
+{
+	put->version.bucket = put->bucket_id;
+	if (put->bucket_id == 0 && bucket_row_find(db, put->bucket, &put->version.bucket, err) != 0)
+		return -1;
+	return version_add_hidden(db, &put->version, err) != 0 ? -1 : scratch_row_add(db, put->version.sequence, err);
+}
+
+static int apply(struct change *const change, struct db *const db, struct error *const err)
+{
+	struct scratch_put *const put = (struct scratch_put *)change;
+	const struct stored_part *const part = ingest_part(put->body.ingest);
+	if (put_body_record(&put->body, db, err) != 0)
+		return -1;
+	fill_version(put);
+	if ((put->is_hidden ? add_hidden : push)(put, db, err) != 0)
+		return -1;
+	return part->is_inline ? part_inline_add(db, put->version.sequence, part->inline_bytes, err)
+		: part_single_add(db, put->version.part_set, part, err);
+}
+
+static int write_piece(struct scratch_put *const put, const struct span piece, struct error *const err)
+{
+	for (;;) {
+		lock_enter(&put->lock);
+		const unsigned before = put->rooms;
+		lock_leave(&put->lock);
+		const enum sink_result result = ingest_write(put->body.ingest, piece, err);
+		if (result != SINK_WAIT)
+			return result == SINK_TAKEN ? 0 : -1;
+		lock_enter(&put->lock);
+		while (put->rooms == before)
+			lock_wait(&put->lock, &put->wake);
+		lock_leave(&put->lock);
+	}
+}
+
+static int write_file(struct scratch_put *const put, const int fd, const uint64_t size, const char *const path, struct error *const err)
+{
+	const struct file_ops *const files = store_files(put->store);
+	uint8_t *const piece = memory_new(STORE_PIECE_BYTES);
+	int result = 0;
+	for (uint64_t at = 0; result == 0 && at < size;) {
+		const size_t len = size - at < STORE_PIECE_BYTES ? (size_t)(size - at) : STORE_PIECE_BYTES;
+		result = file_read_at(files, fd, piece, len, (off_t)at, path, err);
+		if (result == 0)
+			result = write_piece(put, span_of(piece, len), err);
+		at += len;
+	}
+	free(piece);
+	return result;
+}
+
+static int finish(struct scratch_put *const put, struct error *const err)
+{
+	ingest_finish(put->body.ingest);
+	lock_enter(&put->lock);
+	while (!put->is_ingested)
+		lock_wait(&put->lock, &put->wake);
+	lock_leave(&put->lock);
+	if (ingest_outcome(put->body.ingest, err) != 0)
+		return -1;
+	put->change.place = place;
+	put->change.apply = apply;
+	const int result = committer_run(store_committer(put->store), &put->change, err);
+	put_body_settle(&put->body, &put->change);
+	return result;
+}
+
+static int store_file(struct scratch_put *const put, const char *const path, struct error *const err)
+{
+	const struct file_ops *const files = store_files(put->store);
+	const struct ingest_options options = {.packs = store_packs(put->store), .checksum = put->is_hidden ? CHECKSUM_NONE : CHECKSUM_CRC64NVME,
+		.room = has_room, .done = is_done, .owner = put};
+	uint64_t size = 0;
+	if (file_size(path, &size, err) != 0)
+		return -1;
+	const int fd = files->open(files, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return error_set_errno(err, "%s: cannot be opened", path);
+	int result = -1;
+	put->body.ingest = ingest_open(&options, err);
+	if (put->body.ingest != NULL && write_file(put, fd, size, path, err) == 0)
+		result = finish(put, err);
+	ingest_free(put->body.ingest);
+	close(fd);
+	return result;
+}
+
+static int run(struct scratch_put *const put, const char *const path, int64_t *const out_version, struct error *const err)
+{
+	lock_init(&put->lock, LOCK_SCRATCH);
+	lock_condition_init(&put->wake);
+	const int result = store_file(put, path, err);
+	*out_version = put->version.sequence;
+	lock_condition_release(&put->wake);
+	lock_release(&put->lock);
+	return result;
+}
+
+int scratch_store(struct store *const store, const char *const path, const struct span bucket, const struct span key, const bool hidden,
+	int64_t *const out_version, struct error *const err)
+{
+	struct scratch_put put = {.store = store, .bucket = bucket, .is_hidden = hidden, .version = {.key = key}};
+	return run(&put, path, out_version, err);
+}
+
+int scratch_store_hidden(struct store *const store, const char *const path, const int64_t bucket, const struct span key,
+	int64_t *const out_version, struct error *const err)
+{
+	struct scratch_put put = {.store = store, .bucket_id = bucket, .is_hidden = true, .version = {.key = key}};
+	return run(&put, path, out_version, err);
+}

@@ -1,0 +1,216 @@
+/* Opens in the order of dependence and closes in the reverse. store_start brings catalog and packs together before anything else may write. */
+#include "storage/open/store_open.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "storage/buckets/lifecycle_cache.h"
+#include "storage/core/damage_book.h"
+#include "storage/core/store_core.h"
+#include "storage/db/checkpointer.h"
+#include "storage/derive/derive_worker.h"
+#include "storage/files/file_hash_worker.h"
+#include "storage/objects/scratch.h"
+#include "storage/packs/set_aside.h"
+#include "storage/run_tables/path_hold.h"
+#include "storage/run_tables/replica_table.h"
+#include "storage/start/catalog_checker.h"
+#include "storage/step_jobs/fleet_worker.h"
+#include "storage/step_jobs/webhook_worker.h"
+#include "storage/upkeep/lifecycle_worker.h"
+#include "storage/upkeep/sweeper.h"
+#include "storage/xet/shard_turns.h"
+#include "storage/xet/xet_make.h"
+
+enum { HELPER_THREADS = 4, DAY_MS = 24 * 60 * 60 * 1000, LIFECYCLE_INTERVAL_MS = 60 * 60 * 1000 };
+
+/* What runs behind the requests and nobody asks for anything, and what all of it was opened with. */
+struct store_threads {
+	struct store_options options;
+	struct catalog_copy *catalog_copy; /* NULL: the catalog is none */
+	struct catalog_checker *catalog_checker;
+	struct checkpointer *checkpointer;
+	struct sweeper *sweeper;
+	struct lifecycle_worker *lifecycle_worker;
+	struct fleet_worker *fleet_worker;
+	struct webhook_worker *webhook_worker;
+};
+
+static void fill_defaults(struct store_options *options)
+{
+	if (options->files == NULL)
+		options->files = file_system();
+	if (options->clock == NULL)
+		options->clock = clock_system();
+	if (options->helper_threads == 0)
+		options->helper_threads = HELPER_THREADS;
+	if (options->lifecycle_day_ms <= 0)
+		options->lifecycle_day_ms = DAY_MS;
+	if (options->lifecycle_interval_ms <= 0)
+		options->lifecycle_interval_ms = LIFECYCLE_INTERVAL_MS;
+}
+
+static struct store_params params_of(const struct store_options *options)
+{
+	return (struct store_params){.folder = options->folder, .files = options->files, .clock = options->clock,
+		.metrics = options->metrics, .log = options->log, .helper_threads = options->helper_threads,
+		.disk_reserve = options->disk_reserve, .pack_max_bytes = options->pack_max_bytes,
+		.fast_etags = options->fast_etags, .memory_packs = options->memory_packs};
+}
+
+static struct store *new_store(const struct store_options *options)
+{
+	struct store_threads *const threads = memory_new(sizeof(*threads));
+	threads->options = *options;
+	fill_defaults(&threads->options);
+	const struct store_params params = params_of(&threads->options);
+	struct store *const store = store_new(&params);
+	*store_parts(store) = (struct store_parts){
+		.lifecycle_cache = lifecycle_cache_new(threads->options.lifecycle_day_ms),
+		.replicas = replica_table_new(threads->options.clock),
+		.path_holds = path_hold_new(threads->options.clock),
+		.xet_makes = xet_makes_new(),
+		.shard_turns = shard_turns_new(),
+		.derive = &threads->options.derive,
+		.webhooks = &threads->options.webhooks,
+		.xet = &threads->options.xet,
+		.threads = threads,
+	};
+	return store;
+}
+
+/* What of a cache stands in a damaged table is not known: its rules and leases are missing until a start
+ * finds the table right again. They keep nobody from the rest; as long as a table is damaged nothing is
+ * deleted, and as long as leases are missing no steps go (step_keep.h). */
+static int pass_damage(const struct store *store, int result, const struct error *err)
+{
+	if (result == 0 || err->kind != ERROR_DAMAGED)
+		return result;
+	log_failure(store_log(store), LOG_ERROR, NULL, "cache_not_filled", err);
+	return 0;
+}
+
+static int fill_caches(struct store *store, struct db *db, struct error *err)
+{
+	const struct store_parts *const parts = store_parts(store);
+	store_fill_chunk_index(store);
+	if (pass_damage(store, lifecycle_cache_load(parts->lifecycle_cache, db, err), err) != 0)
+		return -1;
+	if (pass_damage(store, damage_book_load(store_packs(store), db, err), err) != 0)
+		return -1;
+	return pass_damage(store, replica_table_load(parts->replicas, db, err), err);
+}
+
+static int open_catalog(struct store *store, struct error *err)
+{
+	struct store_threads *const threads = store_parts(store)->threads;
+	const struct store_start_params params = {.folder = store_folder(store), .files = store_files(store), .packs = store_packs(store),
+		.floor = store_disk_floor(store), .log = store_log(store), .health = store_health(store),
+		.after_damage = threads->options.after_damage, .memory_packs = threads->options.memory_packs};
+	struct store_start start;
+	if (store_start(&params, &start, err) != 0)
+		return -1;
+	threads->catalog_copy = start.copy;
+	const struct store_catalog catalog = {.path = start.catalog_path, .acknowledged = start.acknowledged, .identity = start.store};
+	store_set_catalog(store, &catalog);
+	if (fill_caches(store, start.db, err) != 0) {
+		db_close(start.db);
+		return -1;
+	}
+	store_start_committer(store, start.db);
+	return 0;
+}
+
+/* What earlier starts put aside is shown for as long as it is there. */
+static void tell_set_aside(const struct store *store)
+{
+	struct set_aside aside;
+	struct error err = {0};
+	if (set_aside_list(store_folder(store), &aside, &err) != 0) {
+		log_failure(store_log(store), LOG_WARNING, NULL, "set_aside", &err);
+		return;
+	}
+	metrics_set(store_metrics(store), METRIC_SET_ASIDE, (int64_t)aside.count);
+	metrics_set(store_metrics(store), METRIC_SET_ASIDE_BYTES, (int64_t)aside.bytes);
+	set_aside_release(&aside);
+}
+
+static void start_threads(struct store *store)
+{
+	struct store_parts *const parts = store_parts(store);
+	struct store_threads *const threads = parts->threads;
+	const struct store_options *const options = &threads->options;
+	threads->catalog_checker = catalog_checker_start(store);
+	threads->sweeper = sweeper_start(store);
+	threads->lifecycle_worker = lifecycle_worker_start(store, options->lifecycle_interval_ms, options->lifecycle_day_ms);
+	parts->gc = gc_start(store, &options->gc);
+	parts->step_worker = step_worker_start(store, &options->steps);
+	threads->fleet_worker = fleet_worker_start(store);
+	parts->derive_worker = derive_worker_start(store, &options->derive);
+	threads->webhook_worker = webhook_worker_start(store);
+	parts->file_hash_worker = file_hash_worker_start(store);
+}
+
+static int open_all(struct store *store, struct error *err)
+{
+	struct store_threads *const threads = store_parts(store)->threads;
+	const struct store_params params = params_of(&threads->options);
+	if (file_make_folder(store_files(store), store_folder(store), 0700, err) != 0 || store_open_packs(store, &params, err) != 0
+		|| open_catalog(store, err) != 0 || scratch_recover(store, err) != 0)
+		return -1;
+	threads->checkpointer = checkpointer_start(store_catalog_path(store), err);
+	return threads->checkpointer == NULL ? -1 : 0;
+}
+
+struct store *store_open(const struct store_options *options, struct error *err)
+{
+	struct store *const store = new_store(options);
+	if (open_all(store, err) != 0) {
+		store_close(store);
+		return NULL;
+	}
+	tell_set_aside(store);
+	start_threads(store);
+	return store;
+}
+
+static void stop_threads(const struct store_parts *parts)
+{
+	const struct store_threads *const threads = parts->threads;
+	xet_makes_quiesce(parts->xet_makes);
+	shard_turns_drain(parts->shard_turns);
+	file_hash_worker_stop(parts->file_hash_worker);
+	webhook_worker_stop(threads->webhook_worker);
+	fleet_worker_stop(threads->fleet_worker);
+	derive_worker_stop(parts->derive_worker);
+	step_worker_stop(parts->step_worker);
+	gc_stop(parts->gc);
+	lifecycle_worker_stop(threads->lifecycle_worker);
+	sweeper_stop(threads->sweeper);
+	catalog_checker_stop(threads->catalog_checker);
+	checkpointer_stop(threads->checkpointer);
+}
+
+static void free_parts(const struct store_parts *parts)
+{
+	lifecycle_cache_free(parts->lifecycle_cache);
+	replica_table_free(parts->replicas);
+	path_hold_free(parts->path_holds);
+	xet_makes_free(parts->xet_makes);
+	shard_turns_free(parts->shard_turns);
+	catalog_copy_free(parts->threads->catalog_copy);
+	free(parts->threads);
+}
+
+void store_close(struct store *store)
+{
+	if (store == NULL)
+		return;
+	const struct store_parts parts = *store_parts(store);
+	stop_threads(&parts);
+	store_end_changes(store);
+	step_worker_free(parts.step_worker);
+	store_end_helpers(store);
+	store_free(store);
+	free_parts(&parts);
+}

@@ -1,0 +1,240 @@
+/* Raw chunks go from the pack to the caller's buffer in scatter reads of several; a chunk that is encoded, cut by the range or larger
+ * than what is left of the buffer is decoded into a spare buffer, which is then given out in pieces. An error that comes after some
+ * bytes of a call is kept for the next one. */
+#include "storage/packs/assemble.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+struct assemble {
+	struct body_source source;
+	struct pack_store *packs;
+	struct segment *segments;
+	uint8_t *turns;     /* of the hold of each segment's pack */
+	size_t count;
+	size_t segment;     /* where the next chunk lies */
+	uint32_t chunk;     /* in that segment */
+	size_t skip;        /* bytes of the next chunk that lie before the range */
+	uint64_t remaining; /* of the range */
+	uint8_t *spare;     /* CHUNK_MAX_BYTES, once needed */
+	size_t spare_at;
+	size_t spare_len;
+	bool failed;
+	struct error error;
+};
+
+static bool same_pack_as_before(const struct assemble *const assemble, const size_t i)
+{
+	return i > 0 && memcmp(&assemble->segments[i].pack, &assemble->segments[i - 1].pack, sizeof(struct pack_id)) == 0;
+}
+
+static void assemble_close(struct body_source *const source)
+{
+	struct assemble *const assemble = (struct assemble *)source;
+	for (size_t i = 0; i < assemble->count; i++)
+		if (!same_pack_as_before(assemble, i))
+			pack_store_unhold(assemble->packs, &assemble->segments[i].pack, assemble->turns[i]);
+	free(assemble->segments);
+	free(assemble->turns);
+	free(assemble->spare);
+	free(assemble);
+}
+
+static struct pack_run assemble_run(const struct assemble *const assemble)
+{
+	const struct segment *const segment = &assemble->segments[assemble->segment];
+	return (struct pack_run){ .pack = segment->pack, .first = segment->first + assemble->chunk, .chunks = segment->count - assemble->chunk };
+}
+
+static void assemble_advance(struct assemble *const assemble, const uint32_t chunks)
+{
+	assemble->chunk += chunks;
+	if (assemble->chunk < assemble->segments[assemble->segment].count)
+		return;
+	ASSERT(assemble->chunk == assemble->segments[assemble->segment].count);
+	assemble->chunk = 0;
+	assemble->segment++;
+}
+
+static int assemble_out_of_chunks(struct error *const err)
+{
+	return error_set(err, ERROR_CORRUPT, "the chunks of the object are fewer bytes than its segments say");
+}
+
+/* Decodes the next chunk into the spare buffer, past what lies before the range. */
+static int assemble_fill_spare(struct assemble *const assemble, struct error *const err)
+{
+	if (assemble->spare == NULL)
+		assemble->spare = memory_new(CHUNK_MAX_BYTES);
+	const struct pack_run run = assemble_run(assemble);
+	size_t len;
+	if (pack_store_read_chunk(assemble->packs, &run.pack, run.first, NULL, assemble->spare, &len, err) != 0)
+		return -1;
+	if (assemble->skip >= len)
+		return assemble_out_of_chunks(err);
+	assemble->spare_at = assemble->skip;
+	assemble->spare_len = len;
+	assemble->skip = 0;
+	assemble_advance(assemble, 1);
+	return 0;
+}
+
+/* Decodes the next chunk, whole, straight to the caller. */
+static ptrdiff_t assemble_decode(struct assemble *const assemble, uint8_t *const into, struct error *const err)
+{
+	const struct pack_run run = assemble_run(assemble);
+	size_t len;
+	if (pack_store_read_chunk(assemble->packs, &run.pack, run.first, NULL, into, &len, err) != 0)
+		return -1;
+	assemble_advance(assemble, 1);
+	return (ptrdiff_t)len;
+}
+
+static size_t assemble_give_spare(struct assemble *const assemble, uint8_t *const into, const size_t capacity)
+{
+	size_t len = assemble->spare_len - assemble->spare_at;
+	len = len < capacity ? len : capacity;
+	memcpy(into, assemble->spare + assemble->spare_at, len);
+	assemble->spare_at += len;
+	return len;
+}
+
+/* Some bytes, 1 to capacity (which is within the range); -1 with the error set. */
+static ptrdiff_t assemble_step(struct assemble *const assemble, uint8_t *const into, const size_t capacity, struct error *const err)
+{
+	if (assemble->spare_at < assemble->spare_len)
+		return (ptrdiff_t)assemble_give_spare(assemble, into, capacity);
+	if (assemble->segment == assemble->count)
+		return assemble_out_of_chunks(err);
+	if (assemble->skip == 0) {
+		const struct pack_run run = assemble_run(assemble);
+		uint32_t chunks;
+		size_t len;
+		const int result = pack_store_read_run(assemble->packs, &run, into, capacity, &chunks, &len, err);
+		assemble_advance(assemble, chunks);
+		if (len > 0 && result != 0) {
+			assemble->failed = true; /* what came before the bad record is right */
+			assemble->error = *err;
+		}
+		if (len > 0 || result != 0)
+			return len > 0 ? (ptrdiff_t)len : -1;
+		if (capacity >= CHUNK_MAX_BYTES)
+			return assemble_decode(assemble, into, err);
+	}
+	if (assemble_fill_spare(assemble, err) != 0)
+		return -1;
+	return (ptrdiff_t)assemble_give_spare(assemble, into, capacity);
+}
+
+static ptrdiff_t assemble_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+{
+	struct assemble *const assemble = (struct assemble *)source;
+	size_t used = 0;
+	while (!assemble->failed && used < capacity && assemble->remaining > 0) {
+		const size_t room = assemble->remaining < capacity - used ? (size_t)assemble->remaining : capacity - used;
+		if (used > 0 && room < CHUNK_MIN_BYTES && assemble->spare_at == assemble->spare_len)
+			break; /* the next chunk hardly fits: leave it whole for the next call */
+		const ptrdiff_t len = assemble_step(assemble, into + used, room, &assemble->error);
+		assemble->failed |= len < 0;
+		used += len > 0 ? (size_t)len : 0;
+		assemble->remaining -= len > 0 ? (uint64_t)len : 0;
+	}
+	if (used == 0 && assemble->failed) {
+		*err = assemble->error;
+		return -1;
+	}
+	return (ptrdiff_t)used;
+}
+
+/* Moves to the chunk that holds byte `offset` of the current segment. */
+static int assemble_seek_chunk(struct assemble *const assemble, uint64_t offset, struct error *const err)
+{
+	while (offset > 0) {
+		const struct pack_run run = assemble_run(assemble);
+		struct chunk_entry entries[PACK_RUN_CHUNKS];
+		size_t count;
+		if (run.chunks == 0)
+			return assemble_out_of_chunks(err);
+		if (pack_store_chunk_entries(assemble->packs, &run, entries, PACK_RUN_CHUNKS, &count, err) != 0)
+			return -1;
+		for (size_t i = 0; i < count; i++) {
+			if (offset < entries[i].size) {
+				assemble->skip = (size_t)offset;
+				return 0;
+			}
+			offset -= entries[i].size;
+			assemble->chunk++;
+		}
+	}
+	return 0;
+}
+
+static int assemble_seek(struct assemble *const assemble, uint64_t offset, struct error *const err)
+{
+	while (assemble->segment < assemble->count && offset >= assemble->segments[assemble->segment].bytes)
+		offset -= assemble->segments[assemble->segment++].bytes;
+	return assemble->remaining == 0 ? 0 : assemble_seek_chunk(assemble, offset, err);
+}
+
+struct body_source *assemble_open(struct pack_store *const packs, const struct segment *const segments, const size_t count,
+	const uint64_t offset, const uint64_t length, struct error *const err)
+{
+	uint64_t total = 0;
+	for (size_t i = 0; i < count; i++)
+		total += segments[i].bytes;
+	if (offset > total || length > total - offset) {
+		error_set(err, ERROR_RANGE, "bytes %llu to %llu lie outside the object's %llu", (unsigned long long)offset,
+			(unsigned long long)(offset + length), (unsigned long long)total);
+		return NULL;
+	}
+	struct assemble *const assemble = memory_new(sizeof *assemble);
+	assemble->source = (struct body_source){ .read = assemble_read, .close = assemble_close };
+	assemble->packs = packs;
+	assemble->segments = memory_new_array(count + 1, sizeof *segments);
+	memcpy(assemble->segments, segments, count * sizeof *segments);
+	assemble->turns = memory_new(count + 1);
+	assemble->count = count;
+	assemble->remaining = length;
+	for (size_t i = 0; i < count; i++)
+		if (!same_pack_as_before(assemble, i))
+			assemble->turns[i] = (uint8_t)pack_store_hold(packs, &segments[i].pack);
+	if (assemble_seek(assemble, offset, err) == 0)
+		return &assemble->source;
+	assemble_close(&assemble->source);
+	return NULL;
+}
+
+struct assemble_inline {
+	struct body_source source;
+	size_t at;
+	size_t len;
+	uint8_t bytes[];
+};
+
+static ptrdiff_t assemble_inline_read(struct body_source *const source, uint8_t *const into, const size_t capacity, struct error *const err)
+{
+	(void)err;
+	struct assemble_inline *const whole = (struct assemble_inline *)source;
+	const size_t rest = whole->len - whole->at;
+	const size_t len = rest < capacity ? rest : capacity;
+	memcpy(into, whole->bytes + whole->at, len);
+	whole->at += len;
+	return (ptrdiff_t)len;
+}
+
+static void assemble_inline_close(struct body_source *const source)
+{
+	free(source);
+}
+
+struct body_source *assemble_open_inline(const struct span bytes)
+{
+	struct assemble_inline *const whole = memory_new(sizeof *whole + bytes.len);
+	whole->source = (struct body_source){ .read = assemble_inline_read, .close = assemble_inline_close };
+	whole->len = bytes.len;
+	if (bytes.len > 0)
+		memcpy(whole->bytes, bytes.data, bytes.len);
+	return &whole->source;
+}

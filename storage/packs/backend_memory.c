@@ -1,0 +1,314 @@
+/* Packs in memory, for tests and for trying things out: nothing outlives the process. One lock for all; files are counted, so that a
+ * removed one stays readable while open. */
+#include "storage/packs/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/thread/lock.h"
+
+struct memory_blob {
+	struct memory_blob *next;
+	unsigned references; /* the name's and one for each open file */
+	bool is_aside;
+	uint8_t *data;
+	size_t len;
+	size_t capacity;
+	char name[];
+};
+struct backend_memory {
+	struct backend base;
+	struct lock lock; /* of the class of the packs that it stands for */
+	struct memory_blob *blobs;
+};
+struct memory_file {
+	struct backend_file base;
+	struct memory_blob *blob;
+};
+
+static struct memory_blob **memory_find(struct backend_memory *const memory, const char *const name)
+{
+	struct memory_blob **link = &memory->blobs;
+	while (*link != NULL && ((*link)->is_aside || strcmp((*link)->name, name) != 0))
+		link = &(*link)->next;
+	return link;
+}
+
+static int memory_set_aside(struct backend *backend, const char *name, struct error *err)
+{
+	struct backend_memory *memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	struct memory_blob *blob = *memory_find(memory, name);
+	if (blob != NULL)
+		blob->is_aside = true;
+	lock_leave(&memory->lock);
+	return blob != NULL ? 0 : error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name);
+}
+
+static int memory_bring_back(struct backend *backend, const char *name, struct error *err)
+{
+	struct backend_memory *memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	struct memory_blob *blob = NULL; /* the first that was set aside, which is last in the list */
+	for (struct memory_blob *other = memory->blobs; other != NULL; other = other->next)
+		if (other->is_aside && strcmp(other->name, name) == 0)
+			blob = other;
+	if (blob != NULL)
+		blob->is_aside = false;
+	lock_leave(&memory->lock);
+	return blob != NULL ? 0 : error_set(err, ERROR_NOT_FOUND, "no memory file %s is set aside", name);
+}
+
+static int memory_sync_names(struct backend *backend, struct error *err)
+{
+	(void)backend, (void)err;
+	return 0;
+}
+
+static void memory_unreference(struct memory_blob *const blob)
+{
+	if (--blob->references > 0)
+		return;
+	free(blob->data);
+	free(blob);
+}
+
+static struct memory_blob *memory_add(struct backend_memory *const memory, const char *const name)
+{
+	struct memory_blob *const blob = memory_new(sizeof *blob + strlen(name) + 1);
+	memcpy(blob->name, name, strlen(name) + 1);
+	blob->references = 1;
+	blob->next = memory->blobs;
+	memory->blobs = blob;
+	return blob;
+}
+
+static void memory_write(struct memory_blob *const blob, const struct span bytes, const size_t offset)
+{
+	ASSERT(offset <= blob->len);
+	if (offset + bytes.len > blob->capacity) {
+		blob->capacity = 2 * (offset + bytes.len);
+		blob->data = memory_grow(blob->data, blob->capacity, 1);
+	}
+	if (bytes.len > 0)
+		memcpy(blob->data + offset, bytes.data, bytes.len);
+	if (offset + bytes.len > blob->len)
+		blob->len = offset + bytes.len;
+}
+
+static struct backend_file *memory_file_new(struct backend_memory *const memory, struct memory_blob *const blob)
+{
+	struct memory_file *const file = memory_new(sizeof *file);
+	file->base.backend = &memory->base;
+	file->blob = blob;
+	blob->references++;
+	return &file->base;
+}
+
+static int memory_create(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
+{
+	struct backend_memory *const memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	const bool taken = *memory_find(memory, name) != NULL;
+	if (!taken)
+		*out_file = memory_file_new(memory, memory_add(memory, name));
+	lock_leave(&memory->lock);
+	return taken ? error_set(err, ERROR_EXISTS, "the memory file %s exists already", name) : 0;
+}
+
+static int memory_open(struct backend *const backend, const char *const name, struct backend_file **const out_file, struct error *const err)
+{
+	struct backend_memory *const memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	struct memory_blob *const blob = *memory_find(memory, name);
+	if (blob != NULL)
+		*out_file = memory_file_new(memory, blob);
+	lock_leave(&memory->lock);
+	return blob == NULL ? error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name) : 0;
+}
+
+static struct lock *memory_lock(const struct backend_file *const file)
+{
+	return &((struct backend_memory *)file->backend)->lock;
+}
+
+static int memory_append(struct backend_file *const base, const struct span bytes, const uint64_t offset, struct error *const err)
+{
+	(void)err;
+	lock_enter(memory_lock(base));
+	memory_write(((struct memory_file *)base)->blob, bytes, (size_t)offset);
+	lock_leave(memory_lock(base));
+	return 0;
+}
+
+static int memory_read(struct backend_file *const base, const struct iovec *const parts, const int count, const uint64_t offset,
+	struct error *const err)
+{
+	const struct memory_blob *const blob = ((struct memory_file *)base)->blob;
+	uint64_t at = offset;
+	bool whole = true;
+	lock_enter(memory_lock(base));
+	for (int i = 0; i < count && whole; i++) {
+		whole = at <= blob->len && parts[i].iov_len <= blob->len - at;
+		if (whole)
+			memcpy(parts[i].iov_base, blob->data + at, parts[i].iov_len);
+		at += parts[i].iov_len;
+	}
+	lock_leave(memory_lock(base));
+	return whole ? 0 : error_set(err, ERROR_CORRUPT, "the memory file %s ends inside a record", blob->name);
+}
+
+static int memory_sync(struct backend_file *const base, struct error *const err)
+{
+	(void)base;
+	(void)err;
+	return 0;
+}
+
+static int memory_truncate(struct backend_file *const base, const uint64_t length, struct error *const err)
+{
+	(void)err;
+	struct memory_blob *const blob = ((struct memory_file *)base)->blob;
+	lock_enter(memory_lock(base));
+	if (length < blob->len)
+		blob->len = (size_t)length;
+	lock_leave(memory_lock(base));
+	return 0;
+}
+
+static int memory_size(struct backend_file *const base, uint64_t *const out_size, struct error *const err)
+{
+	(void)err;
+	lock_enter(memory_lock(base));
+	*out_size = ((struct memory_file *)base)->blob->len;
+	lock_leave(memory_lock(base));
+	return 0;
+}
+
+static void memory_close(struct backend_file *const base)
+{
+	struct lock *const lock = memory_lock(base);
+	lock_enter(lock);
+	memory_unreference(((struct memory_file *)base)->blob);
+	lock_leave(lock);
+	free(base);
+}
+
+static int memory_put(struct backend *const backend, const char *const name, const struct span bytes, struct error *const err)
+{
+	(void)err;
+	struct backend_memory *const memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	struct memory_blob *const old = *memory_find(memory, name);
+	struct memory_blob *const blob = old != NULL ? old : memory_add(memory, name);
+	blob->len = 0;
+	memory_write(blob, bytes, 0);
+	lock_leave(&memory->lock);
+	return 0;
+}
+
+static int memory_get(struct backend *const backend, const char *const name, struct buffer *const out, struct error *const err)
+{
+	struct backend_memory *const memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	const struct memory_blob *const blob = *memory_find(memory, name);
+	if (blob != NULL)
+		buffer_add(out, blob->data, blob->len);
+	lock_leave(&memory->lock);
+	return blob == NULL ? error_set(err, ERROR_NOT_FOUND, "there is no memory file %s", name) : buffer_check(out, name, err);
+}
+
+static int memory_remove(struct backend *const backend, const char *const name, struct error *const err)
+{
+	(void)err;
+	struct backend_memory *const memory = (struct backend_memory *)backend;
+	lock_enter(&memory->lock);
+	struct memory_blob **const link = memory_find(memory, name);
+	struct memory_blob *const blob = *link;
+	if (blob != NULL) {
+		*link = blob->next;
+		memory_unreference(blob);
+	}
+	lock_leave(&memory->lock);
+	return 0;
+}
+
+struct memory_name {
+	char *name;
+	uint64_t size;
+};
+
+/* The names are copied first: `take` may remove. */
+static int list_blobs(struct backend_memory *memory, bool is_aside, backend_take_fn *take, void *taker, struct error *err)
+{
+	struct memory_name *names = NULL;
+	size_t count = 0;
+	lock_enter(&memory->lock);
+	for (const struct memory_blob *blob = memory->blobs; blob != NULL; blob = blob->next) {
+		if (blob->is_aside != is_aside)
+			continue;
+		names = memory_grow(names, count + 1, sizeof *names);
+		names[count++] = (struct memory_name){ .name = memory_copy_text(blob->name), .size = blob->len };
+	}
+	lock_leave(&memory->lock);
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = take(taker, names[i].name, names[i].size, err);
+	for (size_t i = 0; i < count; i++)
+		free(names[i].name);
+	free(names);
+	return result;
+}
+
+static int memory_list(struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+{
+	return list_blobs((struct backend_memory *)backend, false, take, taker, err);
+}
+
+static int memory_list_aside(struct backend *backend, backend_take_fn *take, void *taker, struct error *err)
+{
+	return list_blobs((struct backend_memory *)backend, true, take, taker, err);
+}
+
+static void memory_free(struct backend *const backend)
+{
+	struct backend_memory *const memory = (struct backend_memory *)backend;
+	while (memory->blobs != NULL) {
+		struct memory_blob *const blob = memory->blobs;
+		memory->blobs = blob->next;
+		memory_unreference(blob);
+	}
+	lock_release(&memory->lock);
+	free(memory);
+}
+
+static const struct backend_ops memory_ops = {
+	.create = memory_create,
+	.open = memory_open,
+	.append = memory_append,
+	.read = memory_read,
+	.sync = memory_sync,
+	.truncate = memory_truncate,
+	.size = memory_size,
+	.close = memory_close,
+	.put = memory_put,
+	.put_derived = memory_put,
+	.get = memory_get,
+	.remove = memory_remove,
+	.list = memory_list,
+	.set_aside = memory_set_aside,
+	.bring_back = memory_bring_back,
+	.list_aside = memory_list_aside,
+	.sync_names = memory_sync_names,
+	.free = memory_free,
+	.can_append = true,
+};
+
+struct backend *backend_memory_new(void)
+{
+	struct backend_memory *const memory = memory_new(sizeof *memory);
+	memory->base.ops = &memory_ops;
+	lock_init(&memory->lock, LOCK_PACK_STORE);
+	return &memory->base;
+}

@@ -1,0 +1,48 @@
+#include "storage/packs/disk_floor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SHARE = 8 };
+
+static const char REFUSAL[] = "The server's disk is full: ";
+
+static double megabytes(const uint64_t bytes)
+{
+	return (double)bytes / 1e6;
+}
+
+static int refuse(
+	const uint64_t free, const uint64_t kept, const uint64_t needed, struct error *const err)
+{
+	char need[64] = "";
+	if (needed > 0)
+		snprintf(need, sizeof need, ", and %.1f MB are needed", megabytes(needed));
+	return error_set(err, ERROR_NO_SPACE,
+		"%s%.1f MB are free, the last %.1f MB are kept for deletes and the catalog"
+		" (disk_reserve)%s.",
+		REFUSAL, megabytes(free), megabytes(kept), need);
+}
+
+bool disk_floor_refuses(const struct error *const err)
+{
+	return err->kind == ERROR_NO_SPACE && strncmp(err->text, REFUSAL, sizeof REFUSAL - 1) == 0;
+}
+
+int disk_floor_check(const struct disk_floor *const floor, struct error *const err)
+{
+	return disk_floor_check_room(floor, 0, err);
+}
+
+int disk_floor_check_room(const struct disk_floor *const floor, const uint64_t bytes, struct error *const err)
+{
+	struct file_space space;
+	if (floor != NULL && store_health_may_write(floor->health, err) != 0)
+		return -1;
+	if (floor == NULL || floor->bytes + bytes == 0 || floor->files->space(floor->files, floor->folder, &space) != 0)
+		return 0;
+	const uint64_t kept = floor->bytes < space.all / SHARE ? floor->bytes : space.all / SHARE;
+	if (space.free >= kept && space.free - kept >= bytes)
+		return 0;
+	return refuse(space.free, kept, bytes, err);
+}

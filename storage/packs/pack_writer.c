@@ -1,0 +1,75 @@
+#include "storage/packs/pack_writer.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+static struct pack_writer *writer_open(struct backend *const backend, const struct pack_id *const pack, const struct pack_id *const file_name,
+	const uint8_t header[PACK_HEADER_BYTES], struct error *const err)
+{
+	char name[PACK_NAME_BYTES];
+	pack_format_name(file_name, PACK_FILE_PACK, name);
+	struct backend_file *file;
+	if (backend->ops->create(backend, name, &file, err) != 0)
+		return NULL;
+	struct pack_writer *const writer = memory_new(sizeof *writer);
+	*writer = (struct pack_writer){ .file = file, .pack = *pack, .name = *file_name };
+	if (pack_writer_append(writer, span_of(header, PACK_HEADER_BYTES), err) != 0) {
+		pack_writer_remove(writer);
+		return NULL;
+	}
+	return writer;
+}
+
+struct pack_writer *pack_writer_open(struct backend *const backend, const struct pack_id *const pack, struct error *const err)
+{
+	uint8_t header[PACK_HEADER_BYTES];
+	pack_format_put_header(pack, &backend->origin, header);
+	return writer_open(backend, pack, pack, header, err);
+}
+
+struct pack_writer *pack_writer_open_compacted(struct backend *const backend, const struct pack_id *const pack, const struct pack_id *const name,
+	struct error *const err)
+{
+	uint8_t header[PACK_HEADER_BYTES];
+	pack_format_put_compacted_header(pack, name, &backend->origin, header);
+	return writer_open(backend, pack, name, header, err);
+}
+
+int pack_writer_append(struct pack_writer *const writer, const struct span bytes, struct error *const err)
+{
+	if (writer->file->backend->ops->append(writer->file, bytes, writer->length, err) != 0)
+		return -1;
+	writer->length += bytes.len;
+	return 0;
+}
+
+int pack_writer_sync(struct pack_writer *const writer, struct error *const err)
+{
+	return writer->file->backend->ops->sync(writer->file, err);
+}
+
+int pack_writer_cut(struct pack_writer *const writer, const uint64_t length, struct error *const err)
+{
+	ASSERT(length <= writer->length);
+	writer->length = length;
+	return writer->file->backend->ops->truncate(writer->file, length, err);
+}
+
+void pack_writer_close(struct pack_writer *const writer)
+{
+	if (writer == NULL)
+		return;
+	writer->file->backend->ops->close(writer->file);
+	free(writer);
+}
+
+void pack_writer_remove(struct pack_writer *const writer)
+{
+	struct backend *const backend = writer->file->backend;
+	char name[PACK_NAME_BYTES];
+	pack_format_name(&writer->name, PACK_FILE_PACK, name);
+	pack_writer_close(writer);
+	struct error ignored = {0}; /* an unreferenced file: recovery removes it (invariant 4) */
+	backend->ops->remove(backend, name, &ignored);
+}

@@ -1,0 +1,65 @@
+#include "storage/packs/set_aside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { PATH_BYTES = 4096 };
+
+static void path_of(const char *folder, const char *name, char out[PATH_BYTES])
+{
+	snprintf(out, PATH_BYTES, "%s/set-aside%s%s", folder, name[0] != '\0' ? "/" : "", name);
+}
+
+static void add_file(struct set_aside *aside, const char *folder, const char *name)
+{
+	struct error ignored;
+	char path[PATH_BYTES];
+	uint64_t bytes = 0;
+	path_of(folder, name, path);
+	if (file_size(path, &bytes, &ignored) != 0) /* gone meanwhile, or not a file */
+		return;
+	aside->files[aside->count++] = (struct set_aside_file){.name = memory_copy_text(name), .bytes = bytes};
+	aside->bytes += bytes;
+}
+
+int set_aside_list(const char *folder, struct set_aside *out, struct error *err)
+{
+	char path[PATH_BYTES];
+	char **names = NULL;
+	size_t count = 0;
+	*out = (struct set_aside){0};
+	path_of(folder, "", path);
+	if (!file_exists(path))
+		return 0;
+	if (file_list(path, &names, &count, err) != 0)
+		return -1;
+	out->files = memory_new_array(count + 1, sizeof *out->files);
+	for (size_t i = 0; i < count; i++)
+		add_file(out, folder, names[i]);
+	file_names_free(names, count);
+	return 0;
+}
+
+void set_aside_release(struct set_aside *aside)
+{
+	for (size_t i = 0; i < aside->count; i++)
+		free(aside->files[i].name);
+	free(aside->files);
+	*aside = (struct set_aside){0};
+}
+
+int set_aside_drop(const struct file_ops *files, const char *folder, const char *name, struct error *err)
+{
+	char path[PATH_BYTES];
+	if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+		return error_set(err, ERROR_INVALID, "'%.200s' is not the name of a file that was set aside", name);
+	path_of(folder, name, path);
+	if (files->unlink(files, path) == 0)
+		return 0;
+	return errno == ENOENT ? error_set(err, ERROR_NOT_FOUND, "no file %.200s is set aside", name)
+		: error_set_errno(err, "cannot remove %s", path);
+}

@@ -1,0 +1,226 @@
+/* The pack that small uploads share. Each mark runs through three places: now (written), reported (told to the open batch), committed.
+ * A batch that fails cuts every pack back to what is committed and seals it there, because after a failed sync nothing more may be
+ * appended with trust. */
+#include "storage/packs/pack_store_parts.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+
+enum { SHARED_COPY_ENTRIES = 64 };
+
+void shared_pack_init(struct pack_store *const store)
+{
+	lock_init(&store->shared.lock, LOCK_SHARED_PACK);
+	chunk_map_init(&store->shared.map);
+}
+
+void shared_pack_release(struct pack_store *const store)
+{
+	struct shared_packs *const shared = &store->shared;
+	while (shared->first != NULL) {
+		struct shared_pack *const pack = shared->first;
+		shared->first = pack->next;
+		pack_writer_close(pack->writer);
+		free(pack);
+	}
+	chunk_map_release(&shared->map);
+	lock_release(&shared->lock);
+}
+
+static bool mark_equal(const struct shared_mark *const a, const struct shared_mark *const b)
+{
+	return a->length == b->length && a->chunks == b->chunks && a->state == b->state;
+}
+
+static int shared_begin(struct pack_store *const store, struct error *const err)
+{
+	struct pack_id id;
+	random_bytes(id.bytes, sizeof id.bytes);
+	struct pack_writer *const writer = pack_writer_open(store->backend, &id, err);
+	if (writer == NULL)
+		return -1;
+	struct shared_pack *const pack = memory_new(sizeof *pack);
+	pack->writer = writer;
+	pack->created_ms = store->clock->wall_ms(store->clock);
+	pack->next = store->shared.first;
+	store->shared.first = pack;
+	store->shared.open = pack;
+	pack_cache_add(store->cache, &id, writer->length, pack_index_new(&id), PACK_CACHE_GROWING);
+	return 0;
+}
+
+static bool shared_fits(const struct pack_store *const store, const struct xorb_builder *const xorb)
+{
+	const struct shared_pack *const open = store->shared.open;
+	return open->now.chunks + xorb->count <= PACK_MAX_CHUNKS &&
+		(open->now.chunks == 0 || open->writer->length + xorb->bytes.len <= store->pack_max_bytes);
+}
+
+int shared_pack_append(struct pack_store *const store, const struct xorb_builder *const xorb, const struct chunk_id *const hash,
+	struct chunk_place *const out_place, struct error *const err)
+{
+	struct shared_packs *const shared = &store->shared;
+	if (shared->open != NULL && !shared_fits(store, xorb))
+		pack_store_shared_seal(store);
+	if (shared->open == NULL && shared_begin(store, err) != 0)
+		return -1;
+	struct shared_pack *const pack = shared->open;
+	if (pack_writer_append(pack->writer, buffer_span(&xorb->bytes), err) != 0)
+		return -1;
+	uint64_t length;
+	out_place->pack = pack->writer->pack;
+	pack_cache_extend(store->cache, &pack->writer->pack, hash, xorb->entries, xorb->count, &out_place->chunk, &length);
+	ASSERT(length == pack->writer->length);
+	pack->now.length = length;
+	pack->now.chunks += xorb->count;
+	pack->dirty = true;
+	return 0;
+}
+
+void pack_store_shared_seal(struct pack_store *const store)
+{
+	if (store->shared.open == NULL)
+		return;
+	store->shared.open->now.state = PACK_SEALED;
+	store->shared.open = NULL;
+}
+
+int pack_store_shared_sync(struct pack_store *const store, struct error *const err)
+{
+	for (struct shared_pack *pack = store->shared.first; pack != NULL; pack = pack->next) {
+		if (!pack->dirty)
+			continue;
+		if (pack_writer_sync(pack->writer, err) != 0)
+			return -1;
+		pack->dirty = false;
+	}
+	return 0;
+}
+
+size_t pack_store_shared_records(struct pack_store *const store, struct pack_record *const out, const size_t capacity)
+{
+	size_t count = 0;
+	for (struct shared_pack *pack = store->shared.first; pack != NULL && count < capacity; pack = pack->next) {
+		if (mark_equal(&pack->now, &pack->reported))
+			continue;
+		ASSERT(!pack->dirty); /* invariant 1 */
+		out[count++] = (struct pack_record){
+			.id = pack->writer->pack,
+			.state = pack->now.state,
+			.length = pack->now.length,
+			.chunks = pack->now.chunks,
+			.created_ms = pack->created_ms,
+		};
+		pack->reported = pack->now;
+	}
+	return count;
+}
+
+/* Chunks [from, to) of the open pack can now be found by others. */
+static void shared_map_chunks(struct pack_store *const store, const struct pack_id *const id, const uint32_t from, const uint32_t to)
+{
+	struct shared_packs *const shared = &store->shared;
+	struct error ignored = {0};
+	struct pack *const pinned = pack_cache_pin(store->cache, id, false, &ignored);
+	ASSERT(pinned != NULL);
+	struct pack_entry entries[SHARED_COPY_ENTRIES];
+	for (uint32_t at = from; at < to;) {
+		const size_t wanted = to - at < SHARED_COPY_ENTRIES ? to - at : SHARED_COPY_ENTRIES;
+		const size_t count = pack_cache_copy_entries(store->cache, pinned, at, entries, wanted);
+		ASSERT(count == wanted);
+		lock_enter(&shared->lock);
+		if (!pack_id_equal(&shared->mapped, id)) {
+			chunk_map_release(&shared->map);
+			shared->mapped = *id;
+		}
+		for (size_t i = 0; i < count; i++)
+			chunk_map_add(&shared->map, &entries[i].id, at + (uint32_t)i);
+		lock_leave(&shared->lock);
+		at += (uint32_t)count;
+	}
+	pack_cache_unpin(store->cache, pinned);
+}
+
+/* The seal is committed: from here it is a pack like any other. */
+static void shared_finish(struct pack_store *const store, struct shared_pack *const pack)
+{
+	const struct pack_id id = pack->writer->pack;
+	pack_writer_close(pack->writer);
+	free(pack);
+	pack_cache_set_mode(store->cache, &id, PACK_CACHE_UNSAVED);
+	metrics_add(store->metrics, METRIC_PACKS_SEALED, 1);
+	pack_feed_submit(store, &id, 1);
+}
+
+void pack_store_shared_committed(struct pack_store *const store)
+{
+	for (struct shared_pack **link = &store->shared.first; *link != NULL;) {
+		struct shared_pack *const pack = *link;
+		const uint32_t before = pack->committed.chunks;
+		pack->committed = pack->reported;
+		if (pack->committed.state == PACK_SEALED) {
+			*link = pack->next;
+			shared_finish(store, pack);
+			continue;
+		}
+		if (pack->committed.chunks > before)
+			shared_map_chunks(store, &pack->writer->pack, before, pack->committed.chunks);
+		link = &pack->next;
+	}
+}
+
+static void shared_cut_back(struct pack_store *const store, struct shared_pack *const pack, const bool keep_bytes)
+{
+	if (pack->now.length != pack->committed.length) {
+		struct error err = {0};
+		if (!keep_bytes && pack_writer_cut(pack->writer, pack->committed.length, &err) != 0)
+			log_failure(store->log, LOG_WARNING, NULL, "pack_cut", &err); /* what lies behind the committed length means nothing */
+		pack_cache_cut(store->cache, &pack->writer->pack, pack->committed.chunks);
+	}
+	pack->now = pack->committed;
+	pack->now.state = PACK_SEALED;
+	pack->reported = pack->committed;
+	pack->dirty = false;
+}
+
+static void shared_give_up(struct pack_store *const store, const bool keep_bytes)
+{
+	store->shared.open = NULL;
+	for (struct shared_pack **link = &store->shared.first; *link != NULL;) {
+		struct shared_pack *const pack = *link;
+		if (pack->committed.length > 0) {
+			shared_cut_back(store, pack, keep_bytes);
+			link = &pack->next;
+			continue;
+		}
+		*link = pack->next;
+		const struct pack_id id = pack->writer->pack;
+		pack_writer_close(pack->writer);
+		free(pack);
+		if (keep_bytes)
+			pack_cache_remove(store->cache, &id, NULL);
+		else
+			pack_store_drop(store, &id);
+	}
+}
+
+void pack_store_shared_abandon(struct pack_store *const store)
+{
+	shared_give_up(store, false);
+}
+
+void pack_store_shared_doubt(struct pack_store *const store)
+{
+	shared_give_up(store, true);
+}
+
+bool shared_pack_find(struct pack_store *const store, const struct chunk_id *const id, struct chunk_place *const out_place)
+{
+	lock_enter(&store->shared.lock);
+	const bool found = chunk_map_find(&store->shared.map, id, &out_place->chunk);
+	out_place->pack = store->shared.mapped;
+	lock_leave(&store->shared.lock);
+	return found;
+}

@@ -1,0 +1,232 @@
+#include "storage/run_tables/adopt_row.h"
+
+enum { REMOVE_ROWS = 500 };
+
+#define COLUMNS "id, run, identity, convention, state, objects, base, step, error"
+static const char SQL_ADOPT_NOTE[] =
+	"INSERT INTO adoptions (run, identity, convention, state, objects, base, created_ms) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6)"
+	" ON CONFLICT (run, identity) DO UPDATE SET state = 0, objects = excluded.objects, base = excluded.base, error = NULL"
+	" WHERE adoptions.state = 2";
+static const char SQL_ADOPT_FIND[] = "SELECT " COLUMNS " FROM adoptions WHERE id = ?1";
+static const char SQL_ADOPT_IDENTITY[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND identity = ?2";
+static const char SQL_ADOPT_STEP[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND step = ?2";
+static const char SQL_ADOPT_NEWEST[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 AND state <> 2 ORDER BY id DESC LIMIT 1";
+static const char SQL_ADOPT_LAST[] = "SELECT " COLUMNS " FROM adoptions WHERE run = ?1 ORDER BY id DESC LIMIT 1";
+static const char SQL_ADOPT_WAITING[] = "SELECT MIN(id), run FROM adoptions WHERE state = 0 GROUP BY run HAVING MIN(id) > ?1 ORDER BY 1 LIMIT 1";
+static const char SQL_ADOPT_PUBLISHED[] = "UPDATE adoptions SET state = 1, step = ?2 WHERE id = ?1";
+static const char SQL_ADOPT_FAILED[] = "UPDATE adoptions SET state = 2, error = ?2 WHERE id = ?1";
+static const char SQL_ADOPT_ORPHANS[] =
+	"UPDATE adoptions SET state = 2, error = ?2 WHERE state = 0 AND id > ?1 AND base IS NOT NULL"
+	" AND run = (SELECT run FROM adoptions WHERE id = ?1)";
+static const char SQL_ADOPT_FORGET[] = "DELETE FROM adoptions WHERE run = ?1 AND step = ?2";
+static const char SQL_ADOPT_PRUNE[] =
+	"DELETE FROM adoptions WHERE id IN (SELECT id FROM adoptions WHERE run = (SELECT run FROM adoptions WHERE id = ?1) AND state = 2"
+	" ORDER BY id DESC LIMIT 1000 OFFSET ?2)";
+static const char SQL_ADOPT_COUNT_WAITING[] = "SELECT COUNT(*) FROM adoptions WHERE state = 0 AND run = ?1";
+static const char SQL_ADOPT_REMOVE_OF_RUN[] =
+	"DELETE FROM adoptions WHERE id IN (SELECT id FROM adoptions WHERE run = ?1 ORDER BY id LIMIT ?2)";
+static const char SQL_ADOPT_REMOVE[] = "DELETE FROM adoptions WHERE id = ?1";
+static const char SQL_ADOPT_BUCKET[] =
+	"SELECT buckets.id, buckets.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1 AND runs.name IS NOT NULL";
+#undef COLUMNS
+
+int adopt_row_note(struct db *const db, const struct adoption *const adoption, const int64_t now_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_NOTE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, adoption->run);
+	db_bind_blob(statement, 2, adoption->identity);
+	db_bind_i64(statement, 3, adoption->convention);
+	db_bind_blob(statement, 4, adoption->objects);
+	if (adoption->has_base)
+		db_bind_blob(statement, 5, adoption->base);
+	db_bind_i64(statement, 6, now_ms);
+	return db_execute(statement, err);
+}
+
+/* The row that a bound statement gives, if any. */
+static int take(struct db_statement *const statement, struct arena *const arena, struct adoption *const out, struct error *const err)
+{
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		*out = (struct adoption){
+			.id = db_column_i64(statement, 0),
+			.run = db_column_i64(statement, 1),
+			.identity = arena_copy(arena, db_column_blob(statement, 2)),
+			.convention = (enum adopt_convention)db_column_i64(statement, 3),
+			.state = (enum adoption_state)db_column_i64(statement, 4),
+			.objects = arena_copy(arena, db_column_blob(statement, 5)),
+			.has_base = !db_column_is_null(statement, 6),
+			.base = arena_copy(arena, db_column_blob(statement, 6)),
+			.step = (uint64_t)db_column_i64(statement, 7),
+			.error = arena_copy(arena, db_column_blob(statement, 8)),
+		};
+	}
+	db_reset(statement);
+	if (got == 1 && arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a foreign publish.");
+	return got;
+}
+
+int adopt_row_find_identity(struct db *const db, const int64_t run, const struct span identity, struct arena *const arena,
+	struct adoption *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_IDENTITY, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_blob(statement, 2, identity);
+	return take(statement, arena, out, err);
+}
+
+int adopt_row_find_step(struct db *const db, const int64_t run, const uint64_t step, struct arena *const arena, struct adoption *const out,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_STEP, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_i64(statement, 2, (int64_t)step);
+	return take(statement, arena, out, err);
+}
+
+static int find_by_number(struct db *const db, const char *const sql, const int64_t number, struct arena *const arena, struct adoption *const out,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	return take(statement, arena, out, err);
+}
+
+int adopt_row_find(struct db *const db, const int64_t id, struct arena *const arena, struct adoption *const out, struct error *const err)
+{
+	return find_by_number(db, SQL_ADOPT_FIND, id, arena, out, err);
+}
+
+int adopt_row_find_newest(struct db *const db, const int64_t run, struct arena *const arena, struct adoption *const out,
+	struct error *const err)
+{
+	return find_by_number(db, SQL_ADOPT_NEWEST, run, arena, out, err);
+}
+
+int adopt_row_find_last(struct db *const db, const int64_t run, struct arena *const arena, struct adoption *const out,
+	struct error *const err)
+{
+	return find_by_number(db, SQL_ADOPT_LAST, run, arena, out, err);
+}
+
+int adopt_row_find_waiting(struct db *const db, const int64_t after, int64_t *const out_id, int64_t *const out_run, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_WAITING, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, after);
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		*out_id = db_column_i64(statement, 0);
+		*out_run = db_column_i64(statement, 1);
+	}
+	db_reset(statement);
+	return got;
+}
+
+int adopt_row_set_published(struct db *const db, const int64_t id, const uint64_t step, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_PUBLISHED, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	db_bind_i64(statement, 2, (int64_t)step);
+	return db_execute(statement, err);
+}
+
+static int fail(struct db *const db, const char *const sql, const int64_t id, const struct span error, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	db_bind_blob(statement, 2, error);
+	return db_execute(statement, err);
+}
+
+int adopt_row_set_failed(struct db *const db, const int64_t id, const struct span error, struct error *const err)
+{
+	if (fail(db, SQL_ADOPT_FAILED, id, error, err) != 0)
+		return -1;
+	if (fail(db, SQL_ADOPT_ORPHANS, id, span_text("what it builds on could not become a step"), err) != 0)
+		return -1;
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_PRUNE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	db_bind_i64(statement, 2, ADOPT_FAILED_KEPT);
+	return db_execute(statement, err);
+}
+
+int adopt_row_count_waiting(struct db *const db, const int64_t run, int64_t *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_COUNT_WAITING, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	const int got = db_step(statement, err);
+	*out = got == 1 ? db_column_i64(statement, 0) : 0;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int adopt_row_forget_step(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_FORGET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_i64(statement, 2, (int64_t)step);
+	return db_execute(statement, err);
+}
+
+static int execute(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	return db_execute(statement, err);
+}
+
+int adopt_row_remove(struct db *const db, const int64_t id, struct error *const err)
+{
+	return execute(db, SQL_ADOPT_REMOVE, id, err);
+}
+
+int adopt_row_remove_of_run(struct db *const db, const int64_t run, bool *const out_more, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_REMOVE_OF_RUN, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_i64(statement, 2, REMOVE_ROWS);
+	const int result = db_execute(statement, err);
+	*out_more = result == 0 && db_changes(db) == REMOVE_ROWS;
+	return result;
+}
+
+int adopt_row_find_bucket(struct db *const db, const int64_t run, struct arena *const arena, int64_t *const out_bucket,
+	struct span *const out_name, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_ADOPT_BUCKET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		*out_bucket = db_column_i64(statement, 0);
+		*out_name = arena_copy(arena, db_column_blob(statement, 1));
+	}
+	db_reset(statement);
+	return got == 0 ? error_set(err, ERROR_NO_RUN, "The run has ended.") : got == 1 ? 0 : -1;
+}

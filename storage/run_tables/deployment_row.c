@@ -1,0 +1,107 @@
+/* The column holds the deployment, a zero byte and the run's number in digits; up to 0.1.0 it held the deployment alone. No deployment has a control
+ * character, so from the name to the name and a byte 1 lie these and no others. */
+#include "storage/run_tables/deployment_row.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char SQL_DEPLOYMENT_FIND[] =
+	"SELECT buckets.name, runs.name FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.hot_load >= ?1 AND runs.hot_load < ?2"
+	" AND runs.name IS NOT NULL AND (buckets.name = ?3 OR buckets.account = (SELECT id FROM accounts WHERE namespace = ?4))";
+static const char SQL_DEPLOYMENT_OTHER[] =
+	"SELECT 1 FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.hot_load >= ?1 AND runs.hot_load < ?2 AND runs.id <> ?3"
+	" AND buckets.account = (SELECT account FROM buckets JOIN runs ON buckets.id = runs.bucket WHERE runs.id = ?3)";
+static const char SQL_DEPLOYMENT_OF_BUCKET[] = "SELECT hot_load FROM runs WHERE bucket = ?1 AND hot_load IS NOT NULL";
+static const char SQL_DEPLOYMENT_OF_ACCOUNT[] =
+	"SELECT 1 FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.hot_load >= ?1 AND runs.hot_load < ?2 AND runs.bucket <> ?3"
+	" AND buckets.account = ?4";
+
+size_t deployment_row_column(const char *const deployment, const int64_t run, uint8_t out[DEPLOYMENT_COLUMN_BYTES])
+{
+	char text[DEPLOYMENT_COLUMN_BYTES];
+	const int len = snprintf(text, sizeof(text), "%s%c%lld", deployment, '\0', (long long)run);
+	ASSERT(len > 0 && len < DEPLOYMENT_COLUMN_BYTES);
+	memcpy(out, text, (size_t)len);
+	return (size_t)len;
+}
+
+/* Where the deployments of a name end. A statement borrows it until it is reset. */
+struct name_end {
+	uint8_t bytes[RUN_DEPLOYMENT_MAX_BYTES + 1];
+};
+
+/* The first two parameters. A deployment that is too long is that of no run. */
+static struct db_statement *prepare(struct db *const db, const char *const sql, const struct span deployment, struct name_end *const end,
+	struct error *const err)
+{
+	const struct span name = span_slice(deployment, 0, RUN_DEPLOYMENT_MAX_BYTES);
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return NULL;
+	memcpy(end->bytes, name.data, name.len);
+	end->bytes[name.len] = 1;
+	db_bind_blob(statement, 1, deployment);
+	db_bind_blob(statement, 2, span_of(end->bytes, name.len + 1));
+	return statement;
+}
+
+int deployment_row_find(struct db *const db, const struct span deployment, const struct deployment_place *const among, struct arena *const arena,
+	struct span *const out_bucket, struct span *const out_run, struct error *const err)
+{
+	struct name_end end;
+	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_FIND, deployment, &end, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 3, among->bucket);
+	db_bind_blob(statement, 4, among->account);
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		*out_bucket = arena_copy(arena, db_column_blob(statement, 0));
+		*out_run = arena_copy(arena, db_column_blob(statement, 1));
+	}
+	db_reset(statement);
+	return got;
+}
+
+int deployment_row_check(struct db *const db, const int64_t run, const char *const deployment, struct error *const err)
+{
+	struct name_end end;
+	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_OTHER, span_text(deployment), &end, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 3, run);
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	return got == 1 ? error_set(err, ERROR_EXISTS, "The hot-loads of the deployment '%s' are steps of another run.", deployment) : got;
+}
+
+static int check_moved(struct db *const db, const struct span deployment, const int64_t bucket, const int64_t account, struct error *const err)
+{
+	struct name_end end;
+	struct db_statement *const statement = prepare(db, SQL_DEPLOYMENT_OF_ACCOUNT, deployment, &end, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 3, bucket);
+	db_bind_i64(statement, 4, account);
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	return got == 1 ? error_set(err, ERROR_EXISTS, "Runs of both accounts have the deployment '%.*s' in their setting \"hot_load\".",
+		(int)deployment.len, (const char *)deployment.data) : got;
+}
+
+int deployment_row_check_move(struct db *const db, const int64_t bucket, const int64_t account, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_DEPLOYMENT_OF_BUCKET, err);
+	int got = -1;
+	int result = 0;
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	while (result == 0 && (got = db_step(statement, err)) == 1) {
+		const struct span column = db_column_blob(statement, 0);
+		const ptrdiff_t end = span_find(column, '\0');
+		result = check_moved(db, span_slice(column, 0, end < 0 ? column.len : (size_t)end), bucket, account, err);
+	}
+	db_reset(statement);
+	return result != 0 || got < 0 ? -1 : 0;
+}

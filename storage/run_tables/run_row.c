@@ -1,0 +1,305 @@
+#include "storage/run_tables/run_row.h"
+
+#include <string.h>
+
+#include "storage/buckets/bucket_row.h"
+#include "storage/run_tables/run_settings.h"
+#include "storage/run_tables/webhook_row.h"
+
+#define RUN_COLUMNS "id, bucket, epoch, head, head_digest, schema_digest, keep_steps, steps, bytes, created_ms, settings, name," \
+	" parent_run, parent_step, parent_digest"
+enum { RUN_NAME_COLUMN = 11 };
+
+static const char SQL_RUN_FIND[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name = ?2";
+static const char SQL_RUN_FIND_ID[] = "SELECT " RUN_COLUMNS " FROM runs WHERE id = ?1 AND name IS NOT NULL";
+static const char SQL_RUN_ACCOUNT[] = "SELECT buckets.account FROM runs JOIN buckets ON buckets.id = runs.bucket WHERE runs.id = ?1";
+static const char SQL_RUN_OVERFULL[] =
+	"SELECT id FROM runs WHERE id > ?1 AND name IS NOT NULL AND keep_steps > 0 AND steps > keep_steps ORDER BY id LIMIT 1";
+static const char SQL_RUN_LIST[] = "SELECT " RUN_COLUMNS " FROM runs WHERE bucket = ?1 AND name > ?2 ORDER BY name LIMIT ?3";
+static const char SQL_RUN_ADD[] =
+	"INSERT INTO runs (bucket, name, epoch, keep_steps, steps, bytes, created_ms) VALUES (?1, ?2, ?3, ?4, 0, 0, ?5)";
+static const char SQL_RUN_UPDATE[] =
+	"UPDATE runs SET epoch = ?2, head = ?3, head_digest = ?4, schema_digest = ?5, steps = ?6, bytes = ?7 WHERE id = ?1";
+static const char SQL_RUN_ANY[] = "SELECT 1 FROM runs WHERE bucket = ?1 AND name IS NOT NULL LIMIT 1";
+static const char SQL_RUN_END[] = "UPDATE runs SET name = NULL, adopts = 0, hot_load = NULL WHERE id = ?1";
+static const char SQL_RUN_ENDED[] = "SELECT id FROM runs WHERE name IS NULL ORDER BY id LIMIT 1";
+static const char SQL_RUN_REMOVE[] = "DELETE FROM runs WHERE id = ?1";
+static const char SQL_RUN_PARENT[] = "UPDATE runs SET parent_run = ?2, parent_step = ?3, parent_digest = ?4 WHERE id = ?1";
+static const char SQL_SCHEMA_ADD[] = "INSERT INTO run_schemas (run, schema) VALUES (?1, ?2)";
+static const char SQL_SCHEMA_GET[] = "SELECT schema FROM run_schemas WHERE run = ?1";
+static const char SQL_SCHEMA_REMOVE[] = "DELETE FROM run_schemas WHERE run = ?1";
+
+/* NULL gives false; another size than a digest's zeroes. */
+static bool read_digest(struct db_statement *const statement, const int column, struct digest128 *const out)
+{
+	const struct span bytes = db_column_blob(statement, column);
+	if (bytes.len != sizeof(out->bytes))
+		return false;
+	memcpy(out->bytes, bytes.data, bytes.len);
+	return true;
+}
+
+static int read_row(struct db *const db, struct db_statement *const statement, struct run_row *const out, struct error *const err)
+{
+	memset(out, 0, sizeof(*out));
+	out->id = db_column_i64(statement, 0);
+	out->bucket = db_column_i64(statement, 1);
+	out->epoch = (uint64_t)db_column_i64(statement, 2);
+	out->has_head = !db_column_is_null(statement, 3);
+	out->head = (uint64_t)db_column_i64(statement, 3);
+	read_digest(statement, 4, &out->head_digest);
+	out->has_schema = read_digest(statement, 5, &out->schema_digest);
+	out->steps = (uint64_t)db_column_i64(statement, 7);
+	out->bytes = (uint64_t)db_column_i64(statement, 8);
+	out->created_ms = db_column_i64(statement, 9);
+	struct digest128 parent = {{0}};
+	if (!db_column_is_null(statement, 12) && read_digest(statement, 14, &parent))
+		out->parent = run_parent_of(db_column_blob(statement, 12), (uint64_t)db_column_i64(statement, 13), &parent);
+	return run_settings_read(db, db_column_blob(statement, 10), (uint64_t)db_column_i64(statement, 6), &out->settings, err);
+}
+
+int run_row_find(struct db *const db, const int64_t bucket, const struct span name, struct run_row *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, name);
+	int got = db_step(statement, err);
+	if (got == 1 && read_row(db, statement, out, err) != 0)
+		got = -1;
+	db_reset(statement);
+	return got;
+}
+
+int run_row_find_id(struct db *const db, const int64_t id, struct arena *const arena, struct run_row *const out, struct span *const out_name,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_FIND_ID, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	int got = db_step(statement, err);
+	if (got == 1 && read_row(db, statement, out, err) != 0)
+		got = -1;
+	if (got == 1 && out_name != NULL)
+		*out_name = arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN));
+	db_reset(statement);
+	return got;
+}
+
+int run_row_find_account(struct db *const db, const int64_t run, int64_t *const out_account, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_ACCOUNT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_account = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got;
+}
+
+int run_row_find_overfull(struct db *const db, const int64_t after, int64_t *const out_id, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_OVERFULL, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, after);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_id = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got;
+}
+
+int run_row_need(struct db *const db, const struct span bucket, const struct span name, struct run_row *const out, struct error *const err)
+{
+	int64_t bucket_id;
+	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
+		return -1;
+	const int got = run_row_find(db, bucket_id, name, out, err);
+	if (got == 0)
+		return error_set(err, ERROR_NO_RUN, "The run '%.*s/%.*s' does not exist.", (int)span_slice(bucket, 0, 128).len,
+			(const char *)bucket.data, (int)span_slice(name, 0, 128).len, (const char *)name.data);
+	return got == 1 ? 0 : -1;
+}
+
+void run_row_message(const struct run_row *const row, const struct span bucket, const struct span name, struct run_message *const out)
+{
+	*out = (struct run_message){
+		.bucket = bucket,
+		.run = name,
+		.epoch = row->epoch,
+		.has_head = row->has_head,
+		.head = row->head,
+		.head_digest = row->head_digest,
+		.has_schema = row->has_schema,
+		.schema_digest = row->schema_digest,
+		.steps = row->steps,
+		.bytes = row->bytes,
+		.settings = row->settings,
+		.created_ms = row->created_ms,
+		.parent = row->parent,
+	};
+}
+
+static int read_list(struct db *const db, struct db_statement *const statement, const struct span bucket, const size_t limit, struct arena *const arena,
+	struct run_message *const runs, size_t *const out_count, struct error *const err)
+{
+	const struct span bucket_copy = arena_copy(arena, bucket);
+	int got = 0;
+	while (!arena_overflowed(arena) && *out_count < limit && (got = db_step(statement, err)) == 1) {
+		struct run_row row;
+		if (read_row(db, statement, &row, err) != 0)
+			return -1;
+		run_row_message(&row, bucket_copy, arena_copy(arena, db_column_blob(statement, RUN_NAME_COLUMN)), &runs[(*out_count)++]);
+	}
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing runs.");
+	return got < 0 ? -1 : 0;
+}
+
+int run_row_list(struct db *const db, const struct span bucket, const struct span after, const size_t limit, struct arena *const arena,
+	struct run_message **const out, size_t *const out_count, struct error *const err)
+{
+	int64_t bucket_id;
+	if (bucket_row_find(db, bucket, &bucket_id, err) != 0)
+		return -1;
+	struct run_message *const runs = arena_take_array(arena, limit + 1, sizeof(*runs));
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_LIST, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket_id);
+	db_bind_blob(statement, 2, after);
+	db_bind_i64(statement, 3, (int64_t)limit);
+	size_t count = 0;
+	const int result = read_list(db, statement, bucket, limit, arena, runs, &count, err);
+	db_reset(statement);
+	*out = runs;
+	*out_count = count;
+	return result;
+}
+
+int run_row_add(struct db *const db, const struct span name, struct run_row *const row, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, row->bucket);
+	db_bind_blob(statement, 2, name);
+	db_bind_i64(statement, 3, (int64_t)row->epoch);
+	db_bind_i64(statement, 4, (int64_t)row->settings.keep_steps);
+	db_bind_i64(statement, 5, row->created_ms);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	row->id = db_last_id(db);
+	return run_settings_store(db, row->id, &row->settings, err);
+}
+
+int run_row_update(struct db *const db, const struct run_row *const row, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_UPDATE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, row->id);
+	db_bind_i64(statement, 2, (int64_t)row->epoch);
+	if (row->has_head) {
+		db_bind_i64(statement, 3, (int64_t)row->head);
+		db_bind_blob(statement, 4, span_of(row->head_digest.bytes, sizeof(row->head_digest.bytes)));
+	}
+	if (row->has_schema)
+		db_bind_blob(statement, 5, span_of(row->schema_digest.bytes, sizeof(row->schema_digest.bytes)));
+	db_bind_i64(statement, 6, (int64_t)row->steps);
+	db_bind_i64(statement, 7, (int64_t)row->bytes);
+	return db_execute(statement, err);
+}
+
+int run_row_set_parent(struct db *const db, const int64_t run, const struct run_parent *const parent, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_PARENT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_blob(statement, 2, span_text(parent->run));
+	db_bind_i64(statement, 3, (int64_t)parent->step);
+	db_bind_blob(statement, 4, span_of(parent->digest.bytes, sizeof(parent->digest.bytes)));
+	return db_execute(statement, err);
+}
+
+int run_row_set_schema(struct db *const db, const int64_t run, const struct span schema, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SCHEMA_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_blob(statement, 2, schema);
+	return db_execute(statement, err);
+}
+
+int run_row_load_schema(struct db *const db, const struct run_row *const row, struct buffer *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SCHEMA_GET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, row->id);
+	const int got = db_step(statement, err);
+	const struct span text = got == 1 ? db_column_blob(statement, 0) : span_of(NULL, 0);
+	const struct digest128 digest = xxh3_128(text);
+	const bool intact = got == 1 && digest128_equal(&digest, &row->schema_digest);
+	if (intact)
+		buffer_add_span(out, text);
+	db_reset(statement);
+	if (got < 0)
+		return -1;
+	if (!intact)
+		return error_set(err, ERROR_CORRUPT, "%s: the schema of run %lld is damaged.", db_path(db), (long long)row->id);
+	return buffer_check(out, "the schema of a run", err);
+}
+
+int run_row_any_in_bucket(struct db *const db, const int64_t bucket, bool *const out_any, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_ANY, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	*out_any = got == 1;
+	return got < 0 ? -1 : 0;
+}
+
+static int run_on_run(struct db *const db, const char *const sql, const int64_t run, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	return db_execute(statement, err);
+}
+
+int run_row_end(struct db *const db, const int64_t run, struct error *const err)
+{
+	return run_on_run(db, SQL_RUN_END, run, err);
+}
+
+int run_row_find_ended(struct db *const db, int64_t *const out_run, bool *const out_found, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_ENDED, err);
+	if (statement == NULL)
+		return -1;
+	const int got = db_step(statement, err);
+	*out_found = got == 1;
+	if (got == 1)
+		*out_run = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int run_row_remove(struct db *const db, const int64_t run, struct error *const err)
+{
+	if (run_on_run(db, SQL_SCHEMA_REMOVE, run, err) != 0 || webhook_row_remove_of_run(db, run, err) != 0)
+		return -1;
+	return run_on_run(db, SQL_RUN_REMOVE, run, err);
+}

@@ -1,0 +1,114 @@
+#include "storage/run_tables/step_anchor_row.h"
+
+#include "base/clock.h"
+
+static const char SQL_WANTED[] = "SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND wants_made IS NOT NULL"
+	" AND verified <> 2 AND (made IS NULL OR (wants_made = 2 AND made > 0)) AND id > ?1 ORDER BY id LIMIT 1";
+static const char SQL_MADE[] = "SELECT " STEP_COLUMNS ", run FROM steps WHERE state = 0 AND made IS NOT NULL AND id > ?1 ORDER BY id LIMIT 1";
+static const char SQL_WHOLE[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step < ?2 AND state = 0"
+	" AND (has_anchor = 1 OR made IS NOT NULL) AND verified IN (1, 3) ORDER BY step DESC";
+static const char SQL_MADE_BELOW[] = "SELECT " STEP_COLUMNS " FROM steps WHERE run = ?1 AND step < ?2 AND state = 0 AND made IS NOT NULL";
+static const char SQL_WANT[] = "UPDATE steps SET wants_made = ?2 WHERE id = ?1";
+static const char SQL_WANT_NONE_BELOW[] = "UPDATE steps SET wants_made = NULL"
+	" WHERE run = ?1 AND step < ?2 AND state = 0 AND wants_made IS NOT NULL AND wants_made = 1"
+	" AND NOT EXISTS (SELECT 1 FROM pins WHERE pins.run = steps.run AND pins.step = steps.step)";
+static const char SQL_AWAITS_STORED[] = "SELECT 1 FROM steps"
+	" WHERE run = ?1 AND step > ?2 AND step <= ?3 AND state = 0 AND wants_made IS NOT NULL AND wants_made = 2 LIMIT 1";
+static const char SQL_SET_MADE[] = "UPDATE steps SET made = ?2, made_bytes = ?3, made_until_ms = ?4 WHERE id = ?1";
+
+static int find_above(struct db *const db, const char *const sql, const int64_t after, int64_t *const out_run, struct step_row *const out,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, after);
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		step_row_read(statement, out);
+		*out_run = db_column_i64(statement, STEP_COLUMN_COUNT);
+	}
+	db_reset(statement);
+	return got;
+}
+
+int step_anchor_row_find_wanted(struct db *const db, const int64_t after, int64_t *const out_run, struct step_row *const out,
+	struct error *const err)
+{
+	return find_above(db, SQL_WANTED, after, out_run, out, err);
+}
+
+int step_anchor_row_find_made(struct db *const db, const int64_t after, int64_t *const out_run, struct step_row *const out,
+	struct error *const err)
+{
+	return find_above(db, SQL_MADE, after, out_run, out, err);
+}
+
+static struct db_statement *prepare_on(struct db *const db, const char *const sql, const int64_t run, const uint64_t step,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return NULL;
+	db_bind_i64(statement, 1, run);
+	db_bind_i64(statement, 2, step > INT64_MAX ? INT64_MAX : (int64_t)step);
+	return statement;
+}
+
+struct db_statement *step_anchor_row_scan_made(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+{
+	return prepare_on(db, SQL_MADE_BELOW, run, step, err);
+}
+
+struct db_statement *step_anchor_row_scan_whole(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+{
+	return prepare_on(db, SQL_WHOLE, run, step, err);
+}
+
+int step_anchor_row_want(struct db *const db, const int64_t id, const enum step_wants wants, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_WANT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, id);
+	if (wants != STEP_WANTS_NONE)
+		db_bind_i64(statement, 2, wants);
+	return db_execute(statement, err);
+}
+
+int step_anchor_row_awaits_stored(struct db *const db, const int64_t run, const uint64_t from, const uint64_t to, struct error *const err)
+{
+	struct db_statement *const statement = prepare_on(db, SQL_AWAITS_STORED, run, from, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 3, to > INT64_MAX ? INT64_MAX : (int64_t)to);
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	return got;
+}
+
+int step_anchor_row_want_none_below(struct db *const db, const int64_t run, const uint64_t step, struct error *const err)
+{
+	struct db_statement *const statement = prepare_on(db, SQL_WANT_NONE_BELOW, run, step, err);
+	return statement == NULL ? -1 : db_execute(statement, err);
+}
+
+int step_anchor_row_set_made(struct db *const db, const struct step_row *const row, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_MADE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, row->id);
+	if (row->has_made) {
+		db_bind_i64(statement, 2, row->made_depth);
+		db_bind_i64(statement, 3, (int64_t)row->made_bytes);
+		db_bind_i64(statement, 4, row->made_until_ms);
+	}
+	return db_execute(statement, err);
+}
+
+int64_t step_anchor_now_ms(void)
+{
+	const struct clock_source *const clock = clock_system();
+	return clock->wall_ms(clock);
+}

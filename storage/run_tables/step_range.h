@@ -1,0 +1,19 @@
+/* A range of steps, both ends in it. Internal to storage. */
+#ifndef STORAGE_RUN_TABLES_STEP_RANGE_H
+#define STORAGE_RUN_TABLES_STEP_RANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct step_range {
+	uint64_t first;
+	uint64_t last;
+};
+
+/* Sorts, and joins ranges that overlap or touch. Returns how many are left. */
+size_t step_range_join(struct step_range *ranges, size_t count);
+/* The range of sorted, joined ones that has the step, or the first behind it; `count` when there is none. */
+size_t step_range_at_or_behind(const struct step_range *ranges, size_t count, uint64_t step);
+
+#endif

@@ -1,0 +1,130 @@
+#include "storage/run_tables/view_row.h"
+
+static const char SQL_VIEW_WANT[] = "INSERT INTO step_views (step, kind, state) VALUES (?1, ?2, 0) ON CONFLICT (step, kind) DO NOTHING";
+static const char SQL_VIEW_WANT_ALL[] =
+	"INSERT INTO step_views (step, kind, state) SELECT id, ?2, 0 FROM"
+	" (SELECT id FROM steps WHERE run = ?1 AND state = 0 ORDER BY step DESC LIMIT 1000) AS newest WHERE true"
+	" ON CONFLICT (step, kind) DO UPDATE SET state = 0, error = NULL WHERE step_views.state = 2";
+static const char SQL_VIEW_FIND[] = "SELECT state FROM step_views WHERE step = ?1 AND kind = ?2";
+static const char SQL_VIEW_WANTED[] =
+	"SELECT step_views.step, step_views.kind, steps.run, steps.step FROM step_views JOIN steps ON steps.id = step_views.step"
+	" WHERE step_views.state = 0 AND (step_views.step > ?1 OR (step_views.step = ?1 AND step_views.kind > ?2))"
+	" AND steps.state = 0 AND steps.verified <> 2 ORDER BY step_views.step, step_views.kind LIMIT 1";
+static const char SQL_VIEW_PENDING[] =
+	"SELECT wanted.kind, steps.step, runs.name, steps.anchor_bytes IS NOT NULL,"
+	" EXISTS (SELECT 1 FROM steps AS base WHERE base.run = steps.run AND base.step = steps.step - 1 AND base.state = 0)"
+	" FROM (SELECT step, kind FROM step_views WHERE state = 0 ORDER BY step DESC, kind DESC LIMIT ?2) AS wanted"
+	" CROSS JOIN steps ON steps.id = wanted.step CROSS JOIN runs ON runs.id = steps.run"
+	" WHERE runs.bucket = ?1 AND runs.name IS NOT NULL AND steps.state = 0 AND steps.verified <> 2";
+static const char SQL_VIEW_SETTLE[] = "UPDATE step_views SET state = ?3, error = ?4 WHERE step = ?1 AND kind = ?2";
+static const char SQL_VIEW_FORGET[] =
+	"DELETE FROM step_views WHERE state = 0 AND kind = ?2 AND step IN (SELECT id FROM steps WHERE run = ?1)";
+static const char SQL_VIEW_REMOVE[] = "DELETE FROM step_views WHERE step = ?1";
+
+static struct db_statement *prepare(struct db *const db, const char *const sql, const int64_t number, const enum view_kind kind,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement != NULL) {
+		db_bind_i64(statement, 1, number);
+		db_bind_i64(statement, 2, kind);
+	}
+	return statement;
+}
+
+static int execute(struct db *const db, const char *const sql, const int64_t number, const enum view_kind kind, struct error *const err)
+{
+	struct db_statement *const statement = prepare(db, sql, number, kind, err);
+	return statement == NULL ? -1 : db_execute(statement, err);
+}
+
+int view_row_want(struct db *const db, const int64_t step, const enum view_kind kind, struct error *const err)
+{
+	return execute(db, SQL_VIEW_WANT, step, kind, err);
+}
+
+int view_row_want_all(struct db *const db, const int64_t run, const enum view_kind kind, struct error *const err)
+{
+	return execute(db, SQL_VIEW_WANT_ALL, run, kind, err);
+}
+
+int view_row_forget_wanted(struct db *const db, const int64_t run, const enum view_kind kind, struct error *const err)
+{
+	return execute(db, SQL_VIEW_FORGET, run, kind, err);
+}
+
+int view_row_find(struct db *const db, const int64_t step, const enum view_kind kind, enum view_state *const out_state, struct error *const err)
+{
+	struct db_statement *const statement = prepare(db, SQL_VIEW_FIND, step, kind, err);
+	if (statement == NULL)
+		return -1;
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out_state = (enum view_state)db_column_i64(statement, 0);
+	db_reset(statement);
+	return got;
+}
+
+int view_row_find_wanted(struct db *const db, const int64_t after_step, const int after_kind, struct view_wanted *const out,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VIEW_WANTED, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, after_step);
+	db_bind_i64(statement, 2, after_kind);
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		*out = (struct view_wanted){
+			.step = db_column_i64(statement, 0),
+			.kind = (enum view_kind)db_column_i64(statement, 1),
+			.run = db_column_i64(statement, 2),
+			.number = (uint64_t)db_column_i64(statement, 3),
+		};
+	}
+	db_reset(statement);
+	return got;
+}
+
+int view_row_list_pending(struct db *const db, const int64_t bucket, struct arena *const arena,
+	struct view_pending out[VIEW_PENDING_MAX], size_t *const out_count, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VIEW_PENDING, err);
+	int got;
+	*out_count = 0;
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_i64(statement, 2, VIEW_PENDING_MAX);
+	while ((got = db_step(statement, err)) == 1)
+		out[(*out_count)++] = (struct view_pending){
+			.kind = (enum view_kind)db_column_i64(statement, 0),
+			.number = (uint64_t)db_column_i64(statement, 1),
+			.run = arena_copy(arena, db_column_blob(statement, 2)),
+			.has_anchor = db_column_i64(statement, 3) != 0,
+			.has_base = db_column_i64(statement, 4) != 0,
+		};
+	db_reset(statement);
+	return got;
+}
+
+int view_row_settle(struct db *const db, const int64_t step, const enum view_kind kind, const enum view_state state, const struct span error,
+	struct error *const err)
+{
+	struct db_statement *const statement = prepare(db, SQL_VIEW_SETTLE, step, kind, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 3, state);
+	if (error.len > 0)
+		db_bind_blob(statement, 4, error);
+	return db_execute(statement, err);
+}
+
+int view_row_remove(struct db *const db, const int64_t step, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VIEW_REMOVE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, step);
+	return db_execute(statement, err);
+}

@@ -1,0 +1,80 @@
+#include "storage/runs/fold_gain.h"
+
+#include "storage/run_tables/fold_row.h"
+
+static const char SQL_GAIN_DELTAS[] =
+	"SELECT COUNT(delta_bytes), COALESCE(SUM(delta_bytes), 0) FROM steps WHERE run = ?1 AND step > ?2 AND step <= ?3";
+
+double fold_gain_ratio(const uint64_t steps)
+{
+	static const struct {
+		uint64_t steps; /* at least */
+		double ratio;
+	} measured[] = {{128, 0.17}, {64, 0.22}, {32, 0.29}, {24, 0.34}, {16, 0.40}, {8, 0.52}, {4, 0.65}};
+	for (size_t i = 0; i < sizeof(measured) / sizeof(measured[0]); i++)
+		if (steps >= measured[i].steps)
+			return measured[i].ratio;
+	return 1;
+}
+
+/* What the single deltas of these steps take; 0 when none has one. Steps without one count as much as the others. */
+static int sum_deltas(struct db *const db, const int64_t run, const uint64_t from, const uint64_t to, double *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GAIN_DELTAS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	db_bind_i64(statement, 2, (int64_t)from);
+	db_bind_i64(statement, 3, (int64_t)to);
+	const int got = db_step(statement, err);
+	const int64_t deltas = got == 1 ? db_column_i64(statement, 0) : 0;
+	if (got >= 0)
+		*out = deltas == 0 ? 0 : (double)db_column_i64(statement, 1) * (double)(to - from) / (double)deltas;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+/* The run's newest fold beside its single deltas: *out_ratio, of *out_steps; 1 when there is one. */
+static int find_example(struct db *const db, const int64_t run, const uint64_t to, uint64_t *const out_steps, double *const out_ratio,
+	struct error *const err)
+{
+	struct fold_row fold;
+	double deltas = 0;
+	struct db_statement *const scan = fold_row_scan(db, run, to, err);
+	if (scan == NULL)
+		return -1;
+	const int got = db_step(scan, err);
+	if (got == 1)
+		fold_row_read(scan, &fold);
+	db_reset(scan);
+	if (got != 1)
+		return got;
+	if (sum_deltas(db, run, fold.from, fold.to, &deltas, err) != 0)
+		return -1;
+	*out_steps = fold.to - fold.from;
+	*out_ratio = deltas > 0 ? (double)fold.bytes / deltas : 0;
+	return deltas > 0;
+}
+
+/* As much better than the table as the example, or as much nearer to no gain at all. */
+static double correct(const double ratio, const double example, const double expected)
+{
+	return example <= expected ? ratio * example / expected : ratio + (1 - ratio) * (example - expected) / (1 - expected);
+}
+
+int fold_gain_is_worth(struct db *const db, const int64_t run, const uint64_t from, const uint64_t to, const uint64_t bytes,
+	bool *const out_worth, struct error *const err)
+{
+	double deltas = 0;
+	double example = 0;
+	uint64_t steps = 0;
+	double ratio = fold_gain_ratio(to - from);
+	*out_worth = false;
+	const int found = find_example(db, run, to, &steps, &example, err);
+	if (found < 0 || sum_deltas(db, run, from, to, &deltas, err) != 0)
+		return -1;
+	if (found == 1 && steps >= FOLD_SPAN_MIN)
+		ratio = correct(ratio, example, fold_gain_ratio(steps));
+	*out_worth = deltas * ratio <= (double)bytes * (1 - FOLD_GAIN_LEAST);
+	return 0;
+}

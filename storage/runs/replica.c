@@ -1,0 +1,293 @@
+#include "storage/runs/replica.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "storage/core/store.h"
+#include "storage/run_tables/replica_table.h"
+#include "storage/runs/run_change.h"
+
+enum { TIDY_REPLICAS = 500, TIDY_ARENA_BYTES = 8 * 1024 * 1024 };
+
+static const char SQL_RUN_LIVES[] = "SELECT 1 FROM runs WHERE id = ?1 AND name IS NOT NULL";
+
+/* Since the step after its own was published. */
+static int find_staleness(struct db *const db, const struct run_row *const run, const int64_t now_ms, struct replica_message *const out,
+	struct error *const err)
+{
+	struct step_row next;
+	out->has_head = run->has_head;
+	out->head = run->head;
+	out->has_staleness = run->has_head && out->has_step;
+	if (!out->has_staleness || out->step >= run->head)
+		return 0;
+	out->behind_steps = run->head - out->step;
+	const int found = step_row_find(db, run->id, out->step + 1, &next, err);
+	if (found == 1 && now_ms > next.created_ms)
+		out->behind_s = (uint64_t)(now_ms - next.created_ms) / 1000;
+	return found < 0 ? -1 : 0;
+}
+
+static int check_step(const struct run_row *const run, const struct replica_message *const said, struct error *const err)
+{
+	if (!said->has_step || (run->has_head && said->step <= run->head))
+		return 0;
+	return error_set(err, ERROR_NO_STEP, "The replica holds step %llu, which the run does not have.", (unsigned long long)said->step);
+}
+
+static int64_t now_ms(struct store *const store)
+{
+	return store_clock(store)->wall_ms(store_clock(store));
+}
+
+static int look(struct store *const store, const struct span bucket, const struct span run, struct run_row *const out_run,
+	struct replica_message *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	int result = run_row_need(db, bucket, run, out_run, err);
+	if (result == 0 && out != NULL)
+		result = check_step(out_run, out, err);
+	if (result == 0 && out != NULL)
+		result = find_staleness(db, out_run, now_ms(store), out, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+static int put(struct store *const store, const struct run_row *const run, const struct span id, const struct replica_message *const said,
+	bool *const out_saved, struct error *const err)
+{
+	struct buffer document;
+	buffer_init(&document, REPLICA_MESSAGE_MAX_BYTES);
+	replica_message_print_request(said, &document);
+	int result = buffer_check(&document, "what the replica says", err);
+	const struct replica_row row = {.run = run->id, .id = id, .document = buffer_span(&document),
+		.lease_ms = (int64_t)run->settings.lease_s * 1000};
+	if (result == 0)
+		result = replica_table_put(store_parts(store)->replicas, &row, said, out_saved, err);
+	buffer_release(&document);
+	return result;
+}
+
+/* What the table knows beside what the replica said. */
+static void fill(const struct replica_entry *const entry, struct replica_message *const out)
+{
+	out->id = entry->row.id;
+	out->since_ms = entry->row.since_ms;
+	out->updated_ms = entry->row.updated_ms;
+	out->expired = entry->expired;
+	out->lease_s = (uint64_t)entry->row.lease_ms / 1000;
+}
+
+int replica_put(struct store *const store, const struct span bucket, const struct span run, const struct span id,
+	const struct replica_message *const said, struct arena *const arena, struct replica_message *const out, bool *const out_saved,
+	struct error *const err)
+{
+	struct run_row row;
+	struct replica_entry entry;
+	*out = *said;
+	if (replica_check_id("A replica's id", id, err) != 0 || look(store, bucket, run, &row, out, err) != 0)
+		return -1;
+	if (put(store, &row, id, said, out_saved, err) != 0)
+		return -1;
+	if (!replica_table_find(store_parts(store)->replicas, row.id, id, arena, &entry))
+		return error_set(err, ERROR_BUSY, "The replica was removed in this very moment.");
+	fill(&entry, out);
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading a replica.");
+	return 0;
+}
+
+static int parse(const struct replica_entry *const entry, struct arena *const arena, struct replica_message *const out,
+	struct error *const err)
+{
+	if (replica_message_parse(entry->row.document, arena, out, err) != 0)
+		return -1;
+	fill(entry, out);
+	return 0;
+}
+
+static int no_replica(const struct span id, struct error *const err)
+{
+	return error_set(err, ERROR_NOT_FOUND, "The run has no replica '%.*s'.", (int)span_slice(id, 0, 128).len, (const char *)id.data);
+}
+
+int replica_find(struct store *const store, const struct span bucket, const struct span run, const struct span id, struct arena *const arena,
+	struct replica_message *const out, struct error *const err)
+{
+	struct run_row row;
+	struct replica_entry entry;
+	if (look(store, bucket, run, &row, NULL, err) != 0)
+		return -1;
+	if (!replica_table_find(store_parts(store)->replicas, row.id, id, arena, &entry))
+		return no_replica(id, err);
+	if (parse(&entry, arena, out, err) != 0)
+		return -1;
+	struct db *const db = store_reader_take(store, err);
+	const int result = db == NULL ? -1 : find_staleness(db, &row, now_ms(store), out, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+static int read_page(struct store *const store, const struct run_row *const run, const struct replica_entry *const entries,
+	struct arena *const arena, struct replica_list_message *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	int result = db == NULL ? -1 : 0;
+	for (size_t i = 0; result == 0 && i < out->count; i++) {
+		result = parse(&entries[i], arena, &out->replicas[i], err);
+		if (result == 0)
+			result = find_staleness(db, run, now_ms(store), &out->replicas[i], err);
+	}
+	store_reader_give(store, db);
+	return result;
+}
+
+int replica_list(struct store *const store, const struct span bucket, const struct span run, const struct span after, const size_t limit,
+	struct arena *const arena, struct replica_list_message *const out, struct error *const err)
+{
+	struct run_row row;
+	if (look(store, bucket, run, &row, NULL, err) != 0)
+		return -1;
+	*out = (struct replica_list_message){.lease_s = row.settings.lease_s, .has_head = row.has_head, .head = row.head};
+	struct replica_entry *const entries = arena_take_array(arena, limit + 1, sizeof(*entries));
+	out->replicas = arena_take_array(arena, limit + 1, sizeof(*out->replicas));
+	if (entries == NULL || out->replicas == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing replicas.");
+	const size_t found = replica_table_page(store_parts(store)->replicas, row.id, after, limit + 1, arena, entries, out);
+	if (arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing replicas.");
+	out->count = found > limit ? limit : found;
+	if (found > limit)
+		out->next = entries[limit - 1].row.id;
+	return read_page(store, &row, entries, arena, out, err);
+}
+
+/* Makes the catalog's row what the table says. */
+static int save(struct store *const store, struct db *const db, const int64_t run, const struct span id,
+	struct replica_saving *const out_saving, struct error *const err)
+{
+	struct arena *const arena = arena_new(TIDY_ARENA_BYTES);
+	struct replica_row row;
+	int result;
+	if (replica_table_take(store_parts(store)->replicas, run, id, arena, &row, out_saving))
+		result = replica_row_put(db, &row, err);
+	else
+		result = replica_row_remove(db, run, id, err);
+	arena_free(arena);
+	return result;
+}
+
+static int apply_save(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct run_change *const change = (struct run_change *)base;
+	struct run_row row;
+	if (run_row_need(db, change->bucket, change->run, &row, err) != 0)
+		return -1;
+	change->run_id = row.id;
+	return save(change->store, db, row.id, change->name, &change->replica_saving, err);
+}
+
+static void saved(struct change *const base)
+{
+	struct run_change *const change = (struct run_change *)base;
+	replica_table_saved(store_parts(change->store)->replicas, change->run_id, change->name, &change->replica_saving, base->failed);
+	change->done(change->owner);
+}
+
+struct run_change *replica_save_start(struct store *const store, const struct span bucket, const struct span run, const struct span id,
+	void (*const done)(void *owner), void *const owner)
+{
+	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
+	change->name = arena_copy(change->arena, id);
+	change->change.done = saved;
+	run_change_submit(change, apply_save);
+	return change;
+}
+
+static int apply_remove(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct run_change *const change = (struct run_change *)base;
+	struct run_row row;
+	struct replica_entry entry;
+	if (run_row_need(db, change->bucket, change->run, &row, err) != 0)
+		return -1;
+	if (!replica_table_find(store_parts(change->store)->replicas, row.id, change->name, change->arena, &entry))
+		return no_replica(change->name, err);
+	replica_table_remove(store_parts(change->store)->replicas, row.id, change->name);
+	return replica_row_remove(db, row.id, change->name, err);
+}
+
+struct run_change *replica_remove_start(struct store *const store, const struct span bucket, const struct span run, const struct span id,
+	void (*const done)(void *owner), void *const owner)
+{
+	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
+	change->name = arena_copy(change->arena, id);
+	run_change_submit(change, apply_remove);
+	return change;
+}
+
+struct tidy {
+	struct change change; /* first */
+	struct store *store;
+	struct replica_name names[TIDY_REPLICAS];
+	struct replica_saving savings[TIDY_REPLICAS];
+	size_t count;
+};
+
+/* A run that has ended since has rows no more. */
+static int lives(struct db *const db, const int64_t run, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_RUN_LIVES, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, run);
+	const int got = db_step(statement, err);
+	db_reset(statement);
+	return got;
+}
+
+static int apply_tidy(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct tidy *const tidy = (struct tidy *)base;
+	for (size_t i = 0; i < tidy->count; i++) {
+		const int there = lives(db, tidy->names[i].run, err);
+		if (there == 0)
+			replica_table_remove(store_parts(tidy->store)->replicas, tidy->names[i].run, tidy->names[i].id);
+		if (there < 0 || save(tidy->store, db, tidy->names[i].run, tidy->names[i].id, &tidy->savings[i], err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int tidy_some(struct tidy *const tidy, struct error *const err)
+{
+	const int result = committer_run(store_committer(tidy->store), &tidy->change, err);
+	for (size_t i = 0; i < tidy->count; i++)
+		replica_table_saved(store_parts(tidy->store)->replicas, tidy->names[i].run, tidy->names[i].id, &tidy->savings[i], result != 0);
+	return result;
+}
+
+int replica_tidy(struct store *const store, struct error *const err)
+{
+	struct replica_table *const table = store_parts(store)->replicas;
+	int result = 0;
+	size_t count = TIDY_REPLICAS;
+	while (result == 0 && count == TIDY_REPLICAS) {
+		struct arena *const arena = arena_new(TIDY_ARENA_BYTES);
+		struct tidy *const tidy = memory_new(sizeof(*tidy));
+		tidy->change.apply = apply_tidy;
+		tidy->store = store;
+		tidy->count = replica_table_forget(table, TIDY_REPLICAS, arena, tidy->names);
+		if (tidy->count < TIDY_REPLICAS)
+			tidy->count += replica_table_unsaved(table, TIDY_REPLICAS - tidy->count, arena, tidy->names + tidy->count);
+		count = tidy->count;
+		if (count > 0)
+			result = tidy_some(tidy, err);
+		free(tidy);
+		arena_free(arena);
+	}
+	metrics_set(store_metrics(store), METRIC_REPLICAS, (int64_t)replica_table_count(table));
+	return result;
+}

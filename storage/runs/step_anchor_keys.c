@@ -1,0 +1,74 @@
+#include "storage/runs/step_anchor_keys.h"
+
+#include "storage/runs/step_pin.h"
+#include "storage/versions/version.h"
+
+enum { PINS_ARENA_BYTES = 32 * 1024 * 1024 };
+
+int step_anchor_keys_free(struct db *const db, const int64_t bucket, const struct span key, bool *const out_free, struct error *const err)
+{
+	struct version version;
+	int found = version_find_current(db, bucket, key, NULL, &version, err);
+	if (found == 0)
+		found = version_find_null(db, bucket, key, NULL, &version, err);
+	*out_free = found == 0;
+	return found < 0 ? -1 : 0;
+}
+
+static int show(struct db *const db, const int64_t step, const struct step_pin *const pin, struct arena *const arena, struct error *const err)
+{
+	struct version version;
+	bool is_free = false;
+	(void)step;
+	const int found = version_find_sequence(db, pin->version, arena, &version, err);
+	if (found != 1 || version.state != VERSION_HIDDEN)
+		return found < 0 ? -1 : 0;
+	if (step_anchor_keys_free(db, version.bucket, version.key, &is_free, err) != 0)
+		return -1;
+	return is_free ? version_show(db, pin->version, err) : 0;
+}
+
+static int hide(struct db *const db, const int64_t step, const struct step_pin *const pin, struct arena *const arena, struct error *const err)
+{
+	struct version version;
+	(void)step;
+	(void)arena;
+	const int found = version_find_sequence(db, pin->version, NULL, &version, err);
+	if (found != 1 || version.state == VERSION_HIDDEN)
+		return found < 0 ? -1 : 0;
+	return version_remove(db, &version, 0, err);
+}
+
+static int let_go(struct db *const db, const int64_t step, const struct step_pin *const pin, struct arena *const arena, struct error *const err)
+{
+	(void)arena;
+	return step_pin_let_go(db, step, STEP_PIN_MADE, pin, err);
+}
+
+static int each(struct db *const db, const int64_t step,
+	int (*const act)(struct db *db, int64_t step, const struct step_pin *pin, struct arena *arena, struct error *err), struct error *const err)
+{
+	struct arena *const arena = arena_new(PINS_ARENA_BYTES);
+	struct step_pin *pins;
+	size_t count = 0;
+	int result = step_pin_list(db, step, STEP_PIN_MADE, arena, &pins, &count, err);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = act(db, step, &pins[i], arena, err);
+	arena_free(arena);
+	return result;
+}
+
+int step_anchor_keys_show(struct db *const db, const int64_t step, struct error *const err)
+{
+	return each(db, step, show, err);
+}
+
+int step_anchor_keys_hide(struct db *const db, const int64_t step, struct error *const err)
+{
+	return each(db, step, hide, err);
+}
+
+int step_anchor_keys_let_go(struct db *const db, const int64_t step, struct error *const err)
+{
+	return each(db, step, let_go, err);
+}

@@ -1,0 +1,115 @@
+/* Removing steps, asked for or by retention. A step's row becomes a tombstone at once; its objects are let go by the sweeper, in slices. */
+#include "storage/run_tables/adopt_row.h"
+#include "storage/run_tables/fold_row.h"
+#include "storage/run_tables/view_row.h"
+#include "storage/runs/run_change.h"
+#include "storage/runs/step_anchor_base.h"
+#include "storage/runs/step_keep.h"
+
+enum { RETAIN_SLACK_MIN = 16 };
+
+int step_collect_row(struct db *const db, struct run_row *const run, const struct step_row *const row, struct error *const err)
+{
+	ASSERT(row->state == STEP_KEPT && row->step != run->head);
+	run->steps--;
+	for (int kind = 0; kind < STEP_FORMS_MAX; kind++)
+		run->bytes -= row->form_bytes[kind];
+	if (step_row_collect(db, row->id, err) != 0 || fold_row_release_of_step(db, run->id, row->step, err) != 0)
+		return -1;
+	return adopt_row_forget_step(db, run->id, row->step, err) != 0 ? -1 : view_row_remove(db, row->id, err);
+}
+
+/* Oldest first, over the gaps between what is kept. */
+static int collect_gaps(struct db *const db, struct run_row *const run, const struct step_keep *const keep, struct error *const err)
+{
+	uint64_t from = 0;
+	for (int i = 0; i < STEP_RETAIN_AT_ONCE;) {
+		struct step_row row;
+		const int got = step_row_kept_from(db, run->id, from, &row, err);
+		if (got != 1)
+			return got;
+		const size_t at = step_range_at_or_behind(keep->ranges, keep->count, row.step);
+		ASSERT(at < keep->count); /* one ends at the head */
+		if (keep->ranges[at].first <= row.step) {
+			if (keep->ranges[at].last >= run->head)
+				return 0;
+			from = keep->ranges[at].last + 1;
+			continue;
+		}
+		if (step_collect_row(db, run, &row, err) != 0)
+			return -1;
+		from = row.step + 1;
+		i++;
+	}
+	return 0;
+}
+
+/* Storing one takes as much as a checkpoint, so it is asked for when a good many steps could go. */
+static int want_anchor(struct db *const db, const struct run_row *const run, const struct step_keep *const keep, struct error *const err)
+{
+	const uint64_t root = keep->ranges[keep->count - 1].first;
+	const uint64_t half = run->settings.keep_steps / 2;
+	if (keep->anchor_at < root || keep->anchor_at - root < (half > RETAIN_SLACK_MIN ? half : RETAIN_SLACK_MIN))
+		return 0;
+	return step_anchor_want_stored(db, run->id, root, keep->anchor_at, err);
+}
+
+int step_retain(struct store *const store, struct db *const db, struct run_row *const run, struct error *const err)
+{
+	struct step_keep keep;
+	struct step_row oldest;
+	if (run->settings.keep_steps == 0 || !run->has_head || run->head + 1 <= run->settings.keep_steps || !step_keep_is_known(store, run))
+		return 0;
+	const int got = step_row_oldest(db, run->id, &oldest, err);
+	if (got != 1 || run->head - oldest.step < run->settings.keep_steps)
+		return got < 0 ? -1 : 0;
+	int result = step_keep_find(store, db, run, &keep, err);
+	if (result == 0 && keep.wants_anchor)
+		result = want_anchor(db, run, &keep, err);
+	if (result == 0)
+		result = collect_gaps(db, run, &keep, err);
+	step_keep_release(&keep);
+	return result;
+}
+
+/* A kept step without an anchor is built on the one before it. */
+static int check_unused(struct store *const store, struct db *const db, const struct run_row *const run, const uint64_t step,
+	struct error *const err)
+{
+	struct step_row next;
+	if (run->has_head && step == run->head)
+		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is the head of the run.", (unsigned long long)step);
+	const int found = step_row_find(db, run->id, step + 1, &next, err);
+	if (found < 0)
+		return -1;
+	if (found == 1 && next.state == STEP_KEPT && !next.has_form[STEP_ANCHOR])
+		return error_set(err, ERROR_CHAIN_IN_USE, "Step %llu is built on step %llu.", (unsigned long long)step + 1,
+			(unsigned long long)step);
+	return step_keep_check(store, db, run, step, err);
+}
+
+static int apply_collect(struct change *const base, struct db *const db, struct error *const err)
+{
+	struct run_change *const change = (struct run_change *)base;
+	struct run_row run;
+	struct step_row row;
+	if (run_row_need(db, change->bucket, change->run, &run, err) != 0)
+		return -1;
+	const int found = step_row_find(db, run.id, change->collect_step, &row, err);
+	if (found == 0)
+		return step_no_step(change->collect_step, err);
+	if (found < 0 || row.state != STEP_KEPT)
+		return found < 0 ? -1 : 0; /* removed already */
+	if (check_unused(change->store, db, &run, row.step, err) != 0 || step_collect_row(db, &run, &row, err) != 0)
+		return -1;
+	return run_row_update(db, &run, err);
+}
+
+struct run_change *run_collect_start(struct store *const store, const struct span bucket, const struct span run, const uint64_t step,
+	void (*const done)(void *owner), void *const owner)
+{
+	struct run_change *const change = run_change_new(store, bucket, run, done, owner);
+	change->collect_step = step;
+	run_change_submit(change, apply_collect);
+	return change;
+}

@@ -1,0 +1,42 @@
+/* When a publisher is asked for an anchor. The walk ends at the newest anchor or after DUE_LINKS deltas, so it reads few rows. */
+#include "storage/runs/run_change.h"
+
+enum { DUE_LINKS = 64, DUE_PERCENT = 30 };
+
+static bool is_due(const uint64_t delta_bytes, const struct step_row *const anchor)
+{
+	const uint64_t bytes = anchor->has_form[STEP_ANCHOR] ? anchor->form_bytes[STEP_ANCHOR] : anchor->made_bytes;
+	return delta_bytes / DUE_PERCENT > bytes / 100;
+}
+
+static int walk(struct db_statement *const scan, bool *const out_due, struct error *const err)
+{
+	uint64_t delta_bytes = 0;
+	int got;
+	*out_due = false;
+	for (unsigned links = 0; (got = db_step(scan, err)) == 1; links++) {
+		struct step_row row;
+		step_row_read(scan, &row);
+		if (row.state != STEP_KEPT)
+			return 0;
+		const bool has_anchor = row.has_form[STEP_ANCHOR] || row.has_made;
+		*out_due = row.verified == STEP_FAILED || links > DUE_LINKS || (has_anchor && is_due(delta_bytes, &row));
+		if (*out_due || has_anchor)
+			return 0;
+		delta_bytes += row.form_bytes[STEP_DELTA];
+	}
+	return got < 0 ? -1 : 0;
+}
+
+int step_anchor_due(struct db *const db, const struct run_row *const run, bool *const out_due, struct error *const err)
+{
+	*out_due = false;
+	if (!run->has_head)
+		return 0;
+	struct db_statement *const scan = step_row_scan(db, run->id, run->head, true, err);
+	if (scan == NULL)
+		return -1;
+	const int result = walk(scan, out_due, err);
+	db_reset(scan);
+	return result;
+}

@@ -1,0 +1,238 @@
+/*   look --sound--> proven, then wait for a page that is found damaged, and look again
+ *    |---an index, or the use of pages--> rebuild, once, then look again
+ *    '---a table--> damaged: named in the log, /-/ready and a metric
+ *
+ * A rebuild holds up all commits while it runs, and none comes in between: it is a change that the
+ * committer runs alone. */
+#include "storage/start/catalog_checker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/thread/worker_thread.h"
+#include "storage/buckets/bucket_access.h"
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
+#include "storage/core/store_row.h"
+#include "storage/db/db_check.h"
+#include "storage/db/db_rebuild.h"
+#include "storage/packs/store_health.h"
+
+enum {
+	WATCH_MS = 1000,               /* between two looks at whether a page was found damaged */
+	AGAIN_MS = 15 * 60 * 1000,     /* while the catalog is known to be damaged */
+	REBUILDS = 2,                  /* in a row: what still does not look right then is damage */
+	TEXT_BYTES = 400
+};
+
+struct catalog_checker {
+	struct store *store;
+	struct worker_thread thread;
+	uint64_t damage_seen; /* of db_damage, when the last look began */
+	uint64_t mended_seen;
+	unsigned rebuilds;    /* since everything was sound */
+	int64_t look_due_ms;  /* the next look at a damaged catalog, by the monotonic clock */
+	/* of one look */
+	size_t tables;
+	size_t others;
+	char worst[TEXT_BYTES];
+};
+
+/* The newest of two current versions of a key stays current; the other is kept, hidden, under its id. What
+ * the buckets show is counted once more. */
+static const char *const settled_tables[] = {"versions", "bucket_totals", NULL};
+static const char SQL_SETTLE[] =
+	"UPDATE versions SET state = 0, retired_ms = NULL WHERE state = 1 AND EXISTS (SELECT 1 FROM"
+	" (SELECT bucket, key, max(sequence) AS newest FROM versions NOT INDEXED WHERE state = 1"
+	" GROUP BY bucket, key HAVING count(*) > 1) d"
+	" WHERE d.bucket = versions.bucket AND d.key = versions.key AND versions.sequence < d.newest);"
+	"UPDATE bucket_totals SET files = t.files, bytes = t.bytes FROM"
+	" (SELECT bucket, count(*) AS files, coalesce(sum(size), 0) AS bytes FROM versions NOT INDEXED"
+	" WHERE state = 1 AND is_marker = 0 GROUP BY bucket) t"
+	" WHERE t.bucket = bucket_totals.bucket AND (bucket_totals.files <> t.files OR bucket_totals.bytes <> t.bytes)";
+
+static void take_finding(void *owner, const struct db_finding *finding)
+{
+	struct catalog_checker *checker = owner;
+	bool is_table = finding->kind == DB_FINDING_TABLE;
+	const struct log_field fields[] = {log_text("table", finding->table),
+		log_text("index", finding->index != NULL ? finding->index : ""), log_text("message", finding->detail)};
+	log_event(store_log(checker->store), is_table ? LOG_ERROR : LOG_WARNING, NULL, "catalog_finding", fields, 3);
+	if (checker->tables == 0 && (is_table || checker->others == 0))
+		snprintf(checker->worst, sizeof checker->worst, "%s %s: %s", is_table ? "table" : "index",
+			is_table || finding->index == NULL ? finding->table : finding->index, finding->detail);
+	checker->tables += is_table;
+	checker->others += !is_table;
+}
+
+static bool goes_on(void *owner)
+{
+	return !worker_thread_is_stopping(&((struct catalog_checker *)owner)->thread);
+}
+
+/* Buckets that are private now because what was said of them is damaged. */
+static int name_wrong_access(struct catalog_checker *checker, struct db *db, struct error *err)
+{
+	enum { ARENA_BYTES = 4096 };
+	int64_t bucket = INT64_MIN;
+	int got = 1;
+	if (db_snapshot_begin(db, err) != 0) /* of one state: what a change has half written is not damage */
+		return -1;
+	while (got == 1) {
+		struct arena *arena = arena_new(ARENA_BYTES);
+		struct span name = {NULL, 0};
+		got = bucket_access_next_wrong(db, bucket, arena, &bucket, &name, err);
+		const struct log_field field = log_span("bucket", name);
+		if (got == 1)
+			log_event(store_log(checker->store), LOG_ERROR, NULL, "bucket_access_damaged", &field, 1);
+		arena_free(arena);
+	}
+	db_snapshot_end(db);
+	return got;
+}
+
+static int look(struct catalog_checker *checker, struct error *err)
+{
+	const struct db_check check = {.found = take_finding, .goes_on = goes_on, .owner = checker};
+	struct db *db = db_open(store_catalog_path(checker->store), DB_READ, err);
+	if (db == NULL)
+		return -1;
+	checker->tables = 0;
+	checker->others = 0;
+	checker->damage_seen = db_damage(db);
+	int result = db_check(db, &check, err);
+	if (result == 0 && checker->tables == 0)
+		result = name_wrong_access(checker, db, err);
+	uint64_t mended = db_mended(db);
+	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED, (int64_t)(mended - checker->mended_seen));
+	checker->mended_seen = mended;
+	if (result == 0 && checker->tables + checker->others == 0)
+		checker->damage_seen = db_damage(db); /* what was found wrong meanwhile is right */
+	db_close(db);
+	return result;
+}
+
+struct checker_change {
+	struct change change; /* first */
+	struct store *store;
+};
+
+static int run_rebuild(struct change *change, struct db *db, struct error *err)
+{
+	struct store *store = ((struct checker_change *)change)->store;
+	char scratch[4096];
+	snprintf(scratch, sizeof scratch, "%s.rebuilt", store_catalog_path(store));
+	const struct db_rebuild rebuild = {.scratch = scratch, .settle_tables = settled_tables, .settle_sql = SQL_SETTLE};
+	return db_rebuild(db, &rebuild, err);
+}
+
+static int rebuild(struct catalog_checker *checker, struct error *err)
+{
+	struct checker_change change = {.change = {.alone = run_rebuild}, .store = checker->store};
+	checker->rebuilds++;
+	if (committer_run(store_committer(checker->store), &change.change, err) != 0)
+		return -1;
+	log_event(store_log(checker->store), LOG_WARNING, NULL, "catalog_rebuilt", NULL, 0);
+	metrics_add(store_metrics(checker->store), METRIC_CATALOG_MENDED, 1);
+	return 0;
+}
+
+static int64_t now_ms(void)
+{
+	const struct clock_source *clock = clock_system();
+	return clock->monotonic_ms(clock);
+}
+
+static int64_t set_damaged(struct catalog_checker *checker, const char *why)
+{
+	checker->look_due_ms = now_ms() + AGAIN_MS;
+	store_health_set_proof(store_health(checker->store), STORE_DAMAGED, why);
+	return WATCH_MS;
+}
+
+/* What is found leads on: 0, look again at once; else how long to wait. */
+static int64_t judge(struct catalog_checker *checker)
+{
+	struct store_health *health = store_health(checker->store);
+	struct error err = {0};
+	if (checker->tables + checker->others == 0) {
+		checker->rebuilds = 0;
+		store_health_set_proof(health, STORE_PROVEN, NULL);
+		return WATCH_MS;
+	}
+	if (checker->tables > 0 || checker->rebuilds >= REBUILDS || store_health_may_write(health, &err) != 0)
+		return set_damaged(checker, checker->worst);
+	return rebuild(checker, &err) == 0 ? 0 : set_damaged(checker, err.text);
+}
+
+static bool has_new_damage(struct catalog_checker *checker)
+{
+	struct error ignored;
+	struct db *db = store_reader_take(checker->store, &ignored);
+	bool has = db == NULL || db_damage(db) != checker->damage_seen;
+	if (db != NULL)
+		store_reader_give(checker->store, db);
+	return has;
+}
+
+static int write_something(struct change *change, struct db *db, struct error *err)
+{
+	return store_row_set_life(db, store_life(((struct checker_change *)change)->store), err);
+}
+
+/* A commit that changes nothing: the committer tells the store's health how it went. */
+static void try_write(struct catalog_checker *checker)
+{
+	struct checker_change change = {.change = {.apply = write_something}, .store = checker->store};
+	struct error ignored;
+	(void)committer_run(store_committer(checker->store), &change.change, &ignored);
+}
+
+/* Nothing is to be looked at before the next round. */
+static bool is_settled(struct catalog_checker *checker)
+{
+	enum store_proof proof = store_health_proof(store_health(checker->store));
+	if (proof == STORE_DAMAGED)
+		return now_ms() < checker->look_due_ms;
+	return proof == STORE_PROVEN && !has_new_damage(checker);
+}
+
+static int64_t one_round(void *owner)
+{
+	struct catalog_checker *checker = owner;
+	struct store_health *health = store_health(checker->store);
+	struct error err = {0};
+	if (store_health_wants_try(health))
+		try_write(checker);
+	if (is_settled(checker))
+		return WATCH_MS;
+	if (store_health_proof(health) == STORE_PROVEN)
+		store_health_set_proof(health, STORE_UNPROVEN, NULL);
+	if (look(checker, &err) == 0)
+		return judge(checker);
+	if (err.kind == ERROR_BUSY)
+		return WATCH_MS; /* closing */
+	log_failure(store_log(checker->store), LOG_ERROR, NULL, "catalog_finding", &err);
+	return set_damaged(checker, err.text);
+}
+
+struct catalog_checker *catalog_checker_start(struct store *store)
+{
+	static const struct worker_thread_plan plan = {.name = "catalog_check", .first_ms = 0, .round = one_round};
+	struct catalog_checker *checker = memory_new(sizeof *checker);
+	checker->store = store;
+	worker_thread_start(&checker->thread, &plan, checker);
+	return checker;
+}
+
+void catalog_checker_stop(struct catalog_checker *checker)
+{
+	if (checker == NULL)
+		return;
+	worker_thread_stop(&checker->thread);
+	worker_thread_release(&checker->thread);
+	free(checker);
+}

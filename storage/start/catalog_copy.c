@@ -1,0 +1,192 @@
+/* The place of the copy is open to all users. So its folder is new, with a name that nobody can know before,
+ * and ours alone; and of what lies there only folders of our own are looked into, through a descriptor, which
+ * no link can lead astray. Whoever uses a copy holds a lock on its folder: the system lets go of it when the
+ * process ends, however it does. */
+#include "storage/start/catalog_copy.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/digest/xxh3.h"
+#include "base/encode.h"
+#include "base/memory.h"
+#include "base/random.h"
+
+enum { PATH_BYTES = 4096, PREFIX_BYTES = 64, NAME_BYTES = 8, PLACES = 3 };
+
+struct catalog_copy {
+	const struct file_ops *files;
+	char *folder;
+	char *path;
+	int fd; /* of the folder, locked */
+};
+
+static void list_places(const char *out[PLACES])
+{
+	out[0] = "/dev/shm";
+	out[1] = getenv("TMPDIR");
+	out[2] = "/tmp";
+}
+
+/* Of the copies of this catalog. */
+static void name_prefix(const char *catalog_path, char out[PREFIX_BYTES])
+{
+	snprintf(out, PREFIX_BYTES, "deltabucket-catalog-%016llx-", (unsigned long long)xxh3_64(span_text(catalog_path)));
+}
+
+static void remove_left(const struct file_ops *files, const char *catalog_path);
+static int make_folder(struct catalog_copy *copy, const char *place, const char *catalog_path, struct error *err);
+
+static uint64_t size_of(const char *path)
+{
+	struct error ignored;
+	uint64_t size = 0;
+	return file_size(path, &size, &ignored) == 0 ? size : 0;
+}
+
+/* Twice the size: the copy of the log moves into that of the catalog. */
+static bool fits(const struct file_ops *files, const char *folder, uint64_t bytes)
+{
+	struct file_space space;
+	return folder != NULL && files->space(files, folder, &space) == 0 && space.free / 2 > bytes;
+}
+
+static const char *find_place(const struct file_ops *files, uint64_t bytes)
+{
+	const char *places[PLACES];
+	list_places(places);
+	for (size_t i = 0; i < PLACES; i++)
+		if (fits(files, places[i], bytes))
+			return places[i];
+	return NULL;
+}
+
+static int copy_file(const struct file_ops *files, const char *from, const struct catalog_copy *copy, const char *suffix,
+	struct error *err)
+{
+	char to[PATH_BYTES + 32];
+	snprintf(to, sizeof to, "%s%s", copy->path, suffix);
+	return file_exists(from) ? file_clone(files, from, to, err) : 0;
+}
+
+struct catalog_copy *catalog_copy_make(const struct file_ops *files, const char *catalog_path, struct error *err)
+{
+	char log_path[PATH_BYTES];
+	snprintf(log_path, sizeof log_path, "%s-wal", catalog_path);
+	remove_left(files, catalog_path);
+	uint64_t bytes = size_of(catalog_path) + size_of(log_path);
+	const char *place = find_place(files, bytes);
+	if (place == NULL) {
+		error_set(err, ERROR_NO_SPACE, "A store that is only read works on a copy of its catalog in memory, and its %llu bytes"
+			" fit neither /dev/shm nor $TMPDIR nor /tmp twice.", (unsigned long long)bytes);
+		return NULL;
+	}
+	struct catalog_copy *copy = memory_new(sizeof *copy);
+	copy->files = files;
+	copy->fd = -1;
+	if (make_folder(copy, place, catalog_path, err) == 0 && copy_file(files, catalog_path, copy, "", err) == 0 &&
+	    copy_file(files, log_path, copy, "-wal", err) == 0)
+		return copy;
+	catalog_copy_free(copy);
+	return NULL;
+}
+
+const char *catalog_copy_path(const struct catalog_copy *copy)
+{
+	return copy->path;
+}
+
+/* The folder at `path`, locked; -1 where it is not ours, or somebody uses it. */
+static int take_folder(const char *path)
+{
+	struct stat state;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &state) == 0 && state.st_uid == geteuid() && (state.st_mode & 077) == 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* `path` may be another folder by now: its files are reached through the descriptor. */
+static void remove_folder(const struct file_ops *files, int fd, const char *path)
+{
+	static const char *const names[] = {"catalog.db", "catalog.db-wal", "catalog.db-shm", "catalog.db-journal"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		char name[64];
+		snprintf(name, sizeof name, "/proc/self/fd/%d/%s", fd, names[i]);
+		(void)files->unlink(files, name);
+	}
+	(void)files->rmdir(files, path);
+	close(fd);
+}
+
+void catalog_copy_free(struct catalog_copy *copy)
+{
+	if (copy == NULL)
+		return;
+	if (copy->fd >= 0)
+		remove_folder(copy->files, copy->fd, copy->folder);
+	free(copy->folder);
+	free(copy->path);
+	free(copy);
+}
+
+static int make_folder(struct catalog_copy *copy, const char *place, const char *catalog_path, struct error *err)
+{
+	const struct file_ops *files = copy->files;
+	uint8_t random[NAME_BYTES];
+	char name[2 * NAME_BYTES + 1];
+	char prefix[PREFIX_BYTES];
+	char folder[PATH_BYTES];
+	char path[PATH_BYTES + 32];
+	random_bytes(random, sizeof random);
+	encode_hex(span_of(random, sizeof random), name);
+	name_prefix(catalog_path, prefix);
+	snprintf(folder, sizeof folder, "%s/%s%s", place, prefix, name);
+	if (files->mkdir(files, folder, 0700) != 0)
+		return error_set_errno(err, "cannot make %s", folder);
+	copy->fd = take_folder(folder);
+	if (copy->fd < 0) {
+		(void)files->rmdir(files, folder);
+		return error_set(err, ERROR_IO, "cannot open and lock %s", folder);
+	}
+	snprintf(path, sizeof path, "%s/catalog.db", folder);
+	copy->folder = memory_copy_text(folder);
+	copy->path = memory_copy_text(path);
+	return 0;
+}
+
+static void remove_left_in(const struct file_ops *files, const char *place, const char *prefix)
+{
+	struct error ignored;
+	char **names = NULL;
+	size_t count = 0;
+	if (file_list(place, &names, &count, &ignored) != 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		char path[PATH_BYTES];
+		snprintf(path, sizeof path, "%s/%s", place, names[i]);
+		int fd = strncmp(names[i], prefix, strlen(prefix)) == 0 ? take_folder(path) : -1;
+		if (fd >= 0)
+			remove_folder(files, fd, path);
+	}
+	file_names_free(names, count);
+}
+
+static void remove_left(const struct file_ops *files, const char *catalog_path)
+{
+	const char *places[PLACES];
+	char prefix[PREFIX_BYTES];
+	list_places(places);
+	name_prefix(catalog_path, prefix);
+	for (size_t i = 0; i < PLACES; i++)
+		if (places[i] != NULL)
+			remove_left_in(files, places[i], prefix);
+}

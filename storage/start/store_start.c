@@ -1,0 +1,486 @@
+/* In this order, so that what is refused is refused before anything moves:
+ *
+ *   acknowledged ; the log, before SQLite sees it ; the catalog, asked before it migrates ; its identity
+ *   against what was acknowledged ; the packs' headers against that ; then the packs are settled, and a
+ *   new life begins
+ *
+ * A store that is only read goes the same way on a copy of its catalog, and settles nothing. */
+#include "storage/start/store_start.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "storage/core/pack_row.h"
+#include "storage/core/removal_row.h"
+#include "storage/db/db_sums.h"
+#include "storage/packs/pack_recovery.h"
+#include "storage/packs/pack_store_parts.h"
+#include "storage/start/catalog.h"
+#include "storage/start/catalog_log.h"
+
+enum { PATH_BYTES = 4096, IDS_SINCE = 5 };
+
+struct starting {
+	const struct store_start_params *params;
+	struct store_start *out;
+	char catalog_path[PATH_BYTES];
+	char acknowledged_path[PATH_BYTES];
+	char aside_path[PATH_BYTES];
+	struct acknowledgement last;
+	bool reads_only;
+	bool is_whole; /* all that was acknowledged in the life that ended is there, for certain */
+	bool has_lost; /* it is not, and that was let pass */
+	struct pack_record *records;
+	size_t record_count;
+	struct pack_id *removals;
+	size_t removal_count;
+	struct pack_recovery *recovery;
+};
+
+static void name_paths(struct starting *starting)
+{
+	const char *folder = starting->params->folder;
+	snprintf(starting->catalog_path, sizeof starting->catalog_path, "%s/catalog.db", folder);
+	snprintf(starting->acknowledged_path, sizeof starting->acknowledged_path, "%s/acknowledged", folder);
+	snprintf(starting->aside_path, sizeof starting->aside_path, "%s/set-aside", folder);
+}
+
+/* What the operator's word lets pass: refused, or told and the start goes on. */
+static int lacks(struct starting *starting, const struct error *why, struct error *err)
+{
+	starting->is_whole = false;
+	if (starting->params->after_damage == AFTER_DAMAGE_REFUSE)
+		return error_set(err, why->kind, "%s Put the newest catalog back, with its -wal file; or read what this one"
+			" knows with --after-damage read-only.", why->text);
+	if (!starting->reads_only) /* else it was told already */
+		log_failure(starting->params->log, LOG_ERROR, NULL, "damage_accepted", why);
+	starting->has_lost = true;
+	return 0;
+}
+
+/* A store that is only read says so from here on. */
+static void set_reads_only(struct starting *starting, const char *why)
+{
+	starting->reads_only = true;
+	starting->is_whole = false;
+	store_health_set_read_only(starting->params->health, why);
+}
+
+/* What was noted at the last COMMIT, and whether the disk takes writes: it is asked by writing. */
+static int open_acknowledged(struct starting *starting, struct error *err)
+{
+	const struct store_start_params *params = starting->params;
+	starting->out->acknowledged = acknowledged_open(params->files, starting->acknowledged_path, &starting->last, err);
+	if (starting->out->acknowledged != NULL)
+		return 0;
+	if (err->os_errno != EROFS)
+		return -1;
+	set_reads_only(starting, "the file system of the data folder takes no writes.");
+	return acknowledged_read(starting->acknowledged_path, &starting->last, err);
+}
+
+static int prepare_log(struct starting *starting, bool accepts_loss, bool *out_is_whole, struct error *err)
+{
+	const struct store_start_params *params = starting->params;
+	const struct catalog_log_params log = {
+		.files = params->files,
+		.catalog_path = starting->out->catalog_path,
+		.aside = starting->out->copy != NULL ? NULL : starting->aside_path,
+		.last = &starting->last,
+		.floor = params->floor,
+		.log = params->log,
+		.accepts_loss = accepts_loss,
+	};
+	return catalog_log_prepare(&log, out_is_whole, err);
+}
+
+static int take_copy(struct starting *starting, struct error *err)
+{
+	struct store_start *out = starting->out;
+	catalog_copy_free(out->copy);
+	out->copy = catalog_copy_make(starting->params->files, starting->catalog_path, err);
+	if (out->copy == NULL)
+		return -1;
+	free(out->catalog_path);
+	out->catalog_path = memory_copy_text(catalog_copy_path(out->copy));
+	return 0;
+}
+
+/* The log as SQLite may take it, of the catalog or of a copy. */
+static int settle_log(struct starting *starting, struct error *err)
+{
+	enum after_damage policy = starting->params->after_damage;
+	starting->out->catalog_path = memory_copy_text(starting->catalog_path);
+	if (!starting->reads_only && prepare_log(starting, policy == AFTER_DAMAGE_SERVE, &starting->is_whole, err) == 0)
+		return 0;
+	if (!starting->reads_only && (err->kind != ERROR_DAMAGED || policy != AFTER_DAMAGE_READ_ONLY))
+		return -1;
+	if (!starting->reads_only)
+		set_reads_only(starting, "the catalog's log is damaged, and --after-damage says read-only.");
+	bool ignored;
+	return take_copy(starting, err) != 0 ? -1 : prepare_log(starting, policy != AFTER_DAMAGE_REFUSE, &ignored, err);
+}
+
+static int take_any(void *taker, const char *name, uint64_t size, struct error *err)
+{
+	struct pack_id file;
+	enum pack_file_kind kind;
+	(void)size, (void)err;
+	if (pack_format_parse_name(name, &file, &kind) && kind == PACK_FILE_PACK)
+		++*(size_t *)taker;
+	return 0;
+}
+
+static int count_packs(const struct starting *starting, size_t *out_count, struct error *err)
+{
+	struct backend *backend = starting->params->packs->backend;
+	*out_count = 0;
+	if (backend->ops->list(backend, take_any, out_count, err) != 0)
+		return -1;
+	return backend->ops->list_aside(backend, take_any, out_count, err);
+}
+
+static int lost_catalog(const struct starting *starting, const char *what, size_t packs, struct error *err)
+{
+	return error_set(err, ERROR_DAMAGED, "%s is %s, and the store was started %" PRIu64 " times and has %zu pack files. Put the"
+		" catalog back, with its -wal file; for a new store, use another folder.", starting->catalog_path, what,
+		starting->last.store.life, packs);
+}
+
+static bool knows_last(const struct starting *starting)
+{
+	return starting->last.store.life > 0;
+}
+
+/* Packs do not come before their catalog: one that has nothing in it was put here, or was emptied. */
+static int ask_new(const struct starting *starting, const char *what, struct error *err)
+{
+	size_t packs;
+	if (starting->params->memory_packs)
+		return 0;
+	if (count_packs(starting, &packs, err) != 0)
+		return -1;
+	if (packs == 0 && starting->last.store.life == 0)
+		return 0;
+	return lost_catalog(starting, what, packs, err);
+}
+
+static int find_pack_file(const struct starting *starting, const struct pack_id *file, struct error *err)
+{
+	struct backend *backend = starting->params->packs->backend;
+	struct backend_file *opened;
+	char name[PACK_NAME_BYTES];
+	pack_format_name(file, PACK_FILE_PACK, name);
+	if (backend->ops->open(backend, name, &opened, err) != 0)
+		return -1;
+	backend->ops->close(opened);
+	return 0;
+}
+
+static int ask_rows(const struct starting *starting, struct db_statement *rows, struct error *err)
+{
+	int got;
+	while ((got = db_step(rows, err)) == 1) {
+		struct pack_id file = {{0}};
+		struct span id = db_column_blob(rows, 0);
+		if (id.len == PACK_ID_BYTES)
+			memcpy(file.bytes, id.data, PACK_ID_BYTES);
+		struct error found = {0};
+		if (find_pack_file(starting, &file, &found) != 0)
+			return error_set(err, ERROR_DAMAGED, "%s gets an id for its store, and names a pack that is not there: %s",
+				starting->catalog_path, found.text);
+	}
+	return got;
+}
+
+/* A store that has got its id has packs that say so, and does not lose it again. */
+static int ask_for_ids(const struct starting *starting, struct error *err)
+{
+	const struct pack_names names = {0};
+	const struct pack_origin none = {{0}, 0};
+	struct pack_recovery *packs = pack_recovery_look(starting->params->packs, &names, &none, err);
+	if (packs == NULL)
+		return -1;
+	bool has_id = knows_last(starting) || pack_recovery_facts(packs)->foreign > 0;
+	pack_recovery_free(packs);
+	return !has_id ? 0 : error_set(err, ERROR_DAMAGED, "%s is from before stores had ids, and the store in this folder has one. Put"
+		" its newest catalog back, with its -wal file.", starting->catalog_path);
+}
+
+static int accept_old(struct starting *starting, const struct error *why, struct error *err)
+{
+	if (starting->params->after_damage == AFTER_DAMAGE_SERVE)
+		return lacks(starting, why, err);
+	*err = *why;
+	return -1;
+}
+
+/* A catalog of before there were ids gets one if it is the right one: then each pack that it names is
+ * there. */
+static int ask_old(struct starting *starting, struct db *db, int version, struct error *err)
+{
+	static const char SQL_FIRST[] = "SELECT id FROM packs";
+	static const char SQL_FILES[] = "SELECT coalesce(file, id) FROM packs WHERE state <> 2";
+	struct error why = {0};
+	if (ask_for_ids(starting, err) != 0)
+		return -1;
+	struct db_statement *rows = db_prepare(db, version == 1 ? SQL_FIRST : SQL_FILES, err);
+	if (rows == NULL)
+		return -1;
+	int result = ask_rows(starting, rows, &why);
+	db_reset(rows);
+	return result == 0 ? 0 : accept_old(starting, &why, err);
+}
+
+static int ask(void *owner, struct db *db, int version, struct error *err)
+{
+	struct starting *starting = owner;
+	if (version == 0)
+		return ask_new(starting, "empty", err);
+	return version < IDS_SINCE ? ask_old(starting, db, version, err) : 0;
+}
+
+static off_t bytes_of(const char *path)
+{
+	struct stat facts;
+	return stat(path, &facts) == 0 ? facts.st_size : 0;
+}
+
+/* SQLite would make one, and remove the log of one that is empty. */
+static int check_is_there(const struct starting *starting, struct error *err)
+{
+	char log_path[PATH_BYTES + 8];
+	const char *what = file_exists(starting->catalog_path) ? "empty" : "missing";
+	size_t packs = 0;
+	snprintf(log_path, sizeof log_path, "%s-wal", starting->catalog_path);
+	if (bytes_of(starting->catalog_path) > 0)
+		return 0;
+	if (bytes_of(log_path) == 0)
+		return ask_new(starting, what, err);
+	return count_packs(starting, &packs, err) != 0 ? -1 : lost_catalog(starting, what, packs, err);
+}
+
+static int open_catalog(struct starting *starting, struct error *err)
+{
+	const struct catalog_gate gate = {.ask = ask, .owner = starting};
+	starting->out->db = catalog_open_asking(starting->out->catalog_path, &gate, err);
+	if (starting->out->db == NULL)
+		return -1;
+	db_keep_log(starting->out->db, true); /* until it is accepted */
+	return store_row_read(starting->out->db, &starting->out->store, err);
+}
+
+static void close_catalog(struct starting *starting)
+{
+	db_close(starting->out->db);
+	starting->out->db = NULL;
+}
+
+/* Against what was noted when somebody was last told that something is done. */
+static int check_identity(struct starting *starting, struct error *err)
+{
+	const struct store_identity *store = &starting->out->store;
+	const struct acknowledgement *last = &starting->last;
+	struct error why = {0};
+	int64_t change = db_change(starting->out->db);
+	starting->is_whole &= knows_last(starting) && acknowledged_is_exact(last);
+	if (!knows_last(starting))
+		return 0;
+	if (memcmp(store->id, last->store.id, STORE_ID_BYTES) != 0)
+		return error_set(err, ERROR_DAMAGED, "%s is the catalog of another store than the one in this folder."
+			" Put the right one back.", starting->catalog_path);
+	if (store->life < last->store.life)
+		error_set(&why, ERROR_DAMAGED, "%s is older than this store: it was last used at start %" PRIu64 ", and the newest"
+			" start was number %" PRIu64 ".", starting->catalog_path, store->life,
+			last->store.life);
+	else if (change < last->change)
+		error_set(&why, ERROR_DAMAGED, "%s ends with change %" PRId64 ", and change %" PRId64 " was acknowledged: %" PRId64
+			" changes are lost.", starting->catalog_path, change, last->change,
+			last->change - change);
+	return why.kind == ERROR_NONE ? 0 : lacks(starting, &why, err);
+}
+
+static int read_names(struct starting *starting, struct error *err)
+{
+	if (pack_row_list(starting->out->db, &starting->records, &starting->record_count, err) != 0)
+		return -1;
+	return removal_row_list(starting->out->db, 0, &starting->removals, &starting->removal_count, err);
+}
+
+static struct pack_origin origin_of(const struct store_identity *store)
+{
+	struct pack_origin origin = {.life = (uint32_t)store->life};
+	memcpy(origin.store, store->id, PACK_STORE_BYTES);
+	return origin;
+}
+
+static int look_at_packs(struct starting *starting, struct error *err)
+{
+	const struct pack_names names = {starting->records, starting->record_count, starting->removals, starting->removal_count};
+	const struct pack_origin origin = origin_of(&starting->out->store);
+	starting->recovery = pack_recovery_look(starting->params->packs, &names, &origin, err);
+	return starting->recovery == NULL ? -1 : 0;
+}
+
+/* Against what the packs say of themselves. */
+static int check_packs(struct starting *starting, struct error *err)
+{
+	const struct pack_facts *facts = pack_recovery_facts(starting->recovery);
+	struct error why = {0};
+	if (facts->foreign > 0 && !knows_last(starting))
+		return error_set(err, ERROR_DAMAGED, "%s and packs beside it (%s) are of different stores.",
+			starting->catalog_path, facts->foreign_name);
+	if (facts->newest_life > starting->out->store.life)
+		error_set(&why, ERROR_DAMAGED, "%s is older than the packs beside it: it was last used at start %" PRIu64 ", and pack %s was made"
+			" at start %u.", starting->catalog_path, starting->out->store.life,
+			facts->newest_name, facts->newest_life);
+	else if (facts->missing > 0 && facts->missing == facts->named && facts->unnamed > 0)
+		error_set(&why, ERROR_DAMAGED, "%s names %zu packs, and none of them is here; %zu others are.",
+			starting->catalog_path, facts->named, facts->unnamed);
+	return why.kind == ERROR_NONE ? 0 : lacks(starting, &why, err);
+}
+
+/* Rows of packs that a disk did not write would make their files look like refuse. */
+static int prove_rows(struct starting *starting, struct error *err)
+{
+	struct table_sums *said = memory_new(sizeof *said);
+	struct table_sum found;
+	int result = db_sums_load(starting->out->db, said, err);
+	if (result == 0)
+		result = db_sums_count(starting->out->db, "packs", &found, err);
+	if (result == 0) {
+		const struct table_sum *packs = &said->tables[table_sums_place(said, "packs")];
+		starting->is_whole &= packs->rows == found.rows && packs->sum == found.sum;
+	}
+	free(said);
+	return result;
+}
+
+static int judge(struct starting *starting, struct error *err)
+{
+	if (check_identity(starting, err) != 0 || read_names(starting, err) != 0 || look_at_packs(starting, err) != 0 ||
+	    check_packs(starting, err) != 0)
+		return -1;
+	return prove_rows(starting, err);
+}
+
+static void forget_packs(struct starting *starting)
+{
+	pack_recovery_free(starting->recovery);
+	free(starting->records);
+	free(starting->removals);
+	starting->recovery = NULL;
+	starting->records = NULL;
+	starting->removals = NULL;
+}
+
+/* Judged as damaged, and to be read only: once more, on a copy. */
+static int start_copy(struct starting *starting, struct error *err)
+{
+	bool ignored;
+	set_reads_only(starting, "the catalog is not the one that was acknowledged, and --after-damage says read-only.");
+	close_catalog(starting);
+	forget_packs(starting);
+	if (take_copy(starting, err) != 0 || prepare_log(starting, true, &ignored, err) != 0 || open_catalog(starting, err) != 0)
+		return -1;
+	return judge(starting, err);
+}
+
+static int open_and_judge(struct starting *starting, struct error *err)
+{
+	if (open_catalog(starting, err) != 0 || judge(starting, err) != 0)
+		return -1;
+	return starting->has_lost && !starting->reads_only && starting->params->after_damage == AFTER_DAMAGE_READ_ONLY
+		? start_copy(starting, err) : 0;
+}
+
+static uint64_t next_life(const struct starting *starting)
+{
+	uint64_t life = starting->out->store.life;
+	uint32_t packs = pack_recovery_facts(starting->recovery)->newest_life;
+	life = life > starting->last.store.life ? life : starting->last.store.life;
+	return (life > packs ? life : packs) + 1;
+}
+
+static int record_life(struct starting *starting, const struct pack_record *sealed, size_t count, struct error *err)
+{
+	struct db *db = starting->out->db;
+	if (db_begin(db, err) != 0)
+		return -1;
+	int result = store_row_set_life(db, starting->out->store.life, err);
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = pack_row_record(db, &sealed[i], err);
+	if (result == 0)
+		return db_commit(db, err);
+	db_rollback(db);
+	return -1;
+}
+
+static int note_life(struct starting *starting, struct error *err)
+{
+	struct db *db = starting->out->db;
+	const struct acknowledgement now = {.store = starting->out->store, .change = db_change(db),
+		.log_salt = db_log_salt(db), .log_frames = db_log_frames(db)};
+	if (acknowledged_note(starting->out->acknowledged, &now, err) != 0)
+		return -1;
+	return acknowledged_sync(starting->out->acknowledged, err);
+}
+
+/* The packs are as the catalog says, and packs that come are of a new life. */
+static int begin_life(struct starting *starting, struct error *err)
+{
+	struct pack_record *sealed = NULL;
+	size_t count = 0;
+	if (pack_recovery_settle(starting->recovery, starting->is_whole, &sealed, &count, err) != 0)
+		return -1;
+	starting->out->store.life = next_life(starting);
+	int result = record_life(starting, sealed, count, err);
+	free(sealed);
+	if (result != 0)
+		return -1;
+	db_keep_log(starting->out->db, false);
+	return note_life(starting, err);
+}
+
+static int accept(struct starting *starting, struct error *err)
+{
+	if (starting->reads_only)
+		pack_recovery_accept(starting->recovery);
+	else if (begin_life(starting, err) != 0)
+		return -1;
+	const struct pack_origin origin = origin_of(&starting->out->store);
+	pack_store_set_origin(starting->params->packs, &origin);
+	return 0;
+}
+
+static void release(struct starting *starting)
+{
+	struct store_start *out = starting->out;
+	close_catalog(starting);
+	acknowledged_close(out->acknowledged);
+	catalog_copy_free(out->copy);
+	free(out->catalog_path);
+	*out = (struct store_start){0};
+}
+
+int store_start(const struct store_start_params *params, struct store_start *out, struct error *err)
+{
+	struct starting starting = {.params = params, .out = out, .is_whole = true};
+	*out = (struct store_start){0};
+	name_paths(&starting);
+	int result = -1;
+	if (open_acknowledged(&starting, err) == 0 && check_is_there(&starting, err) == 0 && settle_log(&starting, err) == 0 &&
+	    open_and_judge(&starting, err) == 0)
+		result = accept(&starting, err);
+	forget_packs(&starting);
+	if (result == 0)
+		return 0;
+	release(&starting);
+	return err->kind != ERROR_DAMAGED ? -1
+		: error_wrap(err, "The start was refused and nothing was changed (docs/OPERATIONS.md, \"A damaged catalog\")");
+}

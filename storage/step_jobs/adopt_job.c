@@ -1,0 +1,169 @@
+/* Foreign publishes become steps, in the order in which they were noted. A pointer stands for all versions up to the one it names. */
+#include "storage/step_jobs/adopt_job.h"
+
+#include <string.h>
+
+#include "storage/buckets/bucket_row.h"
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
+#include "storage/objects/scratch.h"
+#include "storage/run_tables/run_label.h"
+#include "storage/run_tables/run_settings.h"
+#include "storage/step_jobs/adopt_objects.h"
+#include "storage/step_jobs/adopt_step.h"
+
+enum { JOB_ARENA_BYTES = 4 * 1024 * 1024, POINTER_MAX_BYTES = 4096, POINTER_VERSIONS_MAX = 256 };
+
+struct pointer {
+	const struct adoption *adoption;
+	struct arena *arena;
+	int64_t bucket;
+	struct span root;   /* what stands before "latest" */
+	struct span run_id; /* what it says */
+};
+
+struct settle_change {
+	struct change change; /* first */
+	struct store *store;
+	const struct adoption *adoption;
+	const struct error *failure; /* NULL: a pointer that was followed */
+	struct adoption *versions;   /* what it stands for */
+	size_t version_count;
+};
+
+static int apply(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct settle_change *const settle = (const struct settle_change *)base;
+	const struct clock_source *const clock = store_clock(settle->store);
+	if (settle->failure != NULL)
+		return adopt_row_set_failed(db, settle->adoption->id, span_text(settle->failure->text), err);
+	for (size_t i = settle->version_count; i-- > 0;)
+		if (adopt_row_note(db, &settle->versions[i], clock->wall_ms(clock), err) != 0)
+			return -1;
+	return adopt_row_remove(db, settle->adoption->id, err);
+}
+
+static int fail(struct store *const store, const struct adoption *const adoption, const struct error *const failure, struct error *const err)
+{
+	struct settle_change settle = {.change = {.apply = apply}, .store = store, .adoption = adoption, .failure = failure};
+	struct log *const log = store_log(store);
+	if (committer_run(store_committer(store), &settle.change, err) != 0)
+		return -1;
+	if (log != NULL) {
+		char run[RUN_LABEL_BYTES];
+		run_label_format(store, adoption->run, run);
+		const struct log_field fields[] = {log_text("run", run), log_span("identity", adoption->identity),
+			log_span("reason", span_text(failure->text))};
+		log_event(log, LOG_WARNING, NULL, "adoption_failed", fields, sizeof(fields) / sizeof(fields[0]));
+	}
+	return 0;
+}
+
+static int is_there(struct db *const db, const int64_t bucket, const struct span folder, struct arena *const arena, struct error *const err)
+{
+	static const char *const names[] = {"model.safetensors.index.json", "model.safetensors"};
+	int found = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && found == 0; i++) {
+		struct version version;
+		const char *const key = arena_format(arena, "%.*s%s", (int)folder.len, (const char *)folder.data, names[i]);
+		found = key == NULL ? 0 : version_find_current(db, bucket, span_text(key), NULL, &version, err);
+		found = found == 1 && version.is_marker ? 0 : found;
+	}
+	return found;
+}
+
+/* One version that the pointer has passed: 1 when it is there and not known yet. */
+static int look_at(struct db *const db, const struct pointer *const pointer, const uint64_t number, struct adoption *const out,
+	struct error *const err)
+{
+	struct adoption known;
+	const char *const identity = arena_format(pointer->arena, "%.*s/weight_v%06llu", (int)pointer->run_id.len,
+		(const char *)pointer->run_id.data, (unsigned long long)number);
+	const char *const folder = arena_format(pointer->arena, "%.*supdates/weight_v%06llu/", (int)pointer->root.len,
+		(const char *)pointer->root.data, (unsigned long long)number);
+	if (identity == NULL || folder == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
+	*out = (struct adoption){.run = pointer->adoption->run, .convention = ADOPT_STITCH, .identity = span_text(identity),
+		.objects = span_text(folder)};
+	const int found = adopt_row_find_identity(db, out->run, out->identity, pointer->arena, &known, err);
+	if (found != 0 && (found < 0 || known.state != ADOPTION_FAILED))
+		return found < 0 ? -1 : 0;
+	return is_there(db, pointer->bucket, out->objects, pointer->arena, err);
+}
+
+/* Backwards from the version that the pointer names; noted in rising order. */
+static int expand(struct store *const store, const struct pointer *const pointer, const uint64_t last, struct settle_change *const settle,
+	struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	int found = db == NULL ? -1 : 1;
+	settle->versions = arena_take_array(pointer->arena, POINTER_VERSIONS_MAX, sizeof(*settle->versions));
+	if (settle->versions == NULL)
+		found = error_set(err, ERROR_NO_MEMORY, "The memory for a foreign publish ran out.");
+	for (uint64_t back = 0; found == 1 && back < POINTER_VERSIONS_MAX && back <= last; back++) {
+		found = look_at(db, pointer, last - back, &settle->versions[settle->version_count], err);
+		settle->version_count += found == 1;
+	}
+	if (db != NULL)
+		store_reader_give(store, db);
+	return found < 0 ? -1 : 0;
+}
+
+/* What the pointer says now; one that says nothing is a verdict. */
+static int follow_pointer(struct store *const store, const struct adoption *const adoption, struct arena *const arena, struct error *const err)
+{
+	struct settle_change settle = {.change = {.apply = apply}, .store = store, .adoption = adoption};
+	struct pointer pointer = {.adoption = adoption, .arena = arena,
+		.root = span_slice(adoption->objects, 0, adoption->objects.len - strlen("latest"))};
+	struct span bucket;
+	struct span content;
+	uint64_t last;
+	struct db *const db = store_reader_take(store, err);
+	int result = db == NULL ? -1 : adopt_row_find_bucket(db, adoption->run, arena, &pointer.bucket, &bucket, err);
+	if (db != NULL)
+		store_reader_give(store, db);
+	if (result != 0 || adopt_objects_read(store, bucket, adoption->objects, POINTER_MAX_BYTES, arena, &content, err) != 0)
+		return -1;
+	if (!adopt_layout_pointer(content, &pointer.run_id, &last))
+		return error_set(err, ERROR_INVALID, "The pointer '%.*s' does not hold '{run id}/weight_v%%06d'.", (int)adoption->objects.len,
+			(const char *)adoption->objects.data);
+	if (expand(store, &pointer, last, &settle, err) != 0)
+		return -1;
+	return committer_run(store_committer(store), &settle.change, err);
+}
+
+static int find(struct store *const store, const int64_t id, struct arena *const arena, struct adoption *const out, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int found = adopt_row_find(db, id, arena, out, err);
+	store_reader_give(store, db);
+	return found;
+}
+
+static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+{
+	struct arena *const arena = arena_new(JOB_ARENA_BYTES);
+	struct adoption adoption;
+	struct error failure = {0};
+	int result = find(work->store, job->id, arena, &adoption, err);
+	if (result == 1 && adoption.state == ADOPTION_WAITS) {
+		const bool is_pointer = adoption.convention == ADOPT_STITCH && !span_ends_text(adoption.objects, "/");
+		result = is_pointer ? follow_pointer(work->store, &adoption, arena, &failure) : adopt_step(work, &adoption, &failure);
+		scratch_hide_paths(work->store, &failure);
+		if (result != 0 && adopt_step_is_verdict(failure.kind))
+			result = fail(work->store, &adoption, &failure, err);
+		else if (result != 0)
+			*err = failure;
+	}
+	arena_free(arena);
+	return result < 0 ? -1 : 0;
+}
+
+static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+{
+	return adopt_row_find_waiting(db, after, &out->id, &out->run, err);
+}
+
+const struct step_job_kind adopt_job = {"adopt", find_next, run};

@@ -1,0 +1,106 @@
+#include "storage/step_jobs/step_anchor.h"
+
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
+#include "storage/run_tables/run_row.h"
+#include "storage/run_tables/step_anchor_row.h"
+#include "storage/runs/step_anchor_base.h"
+#include "storage/runs/step_anchor_keys.h"
+
+struct drop {
+	struct change change; /* first */
+	const struct step_job *job;
+};
+
+/* What the run's next step would be made upon stays. */
+static int is_next_base(struct db *const db, const int64_t run, const struct step_row *const row, bool *const out_is, struct error *const err)
+{
+	struct step_anchor_base base;
+	struct step_row newest;
+	*out_is = false;
+	int found = step_row_good_at_or_below(db, run, UINT64_MAX, &newest, err);
+	if (found == 1)
+		found = step_anchor_base_find(db, run, newest.step + 1, &base, err);
+	*out_is = found == 1 && base.row.id == row->id;
+	return found < 0 ? -1 : 0;
+}
+
+/* Whether the step can be reached without its made anchor: retention may have removed what it was made upon, because it is there. */
+static int is_reached(struct db_statement *const scan, const struct step_row *const made, bool *const out_is, struct error *const err)
+{
+	uint64_t expected = made->step;
+	int got;
+	*out_is = false;
+	while ((got = db_step(scan, err)) == 1) {
+		struct step_row row;
+		step_row_read(scan, &row);
+		if (row.step != expected || row.state != STEP_KEPT || row.verified == STEP_FAILED)
+			return 0;
+		*out_is = row.step != made->step && (row.has_form[STEP_ANCHOR] || row.has_made);
+		if (*out_is || !row.has_form[STEP_DELTA] || row.step == 0)
+			return 0;
+		expected--;
+	}
+	return got;
+}
+
+static int is_root(struct db *const db, const int64_t run, const struct step_row *const row, bool *const out_is, struct error *const err)
+{
+	bool reached = false;
+	struct db_statement *const scan = step_row_scan(db, run, row->step, true, err);
+	const int result = scan == NULL ? -1 : is_reached(scan, row, &reached, err);
+	db_reset(scan);
+	*out_is = !reached;
+	return result;
+}
+
+static int is_needed(struct db *const db, const int64_t run, const struct step_row *const row, const int64_t now_ms, bool *const out_needed,
+	struct error *const err)
+{
+	*out_needed = row->wants_made != STEP_WANTS_NONE || row->made_until_ms > now_ms;
+	if (!*out_needed && is_next_base(db, run, row, out_needed, err) != 0)
+		return -1;
+	return *out_needed ? 0 : is_root(db, run, row, out_needed, err);
+}
+
+static int apply(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct step_job *const job = ((const struct drop *)base)->job;
+	struct step_row row;
+	bool needed = true;
+	const int found = step_row_find(db, job->run, job->step, &row, err);
+	if (found != 1 || row.id != job->id || row.state != STEP_KEPT || !row.has_made)
+		return found < 0 ? -1 : 0;
+	if (is_needed(db, job->run, &row, step_anchor_now_ms(), &needed, err) != 0 || needed)
+		return needed ? 0 : -1;
+	if (step_anchor_keys_let_go(db, row.id, err) != 0)
+		return -1;
+	row.has_made = false;
+	return step_anchor_row_set_made(db, &row, err);
+}
+
+static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+{
+	struct drop drop = {.change = {.apply = apply}, .job = job};
+	return committer_run(store_committer(work->store), &drop.change, err);
+}
+
+/* Few steps have a made anchor at any time. */
+static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+{
+	struct step_row row;
+	bool needed = true;
+	int found;
+	out->id = after;
+	while ((found = step_anchor_row_find_made(db, out->id, &out->run, &row, err)) == 1) {
+		out->id = row.id;
+		out->step = row.step;
+		if (is_needed(db, out->run, &row, step_anchor_now_ms(), &needed, err) != 0)
+			return -1;
+		if (!needed)
+			return 1;
+	}
+	return found;
+}
+
+const struct step_job_kind step_anchor_drop_job = {"anchor_drop", find_next, run};

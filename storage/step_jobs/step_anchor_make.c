@@ -1,0 +1,177 @@
+/* look: what is wanted, upon which base --> build (step_anchor_build.h) --> one change: derived versions, their names in the step */
+#include "storage/step_jobs/step_anchor.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "storage/buckets/bucket_row.h"
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
+#include "storage/run_tables/step_anchor_row.h"
+#include "storage/runs/run_change.h"
+#include "storage/runs/step_anchor_keys.h"
+#include "storage/runs/step_pin.h"
+#include "storage/step_jobs/step_anchor_build.h"
+#include "storage/step_jobs/step_proof.h"
+#include "storage/versions/scratch_row.h"
+
+enum { GRACE_MS = 60 * 1000, ASKED_MS = 15 * 60 * 1000 };
+
+struct naming {
+	struct change change; /* first */
+	const struct step_job *job;
+	const struct step_anchor_build *build;
+	unsigned depth;
+	int64_t now_ms;
+	int64_t until_ms;
+};
+
+/* 1: the step is still there, good, and has not the anchor that is wanted. */
+static int find_lacking(struct db *const db, const struct step_job *const job, struct step_row *const out, struct error *const err)
+{
+	const int found = step_row_find(db, job->run, job->step, out, err);
+	if (found != 1 || out->id != job->id || out->state != STEP_KEPT || out->has_form[STEP_ANCHOR])
+		return found < 0 ? -1 : 0;
+	if (out->has_made && (out->wants_made != STEP_WANTS_STORED || out->made_depth == 0))
+		return 0;
+	if (out->verified == STEP_FAILED)
+		return error_set(err, ERROR_STEP_FAILED, "The proof of step %llu failed: no anchor is made of it.", (unsigned long long)job->step);
+	return 1;
+}
+
+/* Its key shows it while the step wants it. */
+static int add_file(const struct naming *const naming, struct db *const db, const struct step_row *const row,
+	const struct step_anchor_file *const file, struct error *const err)
+{
+	const struct step_chain *const chain = step_source_chain(naming->build->next);
+	char key[STEP_ANCHOR_KEY_BYTES];
+	struct derived_add add = {.bucket = chain->run.bucket, .recipe = file->recipe, .digest = file->digest, .modified_ms = naming->now_ms};
+	int64_t made = file->version;
+	bool shows = false;
+	add.key = span_of(key, step_anchor_key(chain->run_name, row->step, file->path, key));
+	if (row->wants_made != STEP_WANTS_NONE && step_anchor_keys_free(db, add.bucket, add.key, &shows, err) != 0)
+		return -1;
+	add.is_hidden = !shows;
+	if (made == 0)
+		return derived_add(db, &add, &made, err) != 0 ? -1 : step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err);
+	if (step_pin_add(db, row->id, STEP_PIN_MADE, file->path, made, err) != 0 || scratch_row_release(db, made, err) != 0)
+		return -1;
+	return shows ? version_show(db, made, err) : 0;
+}
+
+/* What older steps made can still be read until it is dropped. */
+static int unlist_older(struct db *const db, const struct step_job *const job, struct error *const err)
+{
+	struct db_statement *const scan = step_anchor_row_scan_made(db, job->run, job->step, err);
+	struct step_row row;
+	int got = -1;
+	while (scan != NULL && (got = db_step(scan, err)) == 1) {
+		step_row_read(scan, &row);
+		if (row.wants_made == STEP_WANTS_NONE && step_anchor_keys_hide(db, row.id, err) != 0) {
+			got = -1;
+			break;
+		}
+	}
+	db_reset(scan);
+	return got < 0 ? -1 : 0;
+}
+
+static int apply(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct naming *const naming = (const struct naming *)base;
+	struct step_row row;
+	const int found = find_lacking(db, naming->job, &row, err);
+	if (found != 1 || (row.has_made && step_anchor_keys_let_go(db, row.id, err) != 0))
+		return found == 1 ? -1 : found;
+	for (size_t i = 0; i < naming->build->count; i++)
+		if (add_file(naming, db, &row, &naming->build->files[i], err) != 0)
+			return -1;
+	if (row.wants_made != STEP_WANTS_NONE && unlist_older(db, naming->job, err) != 0)
+		return -1;
+	row.has_made = true;
+	row.made_depth = naming->depth;
+	row.made_bytes = naming->build->bytes;
+	row.made_until_ms = naming->until_ms;
+	return step_anchor_row_set_made(db, &row, err);
+}
+
+/* Without a base it can only be stored. */
+static int make(struct step_work *const work, const struct step_job *const job, const struct step_row *const row, const bool has_base,
+	const struct step_anchor_base *const base, struct error *const err)
+{
+	const struct clock_source *const clock = store_clock(work->store);
+	const bool is_plain = !has_base || row->wants_made == STEP_WANTS_STORED;
+	struct step_anchor_build build;
+	int result = is_plain ? step_anchor_build_plain(work, job->run, job->step, &build, err)
+		: step_anchor_build(work, job->run, job->step, base, &build, err);
+	if (result == 0) {
+		struct naming naming = {.change = {.apply = apply}, .job = job, .build = &build, .depth = is_plain ? 0 : base->depth + 1,
+			.now_ms = clock->wall_ms(clock),
+			.until_ms = step_anchor_now_ms() + (row->wants_made != STEP_WANTS_NONE ? GRACE_MS : ASKED_MS)};
+		result = committer_run(store_committer(work->store), &naming.change, err);
+	}
+	step_anchor_build_close(&build);
+	metrics_add(store_metrics(work->store), METRIC_STEP_ANCHORS_MADE, result == 0 ? 1 : 0);
+	return result;
+}
+
+static int look(struct step_work *const work, const struct step_job *const job, struct step_row *const out_row, bool *const out_has_base,
+	struct step_anchor_base *const out_base, struct error *const err)
+{
+	struct db *const db = store_reader_take(work->store, err);
+	if (db == NULL)
+		return -1;
+	int found = find_lacking(db, job, out_row, err);
+	const int based = found == 1 ? step_anchor_base_find(db, job->run, job->step, out_base, err) : 0;
+	*out_has_base = based == 1;
+	if (based < 0)
+		found = -1;
+	store_reader_give(work->store, db);
+	return found;
+}
+
+static int apply_give_up(struct change *const base, struct db *const db, struct error *const err)
+{
+	const struct naming *const naming = (const struct naming *)base;
+	struct step_row row;
+	const int found = find_lacking(db, naming->job, &row, err);
+	return found == 1 ? step_anchor_row_want(db, row.id, STEP_WANTS_NONE, err) : found;
+}
+
+/* Of a step that nobody proves, no anchor may ever be made: that is tried once, not for good. */
+static void give_up(struct step_work *const work, const struct step_job *const job)
+{
+	struct naming naming = {.change = {.apply = apply_give_up}, .job = job};
+	struct error ignored = {0};
+	(void)committer_run(store_committer(work->store), &naming.change, &ignored);
+}
+
+/* A step that is asked for before its turn is proven first. */
+static int run(struct step_work *const work, const struct step_job *const job, struct error *const err)
+{
+	struct step_row row;
+	struct step_anchor_base base;
+	bool has_base;
+	int found = look(work, job, &row, &has_base, &base, err);
+	if (found == 1 && row.verified == STEP_UNPROVEN) {
+		if (step_proof_job.run(work, job, err) != 0)
+			return -1;
+		found = look(work, job, &row, &has_base, &base, err);
+	}
+	if (found != 1 || make(work, job, &row, has_base, &base, err) == 0)
+		return found < 0 ? -1 : 0;
+	if (row.verified == STEP_UNCHECKED && step_proof_is_verdict(err->kind))
+		give_up(work, job);
+	return -1;
+}
+
+static int find_next(struct db *const db, const int64_t after, struct step_job *const out, struct error *const err)
+{
+	struct step_row row;
+	const int found = step_anchor_row_find_wanted(db, after, &out->run, &row, err);
+	out->id = row.id;
+	out->step = row.step;
+	return found;
+}
+
+const struct step_job_kind step_anchor_job = {"anchor", find_next, run};

@@ -1,0 +1,153 @@
+#include "storage/step_jobs/step_source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/objects/scratch.h"
+#include "storage/step_jobs/step_source_form.h"
+#include "weights/delta/delta_stack.h"
+#include "weights/model/relative_path.h"
+
+struct step_source {
+	struct store *store;
+	struct step_chain chain;
+	struct step_form_source *start;
+	struct scratch *scratch;   /* NULL without deltas, as what follows */
+	char **paths;              /* per delta */
+	struct delta_stack *stack;
+};
+
+static char *object_path(const char *const folder, const struct step_source_object *const object, struct error *const err)
+{
+	if (relative_path_is_valid(object->name))
+		return relative_path_join(folder, object->name);
+	error_set(err, ERROR_INVALID, "The delta has an object '%.*s', which cannot be a file.", (int)object->name.len,
+		(const char *)object->name.data);
+	return NULL;
+}
+
+static int fetch_object(const struct step_source *const source, const char *const folder, const struct step_source_object *const object,
+	struct error *const err)
+{
+	char *const path = object_path(folder, object, err);
+	const int result = path == NULL ? -1 : scratch_fetch(source->store, object->version, path, err);
+	free(path);
+	return result;
+}
+
+/* A delta of one safetensors file is opened as that file, whatever it is called. An index alone is a folder in which nothing changed. */
+static char *delta_path(const char *const folder, const struct step_source_form *const form)
+{
+	const bool is_file = form->count == 1 && span_ends_text(form->objects[0].name, ".safetensors");
+	return is_file ? relative_path_join(folder, form->objects[0].name) : memory_copy_text(folder);
+}
+
+static int fetch_delta(const struct step_source *const source, const size_t index, struct error *const err)
+{
+	const struct step_source_form *const form = &source->chain.deltas[index];
+	char number[24];
+	snprintf(number, sizeof(number), "%zu", index);
+	char *const folder = relative_path_join(scratch_path(source->scratch), span_text(number));
+	int result = 0;
+	for (size_t i = 0; i < form->count && result == 0; i++)
+		result = fetch_object(source, folder, &form->objects[i], err);
+	source->paths[index] = delta_path(folder, form);
+	free(folder);
+	return result;
+}
+
+static int open_stack(struct step_source *const source, struct error *const err)
+{
+	const size_t count = source->chain.delta_count;
+	if (count == 0)
+		return 0;
+	source->paths = memory_new_array(count, sizeof(*source->paths));
+	source->scratch = scratch_open(source->store, err);
+	if (source->scratch == NULL)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (fetch_delta(source, i, err) != 0)
+			return -1;
+	source->stack = delta_stack_open(step_form_source_tensors(source->start), step_form_source_files(source->start),
+		(const char *const *)source->paths, count, err);
+	return source->stack == NULL ? -1 : 0;
+}
+
+struct step_source *step_source_open(struct store *const store, struct step_work *const work, const int64_t run, const uint64_t step,
+	const enum step_source_via via, struct error *const err)
+{
+	struct step_source *const source = memory_new(sizeof(*source));
+	source->store = store;
+	int result = step_chain_find(store, run, step, via, &source->chain, err);
+	if (result == 0) {
+		source->start = step_form_source_open(store, work, &source->chain.start, source->chain.schema, err);
+		result = source->start == NULL ? -1 : open_stack(source, err);
+	}
+	if (result == 0)
+		return source;
+	step_source_close(source);
+	return NULL;
+}
+
+void step_source_close(struct step_source *const source)
+{
+	if (source == NULL)
+		return;
+	delta_stack_close(source->stack);
+	for (size_t i = 0; i < source->chain.delta_count && source->paths != NULL; i++)
+		free(source->paths[i]);
+	free(source->paths);
+	scratch_close(source->scratch);
+	step_form_source_close(source->start);
+	step_chain_release(&source->chain);
+	free(source);
+}
+
+struct tensor_source *step_source_tensors(struct step_source *const source)
+{
+	if (source->stack == NULL)
+		return step_form_source_tensors(source->start);
+	return delta_stack_source(source->stack, delta_stack_levels(source->stack) - 1);
+}
+
+const struct model_files *step_source_files(const struct step_source *const source)
+{
+	if (source->stack == NULL)
+		return step_form_source_files(source->start);
+	return delta_stack_files(source->stack, delta_stack_levels(source->stack) - 1);
+}
+
+const struct step_chain *step_source_chain(const struct step_source *const source)
+{
+	return &source->chain;
+}
+
+/* What a delta brings whole: below files/ in our layout; in a full checkpoint under its own name. */
+static const struct step_source_object *find_in_delta(const struct step_source *const source, const size_t index, const struct span path)
+{
+	char name[STEP_NAME_MAX_BYTES + sizeof("files/")];
+	const struct step_source_form *const form = &source->chain.deltas[index];
+	if (delta_reader_checkpoint(delta_stack_reader(source->stack, index + 1)) != NULL)
+		return step_source_form_find(form, path);
+	const int len = snprintf(name, sizeof(name), "files/%.*s", (int)path.len, (const char *)path.data);
+	return len < 0 || (size_t)len >= sizeof(name) ? NULL : step_source_form_find(form, span_of(name, (size_t)len));
+}
+
+int64_t step_source_version(const struct step_source *const source, const struct span path)
+{
+	const struct model_file *const file = model_files_find(step_source_files(source), path);
+	const struct step_source_object *object = NULL;
+	if (file == NULL)
+		return 0;
+	if (file->is_shard && source->stack != NULL)
+		return 0;
+	for (size_t i = source->chain.delta_count; i-- > 0 && object == NULL;)
+		object = find_in_delta(source, i, path);
+	if (object == NULL)
+		object = step_source_form_find(&source->chain.start, path);
+	if (object == NULL && file->is_shard && source->chain.start.count == 1) /* called by its conventional name */
+		object = &source->chain.start.objects[0];
+	return object == NULL ? 0 : object->version;
+}

@@ -1,0 +1,166 @@
+#include "storage/step_jobs/step_source_form.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/objects/object_read.h"
+#include "storage/objects/shard_header.h"
+#include "weights/codec/block_code.h"
+
+enum { LENGTH_BYTES = 8 };
+static const char SINGLE_NAME[] = "model.safetensors";
+
+struct step_form_source {
+	struct tensor_source tensors; /* first */
+	struct store *store;
+	struct step_work *work;
+	const struct step_source_form *form;
+	struct model_files files;      /* in the order of the form's objects */
+	struct shard_header *headers;  /* per object: of a shard */
+	struct model_place *places;    /* per tensor */
+};
+struct form_cursor {
+	struct tensor_cursor cursor; /* first */
+	struct body_source *body;
+	uint64_t left;
+	size_t block_bytes;
+	uint8_t *block;
+	size_t block_capacity;
+};
+
+static struct object object_of(const struct step_form_source *const source, const size_t file)
+{
+	const struct step_source_object *const from = &source->form->objects[file];
+	return (struct object){.sequence = from->version, .size = from->size, .key = from->name};
+}
+
+static struct body_source *open_range(const struct step_form_source *const source, const size_t file, const uint64_t offset,
+	const uint64_t length, struct error *const err)
+{
+	const struct object object = object_of(source, file);
+	return object_open(source->store, &object, offset, length, err);
+}
+
+static struct tensor_cursor *open_cursor(struct tensor_source *const base, const size_t tensor, struct error *const err)
+{
+	const struct step_form_source *const source = (const struct step_form_source *)base;
+	const struct schema_tensor *const facts = schema_tensor(base->schema, tensor);
+	struct body_source *const body = open_range(source, source->places[tensor].file, source->places[tensor].at, facts->bytes, err);
+	if (body == NULL)
+		return NULL;
+	struct form_cursor *const cursor = memory_new(sizeof(*cursor));
+	*cursor = (struct form_cursor){
+		.cursor.source = base, .body = body, .left = facts->bytes, .block_bytes = (size_t)block_code_bytes(facts->dtype)};
+	cursor->block_capacity = facts->bytes < cursor->block_bytes ? (size_t)facts->bytes : cursor->block_bytes;
+	cursor->block = memory_new(cursor->block_capacity + 1);
+	return &cursor->cursor;
+}
+
+static int next_block(struct tensor_cursor *const base, struct span *const out, struct error *const err)
+{
+	struct form_cursor *const cursor = (struct form_cursor *)base;
+	struct step_work *const work = ((const struct step_form_source *)base->source)->work;
+	const size_t len = cursor->left < cursor->block_capacity ? (size_t)cursor->left : cursor->block_capacity;
+	if (len == 0)
+		return 0;
+	if (work != NULL && !work->spend(work, len))
+		return step_work_stopped(err);
+	if (body_source_read_whole(cursor->body, cursor->block, len, err) != 0)
+		return -1;
+	cursor->left -= len;
+	*out = span_of(cursor->block, len);
+	return 1;
+}
+
+static void close_cursor(struct tensor_cursor *const base)
+{
+	struct form_cursor *const cursor = (struct form_cursor *)base;
+	cursor->body->close(cursor->body);
+	free(cursor->block);
+	free(cursor);
+}
+
+static void free_tensors(struct tensor_source *const base)
+{
+	(void)base; /* the form's source closes it */
+}
+
+static const struct tensor_source_ops ops = {
+	.open = open_cursor, .next = next_block, .close_cursor = close_cursor, .free = free_tensors};
+
+static int read_shard(struct step_form_source *const source, const size_t index, struct error *const err)
+{
+	struct model_file *const file = &source->files.files[index];
+	struct shard_header *const header = &source->headers[index];
+	const struct object object = object_of(source, index);
+	char name[STEP_NAME_MAX_BYTES + 1];
+	snprintf(name, sizeof(name), "%.*s", (int)file->path.len, (const char *)file->path.data);
+	if (shard_header_read(source->store, &object, name, header, err) != 0)
+		return -1;
+	const struct span bytes = buffer_span(&header->bytes);
+	memcpy(file->length, bytes.data, LENGTH_BYTES);
+	file->json = span_slice(bytes, LENGTH_BYTES, bytes.len);
+	file->digest = xxh3_128(bytes);
+	file->parsed = header->tensors;
+	header->tensors = NULL; /* the file's now */
+	return 0;
+}
+
+static int read_files(struct step_form_source *const source, struct error *const err)
+{
+	struct model_files *const files = &source->files;
+	for (size_t i = 0; i < files->count; i++) {
+		const struct step_source_object *const object = &source->form->objects[i];
+		files->files[i] = (struct model_file){
+			.path = object->name, .size = object->size, .is_shard = span_ends_text(object->name, ".safetensors"), .digest = object->digest};
+		if (files->files[i].is_shard && read_shard(source, i, err) != 0)
+			return error_wrap(err, "reading '%.*s' of step %llu", (int)object->name.len, (const char *)object->name.data,
+				(unsigned long long)source->form->step);
+	}
+	files->is_folder = files->count != 1 || !files->files[0].is_shard;
+	if (!files->is_folder)
+		files->files[0].path = span_text(SINGLE_NAME);
+	return model_files_check(files, source->tensors.schema, err);
+}
+
+struct step_form_source *step_form_source_open(struct store *const store, struct step_work *const work,
+	const struct step_source_form *const form, const struct schema *const schema, struct error *const err)
+{
+	struct step_form_source *const source = memory_new(sizeof(*source));
+	*source = (struct step_form_source){
+		.tensors = {&ops, schema}, .store = store, .work = work, .form = form, .files = {.count = form->count}};
+	source->files.files = memory_new_array(form->count + 1, sizeof(*source->files.files));
+	source->headers = memory_new_array(form->count + 1, sizeof(*source->headers));
+	source->places = memory_new_array(schema_count(schema) + 1, sizeof(*source->places));
+	if (read_files(source, err) == 0) {
+		model_files_place(&source->files, schema, source->places);
+		return source;
+	}
+	step_form_source_close(source);
+	return NULL;
+}
+
+void step_form_source_close(struct step_form_source *const source)
+{
+	if (source == NULL)
+		return;
+	const size_t count = source->files.count;
+	model_files_release(&source->files);
+	for (size_t i = 0; i < count; i++)
+		shard_header_release(&source->headers[i]);
+	free(source->headers);
+	free(source->places);
+	free(source);
+}
+
+struct tensor_source *step_form_source_tensors(struct step_form_source *const source)
+{
+	return &source->tensors;
+}
+
+const struct model_files *step_form_source_files(const struct step_form_source *const source)
+{
+	return &source->files;
+}

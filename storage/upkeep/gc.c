@@ -1,0 +1,548 @@
+/* A round collects packs with work to do in small groups and walks each group through its stages (gc_pack.h); a group that cannot go on for a
+ * while is put back, so that one long download never holds up the others. */
+#include "storage/upkeep/gc.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/thread/worker_thread.h"
+#include "storage/core/committer.h"
+#include "storage/core/pack_row.h"
+#include "storage/core/removal_row.h"
+#include "storage/core/store.h"
+#include "storage/packs/pack_store_parts.h"
+#include "storage/packs/store_health.h"
+#include "storage/upkeep/gc_pack.h"
+#include "storage/upkeep/gc_registered.h"
+#include "storage/upkeep/sweeper.h"
+
+enum {
+	GC_GROUP = 64,
+	GC_NUMBERS = 256,
+	GC_LIVE_PERCENT = 50,
+	GC_ASKED_PERCENT = 90,
+	GC_STEP_MS = 10,           /* between two looks at packs that wait */
+	GC_PATIENCE_MS = 1000,     /* for a group in which nothing goes on */
+	GC_ASKED_PATIENCE_MS = 10 * 1000,
+	GC_WHOLE_ROUND_MS = 24 * 60 * 60 * 1000,
+	GC_VACUUM_PAGES = 256,
+	GC_VACUUM_FROM_PAGES = 1024, /* fewer free pages are soon used again */
+	GC_PACKED_PAGES = 16384
+};
+
+struct gc {
+	struct store *store;
+	struct gc_options options;
+	struct worker_thread thread;
+	struct lock_condition settled;  /* of gc_run */
+	struct gc_request *first;       /* guarded by the thread's lock */
+	struct gc_request *last;        /* guarded by the thread's lock */
+	/* the thread alone */
+	int64_t look_due_ms;
+	int64_t whole_round_due_ms;
+};
+
+static bool spend(void *const owner, const size_t bytes)
+{
+	struct gc *const gc = owner;
+	return worker_thread_spend(&gc->thread, bytes, gc->options.bytes_per_second);
+}
+
+static void group_close(const struct gc_work *const work, struct gc_pack **const group)
+{
+	while (*group != NULL) {
+		struct gc_pack *const pack = *group;
+		*group = pack->next;
+		work->report->packs_waiting += pack->stage != GC_DONE;
+		gc_pack_close(work, pack);
+	}
+}
+
+/* One step of each; false when none could take any. */
+static bool group_advance(const struct gc_work *const work, struct gc_pack **const group)
+{
+	bool moved = false;
+	for (struct gc_pack **link = group; *link != NULL;) {
+		struct gc_pack *const pack = *link;
+		moved |= gc_pack_advance(work, pack);
+		if (pack->stage != GC_DONE) {
+			link = &pack->next;
+			continue;
+		}
+		*link = pack->next;
+		gc_pack_close(work, pack);
+	}
+	return moved;
+}
+
+/* Asked before each thing that goes: what a round began on may have been found damaged since. */
+static int check_goes_on(struct gc *gc, struct error *err)
+{
+	if (worker_thread_is_stopping(&gc->thread))
+		return error_set(err, ERROR_BUSY, "The store is closing.");
+	return store_health_check_delete(store_health(gc->store), err);
+}
+
+static int group_work(struct gc *gc, const struct gc_work *work, struct gc_pack *group, struct error *err)
+{
+	int64_t patience = work->is_asked ? GC_ASKED_PATIENCE_MS : GC_PATIENCE_MS;
+	int result = 0;
+	while (group != NULL && patience > 0 && (result = check_goes_on(gc, err)) == 0) {
+		bool moved = group_advance(work, &group);
+		int64_t ms = moved || group == NULL ? 0 : GC_STEP_MS;
+		patience -= ms;
+		(void)worker_thread_pause(&gc->thread, ms);
+	}
+	group_close(work, &group);
+	return result;
+}
+
+/* Looks at these packs and works on what it finds, group by group. */
+static int work_on(struct gc *const gc, const struct gc_work *const work, const int64_t *const numbers, const size_t count,
+	struct error *const err)
+{
+	struct gc_pack *group = NULL;
+	size_t size = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct gc_pack *const pack = gc_pack_look(work, numbers[i]);
+		if (worker_thread_is_stopping(&gc->thread)) {
+			if (pack != NULL)
+				gc_pack_close(work, pack);
+			break;
+		}
+		if (pack != NULL) {
+			pack->next = group;
+			group = pack;
+			size++;
+		}
+		if (size < GC_GROUP)
+			continue;
+		if (group_work(gc, work, group, err) != 0)
+			return -1;
+		group = NULL;
+		size = 0;
+	}
+	return group_work(gc, work, group, err);
+}
+
+static int next_of_all(struct gc *const gc, const int64_t after, int64_t *const numbers, size_t *const out_count, struct error *const err)
+{
+	struct db *const db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	const int result = pack_row_numbers(db, after, numbers, GC_NUMBERS, out_count, err);
+	store_reader_give(gc->store, db);
+	return result;
+}
+
+static int next_touched(struct gc *const gc, const int64_t after, int64_t *const numbers, size_t *const out_count, struct error *const err)
+{
+	(void)err;
+	*out_count = pack_touches_due(store_pack_touches(gc->store), after, numbers, GC_NUMBERS);
+	return 0;
+}
+
+struct removals {
+	struct change change; /* first */
+	const struct pack_id *files;
+	size_t count;
+};
+
+static int apply_removals(struct change *change, struct db *db, struct error *err)
+{
+	const struct removals *removals = (struct removals *)change;
+	for (size_t i = 0; i < removals->count; i++)
+		if (removal_row_drop(db, &removals->files[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+/* Files that changes took out of use are gone for good before the rows that name them go. *inout_count becomes
+ * that of the files that went: one that could not be removed, or that the cache still reads from, keeps its row, and another
+ * round tries again. */
+static int remove_files(struct gc *gc, struct pack_id *files, size_t *inout_count, struct error *err)
+{
+	struct pack_store *packs = store_packs(gc->store);
+	struct removals removals = {.change = {.apply = apply_removals}, .files = files};
+	if (check_goes_on(gc, err) != 0)
+		return -1;
+	pack_cache_leave_out(packs->cache, files, inout_count);
+	for (size_t i = 0; i < *inout_count; i++)
+		if (pack_store_remove_files(packs, &files[i]))
+			files[removals.count++] = files[i];
+	*inout_count = removals.count;
+	if (packs->backend->ops->sync_names(packs->backend, err) != 0)
+		return -1;
+	return removals.count == 0 ? 0 : committer_run(store_committer(gc->store), &removals.change, err);
+}
+
+static int list_removals(struct gc *gc, struct pack_id **out_files, size_t *out_count, struct error *err)
+{
+	struct db *db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	int result = removal_row_list(db, GC_NUMBERS, out_files, out_count, err);
+	store_reader_give(gc->store, db);
+	return result;
+}
+
+static int finish_removals(struct gc *gc, struct error *err)
+{
+	int result = 0;
+	size_t listed = GC_NUMBERS;
+	for (size_t gone = listed; result == 0 && listed == GC_NUMBERS && gone == listed;) {
+		struct pack_id *files = NULL;
+		result = list_removals(gc, &files, &listed, err);
+		gone = listed;
+		if (result == 0 && listed > 0)
+			result = remove_files(gc, files, &gone, err);
+		free(files);
+	}
+	return result;
+}
+
+/* Chunk rows of packs that are gone, as a power cut may leave them. */
+static int forget_gone(struct gc *const gc, struct error *const err)
+{
+	struct chunk_index *const chunk_index = store_chunk_index(gc->store);
+	struct pack_id *packs = NULL;
+	size_t count = 0;
+	if (chunk_index_packs(chunk_index, &packs, &count, err) != 0)
+		return -1;
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		if (!pack_cache_knows(store_packs(gc->store)->cache, &packs[i]))
+			result = chunk_index_forget_pack(chunk_index, &packs[i], err);
+	free(packs);
+	return result;
+}
+
+static int apply_vacuum(struct change *const change, struct db *const db, struct error *const err)
+{
+	(void)change;
+	return db_vacuum_some(db, GC_VACUUM_PAGES, err);
+}
+
+static int free_pages(struct gc *const gc, int64_t *const out_pages, struct error *const err)
+{
+	struct db *const db = store_reader_take(gc->store, err);
+	if (db == NULL)
+		return -1;
+	const int result = db_free_pages(db, out_pages, err);
+	store_reader_give(gc->store, db);
+	return result;
+}
+
+/* The catalog's free pages go back in slices, between which other changes have their turn. */
+static int trim_catalog(struct gc *const gc, const int64_t from_pages, struct error *const err)
+{
+	int64_t pages = 0;
+	int64_t before = INT64_MAX;
+	while (free_pages(gc, &pages, err) == 0) {
+		if (pages < from_pages || pages >= before)
+			return 0;
+		before = pages;
+		struct change change = {.apply = apply_vacuum};
+		if (committer_run(store_committer(gc->store), &change, err) != 0)
+			return -1;
+		if (!spend(gc, GC_VACUUM_PAGES * 4096))
+			return error_set(err, ERROR_BUSY, "the store is closing");
+	}
+	return -1;
+}
+
+/* Pages that random deletes left half empty are packed, where that does not hold up commits for long. */
+static int pack_catalog(struct gc *const gc, struct db *const db, struct error *const err)
+{
+	int64_t pages = 0;
+	if (db_pages(db, &pages, err) != 0)
+		return -1;
+	const bool may = gc->options.bytes_per_second == 0 || pages <= GC_PACKED_PAGES;
+	return may ? db_vacuum_whole(db, err) : 0;
+}
+
+/* On a connection of gc's own: neither can be part of a change. */
+static int shrink_catalog(struct gc *const gc, const bool changed, struct error *const err)
+{
+	struct db *const db = db_open(store_catalog_path(gc->store), DB_WRITE, err);
+	if (db == NULL)
+		return -1;
+	int result = changed ? pack_catalog(gc, db, err) : 0;
+	if (result == 0)
+		result = db_checkpoint_truncate(db, err);
+	db_close(db);
+	return result;
+}
+
+/* What is beside the packs. */
+static int trim(struct gc *const gc, const struct gc_work *const work, struct error *const err)
+{
+	if (trim_catalog(gc, work->is_asked ? 1 : GC_VACUUM_FROM_PAGES, err) != 0)
+		return -1;
+	if (chunk_index_trim(store_chunk_index(gc->store), err) != 0)
+		return -1;
+	const bool changed = work->report->packs_deleted + work->report->packs_compacted > 0;
+	return work->is_asked ? shrink_catalog(gc, changed, err) : 0;
+}
+
+typedef int next_fn(struct gc *gc, int64_t after, int64_t *numbers, size_t *out_count, struct error *err);
+
+/* All packs that `next` gives, then what is beside them. */
+static int round_of(struct gc *const gc, const struct gc_work *const work, next_fn *const next, struct error *const err)
+{
+	int64_t numbers[GC_NUMBERS];
+	int64_t after = 0;
+	size_t count = 0;
+	bool any = false;
+	for (;;) {
+		if (next(gc, after, numbers, &count, err) != 0)
+			return -1;
+		if (count == 0)
+			break;
+		any = true;
+		if (work_on(gc, work, numbers, count, err) != 0)
+			return -1;
+		after = numbers[count - 1];
+	}
+	if (!work->dry_run)
+		metrics_set(store_metrics(gc->store), METRIC_GC_PACKS_WAITING, (int64_t)work->report->packs_waiting);
+	if (work->dry_run || !any)
+		return 0;
+	if (finish_removals(gc, err) != 0 || (next == next_of_all && forget_gone(gc, err) != 0) || check_goes_on(gc, err) != 0)
+		return -1;
+	return trim(gc, work, err);
+}
+
+static struct gc_work work_of(struct gc *const gc, struct gc_report *const report)
+{
+	return (struct gc_work){
+		.store = gc->store,
+		.report = report,
+		.live_percent = gc->options.live_percent != 0 ? gc->options.live_percent : GC_LIVE_PERCENT,
+		.promise_ms = gc->options.promise_ms,
+		.pace = {.spend = spend, .owner = gc},
+	};
+}
+
+static void log_round(struct gc *const gc, const struct gc_report *const report)
+{
+	if (report->packs_deleted + report->packs_compacted == 0)
+		return;
+	const struct log_field fields[] = {log_number("deleted", (int64_t)report->packs_deleted),
+		log_number("compacted", (int64_t)report->packs_compacted), log_number("bytes_freed", (int64_t)report->bytes_freed)};
+	log_event(store_log(gc->store), LOG_INFO, NULL, "gc", fields, sizeof(fields) / sizeof(fields[0]));
+}
+
+static void look_around(struct gc *const gc)
+{
+	const struct clock_source *const clock = clock_system();
+	struct gc_report report = {0};
+	struct error err = {0};
+	const struct gc_work work = work_of(gc, &report);
+	const bool is_whole = clock->monotonic_ms(clock) >= gc->whole_round_due_ms;
+	if (round_of(gc, &work, is_whole ? next_of_all : next_touched, &err) != 0) {
+		if (err.kind != ERROR_BUSY)
+			log_failure(store_log(gc->store), LOG_WARNING, NULL, "gc", &err);
+	} else if (is_whole) {
+		gc->whole_round_due_ms = clock->monotonic_ms(clock) + GC_WHOLE_ROUND_MS;
+	}
+	log_round(gc, &report);
+}
+
+/* Sets that wait for the sweeper lead to chunks until it has been there. What cannot be swept keeps its own packs alone. */
+static int sweep(struct gc *const gc, struct gc_report *const report, struct error *const err)
+{
+	struct sweep sweep = {0};
+	bool more = true;
+	while (more) {
+		if (check_goes_on(gc, err) != 0)
+			return -1;
+		const int result = sweeper_slice(gc->store, &sweep, &more, err);
+		if (result != 0 && err->kind == ERROR_BUSY)
+			return error_set(err, ERROR_BUSY, "The store is closing.");
+		report->sweeps_failed += result != 0;
+		if (result != 0)
+			log_failure(store_log(gc->store), LOG_WARNING, NULL, "sweep", err);
+	}
+	report->rows_damaged += sweep.rows_damaged;
+	return 0;
+}
+
+/* What goes here the sweeper may have to finish. */
+static int end_registered(struct gc *const gc, struct gc_report *const report, struct error *const err)
+{
+	struct chunk_id after = {{0}};
+	bool more = true;
+	while (more) {
+		struct xet_file_damage damage = {0};
+		if (check_goes_on(gc, err) != 0 || gc_registered_end(gc->store, &after, &more, &damage, err) != 0)
+			return -1;
+		report->rows_damaged += damage.rows;
+		xet_file_tell_damage(gc->store, &damage);
+	}
+	return 0;
+}
+
+/* Rows that only keep space go before the packs are looked at. */
+static int drop_leftovers(struct gc *const gc, struct gc_request *const request)
+{
+	if (request->dry_run)
+		return 0;
+	if (request->ends_promises && end_registered(gc, &request->report, &request->error) != 0)
+		return -1;
+	return sweep(gc, &request->report, &request->error);
+}
+
+/* The look at the catalog that a start begins with has ended, and found it sound. */
+static int await_proof(struct gc *gc, struct error *err)
+{
+	struct store_health *health = store_health(gc->store);
+	while (store_health_proof(health) == STORE_UNPROVEN && worker_thread_pause(&gc->thread, GC_STEP_MS))
+		continue;
+	return check_goes_on(gc, err);
+}
+
+static void answer(struct gc *const gc, struct gc_request *const request)
+{
+	struct gc_work work = work_of(gc, &request->report);
+	request->report = (struct gc_report){0};
+	work.live_percent = request->live_percent != 0 ? request->live_percent : GC_ASKED_PERCENT;
+	work.dry_run = request->dry_run;
+	work.ends_promises = request->ends_promises;
+	work.is_asked = true;
+	int result = await_proof(gc, &request->error);
+	if (result == 0)
+		result = drop_leftovers(gc, request);
+	if (result == 0)
+		result = round_of(gc, &work, next_of_all, &request->error);
+	if (result == 0)
+		result = gc_registered_bytes(gc->store, &request->report.bytes_registered, &request->error);
+	request->failed = result != 0;
+	if (!request->dry_run)
+		log_round(gc, &request->report);
+	request->done(request);
+}
+
+static void refuse(struct gc_request *const request)
+{
+	request->failed = true;
+	error_set(&request->error, ERROR_BUSY, "The store is closing.");
+	request->done(request);
+}
+
+static struct gc_request *take_request(struct gc *const gc)
+{
+	lock_enter(&gc->thread.lock);
+	struct gc_request *const request = gc->first;
+	if (request != NULL)
+		gc->first = request->next;
+	if (gc->first == NULL)
+		gc->last = NULL;
+	lock_leave(&gc->thread.lock);
+	return request;
+}
+
+static bool answer_all(struct gc *const gc)
+{
+	struct gc_request *request;
+	bool any = false;
+	while ((request = take_request(gc)) != NULL) {
+		(worker_thread_is_stopping(&gc->thread) ? refuse(request) : answer(gc, request));
+		any = true;
+	}
+	return any;
+}
+
+/* Requests, or else, when its time has come, a look around; the next one is due that long after either. */
+static int64_t one_round(void *const owner)
+{
+	struct gc *const gc = owner;
+	const struct clock_source *const clock = clock_system();
+	const int64_t interval_ms = (int64_t)gc->options.interval_s * 1000;
+	const bool answered = answer_all(gc);
+	const bool is_due = interval_ms > 0 && clock->monotonic_ms(clock) >= gc->look_due_ms;
+	if (!answered && is_due && store_may_delete(gc->store))
+		look_around(gc);
+	if (answered || is_due)
+		gc->look_due_ms = clock->monotonic_ms(clock) + interval_ms;
+	const int64_t left = gc->look_due_ms - clock->monotonic_ms(clock);
+	return interval_ms == 0 ? WORKER_THREAD_UNTIL_WOKEN : left > 0 ? left : 0;
+}
+
+static void refuse_all(void *const owner)
+{
+	(void)answer_all(owner);
+}
+
+struct gc *gc_start(struct store *const store, const struct gc_options *const options)
+{
+	const int64_t first_ms = options->interval_s > 0 ? (int64_t)options->interval_s * 1000 : WORKER_THREAD_UNTIL_WOKEN;
+	const struct worker_thread_plan plan = {.name = "gc", .first_ms = first_ms, .round = one_round, .last = refuse_all};
+	struct gc *const gc = memory_new(sizeof(*gc));
+	gc->store = store;
+	gc->options = *options;
+	lock_condition_init(&gc->settled);
+	worker_thread_start(&gc->thread, &plan, gc);
+	return gc;
+}
+
+void gc_quiesce(struct gc *const gc)
+{
+	worker_thread_quiesce(&gc->thread);
+}
+
+void gc_stop(struct gc *const gc)
+{
+	if (gc == NULL)
+		return;
+	worker_thread_stop(&gc->thread);
+	worker_thread_release(&gc->thread);
+	lock_condition_release(&gc->settled);
+	free(gc);
+}
+
+void gc_submit(struct gc *const gc, struct gc_request *const request)
+{
+	request->next = NULL;
+	lock_enter(&gc->thread.lock);
+	const bool refused = worker_thread_is_stopping(&gc->thread);
+	if (!refused) {
+		*(gc->last != NULL ? &gc->last->next : &gc->first) = request;
+		gc->last = request;
+	}
+	lock_leave(&gc->thread.lock);
+	if (refused)
+		refuse(request);
+	else
+		worker_thread_wake(&gc->thread);
+}
+
+struct awaited_request {
+	struct gc_request request; /* first */
+	struct gc *gc;
+	bool is_done; /* guarded by gc's lock */
+};
+
+static void awaited_done(struct gc_request *const request)
+{
+	struct awaited_request *const awaited = (struct awaited_request *)request;
+	lock_enter(&awaited->gc->thread.lock);
+	awaited->is_done = true;
+	lock_broadcast(&awaited->gc->settled);
+	lock_leave(&awaited->gc->thread.lock);
+}
+
+int gc_run(struct gc *const gc, struct gc_request *const request, struct error *const err)
+{
+	struct awaited_request awaited = {.request = *request, .gc = gc};
+	awaited.request.done = awaited_done;
+	gc_submit(gc, &awaited.request);
+	lock_enter(&gc->thread.lock);
+	while (!awaited.is_done)
+		lock_wait(&gc->thread.lock, &gc->settled);
+	lock_leave(&gc->thread.lock);
+	*request = awaited.request;
+	if (request->failed)
+		*err = request->error;
+	return request->failed ? -1 : 0;
+}

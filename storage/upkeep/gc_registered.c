@@ -1,0 +1,63 @@
+/* They are looked for with a reader, since most files are in use: a change judges anew the few that were found. */
+#include "storage/upkeep/gc_registered.h"
+
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
+
+enum { ENDED_AT_ONCE = 16 }; /* a file takes up to PART_DROP_ROWS rows along */
+
+struct ending {
+	struct change change; /* first */
+	struct store_health *health;
+	struct chunk_id files[ENDED_AT_ONCE];
+	size_t count;
+	struct xet_file_damage damage; /* out */
+};
+
+static int apply_ending(struct change *const change, struct db *const db, struct error *const err)
+{
+	struct ending *const ending = (struct ending *)change;
+	ending->damage = (struct xet_file_damage){0};
+	if (store_health_check_delete(ending->health, err) != 0)
+		return -1;
+	for (size_t i = 0; i < ending->count; i++)
+		if (xet_file_end_unused(db, &ending->files[i], &ending->damage, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int find_some(struct store *const store, const struct chunk_id *const after, struct ending *const ending, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = xet_file_list_unused(db, after, ending->files, ENDED_AT_ONCE, &ending->count, err);
+	store_reader_give(store, db);
+	return result;
+}
+
+int gc_registered_end(struct store *const store, struct chunk_id *const inout_after, bool *const out_more, struct xet_file_damage *const damage,
+	struct error *const err)
+{
+	struct ending ending = {.change = {.apply = apply_ending}, .health = store_health(store)};
+	if (find_some(store, inout_after, &ending, err) != 0)
+		return -1;
+	*out_more = ending.count == ENDED_AT_ONCE;
+	if (ending.count == 0)
+		return 0;
+	*inout_after = ending.files[ending.count - 1];
+	if (committer_run(store_committer(store), &ending.change, err) != 0)
+		return -1;
+	*damage = ending.damage;
+	return 0;
+}
+
+int gc_registered_bytes(struct store *const store, uint64_t *const out_bytes, struct error *const err)
+{
+	struct db *const db = store_reader_take(store, err);
+	if (db == NULL)
+		return -1;
+	const int result = xet_file_unused_bytes(db, out_bytes, err);
+	store_reader_give(store, db);
+	return result;
+}

@@ -1,0 +1,107 @@
+#include "storage/upkeep/lifecycle_scan.h"
+
+#include "base/arena.h"
+#include "storage/buckets/bucket_document.h"
+
+static const char SQL_NEXT_BUCKET[] =
+	"SELECT bucket, document FROM bucket_documents WHERE kind = ?1 AND bucket > ?2 ORDER BY bucket LIMIT 1";
+static const char SQL_CURRENT[] =
+	"SELECT sequence, key, is_marker, size, modified_ms, tags FROM versions WHERE bucket = ?1 AND key > ?2 AND state = 1 ORDER BY key LIMIT ?3";
+static const char SQL_OLDER_OF_KEY[] =
+	"SELECT sequence, key, is_marker, size, coalesce(retired_ms, modified_ms), tags FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2"
+	" AND sequence < ?3 ORDER BY sequence DESC LIMIT ?4";
+static const char SQL_OLDER[] =
+	"SELECT sequence, key, is_marker, size, coalesce(retired_ms, modified_ms), tags FROM versions WHERE bucket = ?1 AND key > ?2 AND state = 2"
+	" ORDER BY key, sequence DESC LIMIT ?3";
+static const char SQL_NEWER[] =
+	"SELECT count(*) FROM (SELECT 1 FROM versions WHERE bucket = ?1 AND key = ?2 AND state = 2 AND sequence > ?3 LIMIT ?4) AS counted";
+
+int lifecycle_scan_bucket(struct db *const db, const int64_t after, struct arena *const arena, int64_t *const out_bucket,
+	struct span *const out_document, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_NEXT_BUCKET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, BUCKET_LIFECYCLE);
+	db_bind_i64(statement, 2, after);
+	const int got = db_step(statement, err);
+	if (got == 1) {
+		*out_bucket = db_column_i64(statement, 0);
+		*out_document = arena_copy(arena, db_column_blob(statement, 1));
+	}
+	db_reset(statement);
+	return got;
+}
+
+static int take_rows(struct db_statement *const statement, const size_t limit, struct arena *const arena, struct lifecycle_row *const rows,
+	size_t *const count, struct error *const err)
+{
+	int got = 0;
+	while (*count < limit && (got = db_step(statement, err)) == 1) {
+		struct lifecycle_row *const row = &rows[(*count)++];
+		row->sequence = db_column_i64(statement, 0);
+		row->key = arena_copy(arena, db_column_blob(statement, 1));
+		row->is_marker = db_column_i64(statement, 2) != 0;
+		row->size = (uint64_t)db_column_i64(statement, 3);
+		row->since_ms = db_column_i64(statement, 4);
+		row->tags = arena_copy(arena, db_column_blob(statement, 5));
+	}
+	db_reset(statement);
+	if (got >= 0 && arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "No memory for a slice of a bucket's versions.");
+	return got < 0 ? -1 : 0;
+}
+
+int lifecycle_scan_current(struct db *const db, const int64_t bucket, const struct lifecycle_position *const from, const size_t limit,
+	struct arena *const arena, struct lifecycle_row *const rows, size_t *const out_count, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_CURRENT, err);
+	*out_count = 0;
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, from->key);
+	db_bind_i64(statement, 3, (int64_t)limit);
+	return take_rows(statement, limit, arena, rows, out_count, err);
+}
+
+int lifecycle_scan_older(struct db *const db, const int64_t bucket, const struct lifecycle_position *const from, const size_t limit,
+	struct arena *const arena, struct lifecycle_row *const rows, size_t *const out_count, struct error *const err)
+{
+	struct db_statement *statement = db_prepare(db, SQL_OLDER_OF_KEY, err);
+	*out_count = 0;
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, from->key);
+	db_bind_i64(statement, 3, from->sequence);
+	db_bind_i64(statement, 4, (int64_t)limit);
+	if (take_rows(statement, limit, arena, rows, out_count, err) != 0)
+		return -1;
+	if (*out_count == limit)
+		return 0;
+	statement = db_prepare(db, SQL_OLDER, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, from->key);
+	db_bind_i64(statement, 3, (int64_t)limit);
+	return take_rows(statement, limit, arena, rows, out_count, err);
+}
+
+int lifecycle_scan_newer(struct db *const db, const int64_t bucket, const struct span key, const int64_t sequence, const uint32_t most,
+	uint32_t *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_NEWER, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, key);
+	db_bind_i64(statement, 3, sequence);
+	db_bind_i64(statement, 4, most);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		*out = (uint32_t)db_column_i64(statement, 0);
+	db_reset(statement);
+	return got == 1 ? 0 : -1;
+}

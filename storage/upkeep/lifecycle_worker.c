@@ -1,0 +1,314 @@
+/* A bucket is walked up to three times, once for each kind of work that its rules can make. Each slice reads some hundred rows, lets go of
+ * the reader, and sends what is due to the committer, some dozen at a time. */
+#include "storage/upkeep/lifecycle_worker.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "base/thread/worker_thread.h"
+#include "storage/buckets/lifecycle_document.h"
+#include "storage/core/store.h"
+#include "storage/upkeep/lifecycle_change.h"
+#include "storage/upkeep/lifecycle_scan.h"
+#include "storage/uploads/upload_row.h"
+
+enum { SLICE_ROWS = 500, SLICE_ARENA_BYTES = 32 * 1024 * 1024, RULES_ARENA_BYTES = 16 * 1024 * 1024 };
+
+struct lifecycle_worker {
+	struct store *store;
+	int64_t interval_ms;
+	int64_t day_ms;
+	struct worker_thread thread;
+};
+
+struct walk {
+	struct store *store;
+	const struct worker_thread *thread; /* that it shall end with; NULL: asked for, ends by itself */
+	struct lifecycle_clock clock;
+	int64_t bucket;
+	struct lifecycle lifecycle;
+	uint64_t removed;
+	struct error damage; /* the last of what damaged rows kept from going */
+};
+struct slice {
+	struct arena *arena;
+	struct lifecycle_item items[SLICE_ROWS];
+	size_t count;
+	bool more;
+};
+/* Where a walk stands between slices; the key's bytes are its own. */
+struct place {
+	uint8_t key[OBJECT_KEY_MAX_BYTES];
+	struct lifecycle_position position;
+	struct upload_id upload;
+};
+
+static void set_place(struct place *const place, const struct span key, const int64_t sequence)
+{
+	const size_t len = key.len < sizeof(place->key) ? key.len : sizeof(place->key);
+	for (size_t i = 0; i < len; i++)
+		place->key[i] = key.data[i];
+	place->position.key = span_of(place->key, len);
+	place->position.sequence = sequence;
+}
+
+/* 1: a row that is damaged, which is not for this to remove and keeps no other from going. */
+static int subject_of(const struct lifecycle_row *const row, struct arena *const arena, struct lifecycle_subject *const out,
+	struct error *const err)
+{
+	struct tag *tags;
+	*out = (struct lifecycle_subject){.key = row->key, .size = row->size, .since_ms = row->since_ms};
+	const int result = tag_set_read(row->tags, arena, &tags, &out->tag_count, err);
+	out->tags = tags;
+	return result != 0 && err->kind == ERROR_CORRUPT ? 1 : result;
+}
+
+static void add_version(struct slice *const slice, const enum lifecycle_kind kind, const int64_t sequence)
+{
+	slice->items[slice->count++] = (struct lifecycle_item){.kind = kind, .sequence = sequence};
+}
+
+static int look_at_current(struct walk *const walk, struct db *const db, struct place *const place, struct slice *const slice,
+	struct error *const err)
+{
+	struct lifecycle_row *const rows = arena_take_array(slice->arena, SLICE_ROWS, sizeof(*rows));
+	size_t count;
+	if (lifecycle_scan_current(db, walk->bucket, &place->position, SLICE_ROWS, slice->arena, rows, &count, err) != 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct lifecycle_rule *rule;
+		struct lifecycle_subject subject;
+		int64_t due_ms = 0;
+		const int read = subject_of(&rows[i], slice->arena, &subject, err);
+		if (read < 0)
+			return -1;
+		if (read == 1)
+			continue;
+		if (rows[i].is_marker ? lifecycle_removes_marker(&walk->lifecycle, rows[i].key, rows[i].since_ms, &walk->clock)
+			: lifecycle_expires(&walk->lifecycle, &subject, walk->clock.day_ms, &due_ms, &rule) && due_ms <= walk->clock.now_ms)
+			add_version(slice, LIFECYCLE_CURRENT, rows[i].sequence);
+	}
+	slice->more = count == SLICE_ROWS;
+	if (count > 0)
+		set_place(place, rows[count - 1].key, 0);
+	return 0;
+}
+
+static int look_at_older(struct walk *const walk, struct db *const db, struct place *const place, struct slice *const slice,
+	struct error *const err)
+{
+	struct lifecycle_row *const rows = arena_take_array(slice->arena, SLICE_ROWS, sizeof(*rows));
+	size_t count;
+	if (lifecycle_scan_older(db, walk->bucket, &place->position, SLICE_ROWS, slice->arena, rows, &count, err) != 0)
+		return -1;
+	struct span key = place->position.key;
+	uint32_t newer = place->position.newer;
+	for (size_t i = 0; i < count; i++) {
+		struct lifecycle_subject subject;
+		newer = span_equal(rows[i].key, key) ? newer : 0;
+		key = rows[i].key;
+		const int read = subject_of(&rows[i], slice->arena, &subject, err);
+		if (read < 0)
+			return -1;
+		if (read == 0 && lifecycle_removes_noncurrent(&walk->lifecycle, &subject, newer, &walk->clock))
+			add_version(slice, LIFECYCLE_OLDER, rows[i].sequence);
+		newer++;
+	}
+	slice->more = count == SLICE_ROWS;
+	if (count > 0)
+		set_place(place, rows[count - 1].key, rows[count - 1].sequence);
+	place->position.newer = newer;
+	return 0;
+}
+
+static int look_at_uploads(struct walk *const walk, struct db *const db, struct place *const place, struct slice *const slice,
+	struct error *const err)
+{
+	struct db_statement *const scan = upload_row_scan(db, walk->bucket, place->position.key, &place->upload, err);
+	struct upload_row row = {.number = 0};
+	size_t seen = 0;
+	int got = -1;
+	if (scan == NULL)
+		return -1;
+	while (seen < SLICE_ROWS && (got = db_step(scan, err)) == 1) {
+		upload_row_read(scan, slice->arena, &row);
+		if (lifecycle_aborts(&walk->lifecycle, row.key, row.created_ms, &walk->clock))
+			slice->items[slice->count++] = (struct lifecycle_item){.kind = LIFECYCLE_UPLOAD, .key = row.key, .upload = row.id};
+		seen++;
+	}
+	db_reset(scan);
+	slice->more = seen == SLICE_ROWS;
+	if (seen > 0)
+		set_place(place, row.key, 0);
+	place->upload = row.id;
+	return got < 0 ? -1 : 0;
+}
+
+static bool is_stopping(const struct walk *const walk)
+{
+	return walk->thread != NULL && worker_thread_is_stopping(walk->thread);
+}
+
+/* Asked before each slice and each group that goes: what was proven may be in doubt since. */
+static bool ends(const struct walk *walk)
+{
+	return is_stopping(walk) || !store_may_delete(walk->store);
+}
+
+typedef int (*look_fn)(struct walk *walk, struct db *db, struct place *place, struct slice *slice, struct error *err);
+
+/* What a damaged row keeps from going keeps no other: then each goes alone, and that one is told at the end. */
+static int remove_group(struct walk *const walk, const struct lifecycle_item *const items, const size_t count, struct error *const err)
+{
+	struct error why = {0};
+	if (lifecycle_change_run(walk->store, walk->bucket, walk->clock.day_ms, items, count, &walk->removed, &why) == 0)
+		return 0;
+	if (why.kind != ERROR_CORRUPT) {
+		*err = why;
+		return -1;
+	}
+	if (count == 1)
+		walk->damage = why;
+	for (size_t i = 0; count > 1 && i < count; i++)
+		if (remove_group(walk, &items[i], 1, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int remove_found(struct walk *const walk, const struct slice *const slice, struct error *const err)
+{
+	for (size_t from = 0; from < slice->count && !ends(walk); from += LIFECYCLE_CHANGE_ITEMS) {
+		const size_t left = slice->count - from;
+		const size_t count = left < LIFECYCLE_CHANGE_ITEMS ? left : LIFECYCLE_CHANGE_ITEMS;
+		if (remove_group(walk, &slice->items[from], count, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int run_slice(struct walk *const walk, const look_fn look, struct place *const place, struct slice *const slice,
+	struct error *const err)
+{
+	struct db *const db = store_reader_take(walk->store, err);
+	if (db == NULL)
+		return -1;
+	slice->count = 0;
+	slice->more = false;
+	const int looked = look(walk, db, place, slice, err);
+	store_reader_give(walk->store, db);
+	return looked != 0 ? -1 : remove_found(walk, slice, err);
+}
+
+static int run_slices(struct walk *const walk, const bool is_wanted, const look_fn look, struct error *const err)
+{
+	struct place *const place = memory_new(sizeof(*place));
+	struct slice *const slice = memory_new(sizeof(*slice));
+	int result = 0;
+	slice->more = is_wanted;
+	while (result == 0 && slice->more && !ends(walk)) {
+		slice->arena = arena_new(SLICE_ARENA_BYTES);
+		result = run_slice(walk, look, place, slice, err);
+		arena_free(slice->arena);
+	}
+	free(slice);
+	free(place);
+	return result;
+}
+
+static int walk_bucket(struct walk *const walk, const struct span document, struct arena *const arena, struct error *const err)
+{
+	if (lifecycle_document_parse(document, arena, &walk->lifecycle, err) != 0)
+		return -1;
+	const struct lifecycle_work work = lifecycle_work_of(&walk->lifecycle);
+	if (run_slices(walk, work.current, look_at_current, err) != 0)
+		return -1;
+	if (run_slices(walk, work.noncurrent, look_at_older, err) != 0)
+		return -1;
+	return run_slices(walk, work.uploads, look_at_uploads, err);
+}
+
+static int next_bucket(struct walk *const walk, struct arena *const arena, struct span *const out_document, struct error *const err)
+{
+	struct db *const db = store_reader_take(walk->store, err);
+	if (db == NULL)
+		return -1;
+	const int found = lifecycle_scan_bucket(db, walk->bucket, arena, &walk->bucket, out_document, err);
+	store_reader_give(walk->store, db);
+	return found;
+}
+
+/* One bucket that fails does not keep the others waiting; the last failure is told. */
+static int walk_all(struct walk *const walk, struct error *const err)
+{
+	int result = 0;
+	int found = 1;
+	while (found == 1 && !ends(walk)) {
+		struct arena *const arena = arena_new(RULES_ARENA_BYTES);
+		struct span document;
+		found = next_bucket(walk, arena, &document, err);
+		if (found < 0 || (found == 1 && walk_bucket(walk, document, arena, err) != 0))
+			result = -1;
+		arena_free(arena);
+	}
+	if (result == 0 && walk->damage.kind != ERROR_NONE) {
+		*err = walk->damage;
+		result = -1;
+	}
+	return result;
+}
+
+static struct walk walk_begin(struct store *const store, const int64_t day_ms)
+{
+	const struct clock_source *const clock = store_clock(store);
+	return (struct walk){.store = store, .clock = {clock->wall_ms(clock), day_ms}};
+}
+
+int lifecycle_worker_walk(struct store *const store, const int64_t day_ms, uint64_t *const out_removed, struct error *const err)
+{
+	struct walk walk = walk_begin(store, day_ms);
+	const int result = walk_all(&walk, err);
+	*out_removed = walk.removed;
+	return result;
+}
+
+static void walk_now(struct lifecycle_worker *const worker)
+{
+	struct walk walk = walk_begin(worker->store, worker->day_ms);
+	struct log *const log = store_log(worker->store);
+	struct error err = {0};
+	walk.thread = &worker->thread;
+	if (walk_all(&walk, &err) != 0 && log != NULL && !is_stopping(&walk))
+		log_failure(log, LOG_WARNING, NULL, "lifecycle_failed", &err); /* what is due stays due */
+	if (walk.removed > 0 && log != NULL) {
+		const struct log_field field = log_number("removed", (int64_t)walk.removed);
+		log_event(log, LOG_INFO, NULL, "lifecycle", &field, 1);
+	}
+}
+
+static int64_t one_round(void *const owner)
+{
+	struct lifecycle_worker *const worker = owner;
+	walk_now(worker);
+	return worker->interval_ms;
+}
+
+struct lifecycle_worker *lifecycle_worker_start(struct store *const store, const int64_t interval_ms, const int64_t day_ms)
+{
+	const struct worker_thread_plan plan = {.name = "lifecycle", .first_ms = interval_ms, .round = one_round};
+	struct lifecycle_worker *const worker = memory_new(sizeof(*worker));
+	worker->store = store;
+	worker->interval_ms = interval_ms;
+	worker->day_ms = day_ms;
+	worker_thread_start(&worker->thread, &plan, worker);
+	return worker;
+}
+
+void lifecycle_worker_stop(struct lifecycle_worker *const worker)
+{
+	if (worker == NULL)
+		return;
+	worker_thread_stop(&worker->thread);
+	worker_thread_release(&worker->thread);
+	free(worker);
+}

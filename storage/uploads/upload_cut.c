@@ -1,0 +1,98 @@
+#include "storage/uploads/upload_cut.h"
+
+struct position { /* of a byte in a segment */
+	uint32_t chunk;  /* counted from the segment's first */
+	uint64_t start;  /* of that chunk, in the segment */
+	uint64_t size;   /* of it; 0 behind the last */
+};
+
+static int seek(struct pack_store *const packs, const struct segment *const segment, const uint64_t offset, struct position *const out,
+	struct error *const err)
+{
+	struct chunk_entry entries[PACK_RUN_CHUNKS];
+	*out = (struct position){0};
+	while (out->chunk < segment->count) {
+		const struct pack_run run = {.pack = segment->pack, .first = segment->first + out->chunk, .chunks = segment->count - out->chunk};
+		size_t count = 0;
+		if (pack_store_chunk_entries(packs, &run, entries, PACK_RUN_CHUNKS, &count, err) != 0)
+			return -1;
+		for (size_t i = 0; i < count; i++) {
+			out->size = entries[i].size;
+			if (offset < out->start + out->size)
+				return 0;
+			out->start += out->size;
+			out->chunk++;
+		}
+	}
+	out->size = 0;
+	if (offset == out->start)
+		return 0;
+	return error_set(err, ERROR_CORRUPT, "A segment's chunks have %llu bytes, not %llu as the catalog says.",
+		(unsigned long long)out->start, (unsigned long long)segment->bytes);
+}
+
+static uint64_t sum_bytes(const struct segment *const segments, const size_t count)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < count; i++)
+		sum += segments[i].bytes;
+	return sum;
+}
+
+/* The last segment ends with the last whole chunk. */
+static int cut_tail(struct pack_store *const packs, struct part_range *const range, struct upload_cut *const out, struct error *const err)
+{
+	struct segment *const last = &range->segments[range->segment_count - 1];
+	const uint64_t excess = sum_bytes(range->segments, range->segment_count) - range->skip - range->length;
+	struct position at;
+	if (excess == 0)
+		return 0;
+	if (seek(packs, last, last->bytes - excess, &at, err) != 0)
+		return -1;
+	out->tail = last->bytes - excess - at.start;
+	last->count = at.chunk;
+	last->bytes = at.start;
+	return 0;
+}
+
+/* The first segment begins with the first whole chunk. */
+static int cut_head(struct pack_store *const packs, struct part_range *const range, struct upload_cut *const out, struct error *const err)
+{
+	struct segment *const first = &range->segments[0];
+	struct position at;
+	if (range->skip == 0)
+		return 0;
+	if (range->skip > first->bytes) { /* the cut chunk at the end is the one at the beginning */
+		*out = (struct upload_cut){.head = range->length};
+		range->segment_count = 0;
+		return 0;
+	}
+	if (seek(packs, first, range->skip, &at, err) != 0)
+		return -1;
+	const bool is_cut = at.start < range->skip;
+	const uint64_t dropped = is_cut ? at.start + at.size : at.start;
+	out->head = dropped - range->skip;
+	first->first += at.chunk + is_cut;
+	first->count -= at.chunk + is_cut;
+	first->bytes -= dropped;
+	return 0;
+}
+
+int upload_cut_range(struct pack_store *const packs, struct part_range *const range, struct upload_cut *const out, struct error *const err)
+{
+	*out = (struct upload_cut){0};
+	if (range->segment_count == 0)
+		return 0;
+	if (cut_tail(packs, range, out, err) != 0 || cut_head(packs, range, out, err) != 0)
+		return -1;
+	size_t from = 0;
+	size_t count = range->segment_count;
+	if (count > 0 && range->segments[count - 1].count == 0)
+		count--;
+	if (count > 0 && range->segments[0].count == 0)
+		from++;
+	out->segments = range->segments + from;
+	out->segment_count = count - from;
+	ASSERT(out->head + out->tail + sum_bytes(out->segments, out->segment_count) == range->length);
+	return 0;
+}

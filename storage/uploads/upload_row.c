@@ -1,0 +1,223 @@
+#include "storage/uploads/upload_row.h"
+
+#include <string.h>
+
+static const char SQL_UPLOAD_ADD[] =
+	"INSERT INTO uploads (upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind,"
+	" etag_policy, part_set, revision) VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 0)";
+#define UPLOAD_COLUMNS \
+	"id, upload_id, bucket, key, state, created_ms, initiator, headers, tags, acl, storage_class, checksum_kind, etag_policy, part_set," \
+	" revision, result"
+static const char SQL_UPLOAD_FIND[] = "SELECT " UPLOAD_COLUMNS " FROM uploads WHERE upload_id = ?1 AND bucket = ?2 AND key = ?3";
+static const char SQL_UPLOAD_SCAN[] =
+	"SELECT " UPLOAD_COLUMNS " FROM uploads WHERE state = 0 AND bucket = ?1 AND (key, upload_id) > (?2, ?3) ORDER BY key, upload_id";
+static const char SQL_UPLOAD_REVISE[] = "UPDATE uploads SET revision = revision + 1 WHERE id = ?1";
+static const char SQL_UPLOAD_COMPLETE[] = "UPDATE uploads SET state = ?2, ended_ms = ?3, result = ?4 WHERE id = ?1";
+static const char SQL_UPLOAD_REMOVE[] = "DELETE FROM uploads WHERE id = ?1";
+static const char SQL_UPLOAD_FIND_TRIMMING[] = "SELECT id, part_set FROM uploads WHERE state = 2 ORDER BY ended_ms LIMIT 1";
+static const char SQL_UPLOAD_SET_TRIMMED[] = "UPDATE uploads SET state = 1 WHERE id = ?1";
+static const char SQL_UPLOAD_FIND_EXPIRED[] = "SELECT id FROM uploads WHERE state = 1 AND ended_ms < ?1 ORDER BY ended_ms LIMIT 1";
+static const char SQL_UPLOAD_FIND_ORPHAN[] =
+	"SELECT g.bucket, u.id, u.part_set FROM gone_buckets g LEFT JOIN uploads u ON u.bucket = g.bucket AND u.state = 0 ORDER BY g.bucket LIMIT 1";
+static const char SQL_UPLOAD_FORGET_BUCKET[] = "DELETE FROM gone_buckets WHERE bucket = ?1";
+static const char SQL_UPLOAD_ORPHAN[] =
+	"INSERT INTO gone_buckets (bucket) SELECT ?1 WHERE EXISTS (SELECT 1 FROM uploads u WHERE u.bucket = ?1 AND u.state = 0)";
+
+enum { CHECKSUM_TYPE_BITS = 4 };
+
+/* 0: the client named none. Else as in `versions`. */
+static int64_t checksum_to_number(const struct upload_checksum *const checksum)
+{
+	return checksum->is_named ? (int64_t)checksum->algorithm | (int64_t)checksum->type << CHECKSUM_TYPE_BITS : 0;
+}
+
+static struct upload_checksum checksum_of_number(const int64_t number)
+{
+	if (number == 0)
+		return (struct upload_checksum){false, CHECKSUM_CRC64NVME, CHECKSUM_FULL_OBJECT};
+	return (struct upload_checksum){true, (enum checksum_algorithm)(number & ((1 << CHECKSUM_TYPE_BITS) - 1)),
+		(enum checksum_type)(number >> CHECKSUM_TYPE_BITS)};
+}
+
+int upload_row_add(struct db *const db, struct upload_row *const row, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(row->id.bytes, UPLOAD_ID_BYTES));
+	db_bind_i64(statement, 2, row->bucket);
+	db_bind_blob(statement, 3, row->key);
+	db_bind_i64(statement, 4, row->created_ms);
+	db_bind_blob(statement, 5, row->initiator);
+	db_bind_blob(statement, 6, row->headers);
+	if (row->tags.len > 0)
+		db_bind_blob(statement, 7, row->tags);
+	db_bind_i64(statement, 8, row->acl);
+	db_bind_i64(statement, 9, row->storage_class);
+	db_bind_i64(statement, 10, checksum_to_number(&row->checksum));
+	db_bind_i64(statement, 11, row->fast_etags ? ETAG_FAST : ETAG_MD5);
+	db_bind_i64(statement, 12, row->part_set);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	row->number = db_last_id(db);
+	return 0;
+}
+
+static struct span copy_text(struct arena *const arena, struct db_statement *const statement, const int column)
+{
+	return arena == NULL ? (struct span){NULL, 0} : arena_copy(arena, db_column_blob(statement, column));
+}
+
+void upload_row_read(struct db_statement *const scan, struct arena *const arena, struct upload_row *const out)
+{
+	const struct span id = db_column_blob(scan, 1);
+	*out = (struct upload_row){
+		.number = db_column_i64(scan, 0),
+		.bucket = db_column_i64(scan, 2),
+		.key = copy_text(arena, scan, 3),
+		.state = (enum upload_state)db_column_i64(scan, 4),
+		.created_ms = db_column_i64(scan, 5),
+		.initiator = copy_text(arena, scan, 6),
+		.headers = copy_text(arena, scan, 7),
+		.tags = copy_text(arena, scan, 8),
+		.acl = (enum canned_acl)db_column_i64(scan, 9),
+		.storage_class = (enum storage_class)db_column_i64(scan, 10),
+		.checksum = checksum_of_number(db_column_i64(scan, 11)),
+		.fast_etags = db_column_i64(scan, 12) == ETAG_FAST,
+		.part_set = db_column_i64(scan, 13),
+		.revision = db_column_i64(scan, 14),
+		.result = copy_text(arena, scan, 15),
+	};
+	if (id.len == UPLOAD_ID_BYTES)
+		memcpy(out->id.bytes, id.data, UPLOAD_ID_BYTES);
+}
+
+int upload_row_find(struct db *const db, const int64_t bucket, const struct span key, const struct upload_id *const id,
+	struct arena *const arena, struct upload_row *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of(id->bytes, UPLOAD_ID_BYTES));
+	db_bind_i64(statement, 2, bucket);
+	db_bind_blob(statement, 3, key);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		upload_row_read(statement, arena, out);
+	db_reset(statement);
+	if (got == 1 && arena != NULL && arena_overflowed(arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading an upload.");
+	return got;
+}
+
+int upload_row_no_upload(struct error *const err)
+{
+	return error_set(err, ERROR_NO_UPLOAD,
+		"The specified multipart upload does not exist. The upload ID might be invalid, or the multipart upload might have been aborted or"
+		" completed.");
+}
+
+int upload_row_find_open(struct db *const db, const int64_t bucket, const struct span key, const struct upload_id *const id,
+	struct arena *const arena, struct upload_row *const out, struct error *const err)
+{
+	const int got = upload_row_find(db, bucket, key, id, arena, out, err);
+	if (got < 0)
+		return -1;
+	return got == 1 && out->state == UPLOAD_OPEN ? 0 : upload_row_no_upload(err);
+}
+
+static int run_on_number(struct db *const db, const char *const sql, const int64_t number, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	return db_execute(statement, err);
+}
+
+int upload_row_revise(struct db *const db, const int64_t number, struct error *const err)
+{
+	return run_on_number(db, SQL_UPLOAD_REVISE, number, err);
+}
+
+int upload_row_complete(struct db *const db, const int64_t number, const enum upload_state state, const int64_t now_ms,
+	const struct span result, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_COMPLETE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, number);
+	db_bind_i64(statement, 2, state);
+	db_bind_i64(statement, 3, now_ms);
+	db_bind_blob(statement, 4, result);
+	return db_execute(statement, err);
+}
+
+int upload_row_remove(struct db *const db, const int64_t number, struct error *const err)
+{
+	return run_on_number(db, SQL_UPLOAD_REMOVE, number, err);
+}
+
+struct db_statement *upload_row_scan(struct db *const db, const int64_t bucket, const struct span key, const struct upload_id *const id,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_SCAN, err);
+	if (statement == NULL)
+		return NULL;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, key);
+	db_bind_blob(statement, 3, span_of(id->bytes, UPLOAD_ID_BYTES));
+	return statement;
+}
+
+struct span upload_row_scan_key(struct db_statement *const scan)
+{
+	return db_column_blob(scan, 3);
+}
+
+/* Up to three numbers of one row. */
+static int find_numbers(struct db_statement *const statement, int64_t *const *const out, const int count, struct error *const err)
+{
+	const int got = db_step(statement, err);
+	for (int i = 0; got == 1 && i < count; i++)
+		*out[i] = db_column_i64(statement, i);
+	db_reset(statement);
+	return got;
+}
+
+int upload_row_find_trimming(struct db *const db, int64_t *const out_number, int64_t *const out_part_set, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_TRIMMING, err);
+	return statement == NULL ? -1 : find_numbers(statement, (int64_t *const[]){out_number, out_part_set}, 2, err);
+}
+
+int upload_row_set_trimmed(struct db *const db, const int64_t number, struct error *const err)
+{
+	return run_on_number(db, SQL_UPLOAD_SET_TRIMMED, number, err);
+}
+
+int upload_row_find_expired(struct db *const db, const int64_t before_ms, int64_t *const out_number, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_EXPIRED, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, before_ms);
+	return find_numbers(statement, &out_number, 1, err);
+}
+
+int upload_row_find_orphan(struct db *const db, int64_t *const out_bucket, int64_t *const out_number, int64_t *const out_part_set,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_UPLOAD_FIND_ORPHAN, err);
+	return statement == NULL ? -1 : find_numbers(statement, (int64_t *const[]){out_bucket, out_number, out_part_set}, 3, err);
+}
+
+int upload_row_forget_bucket(struct db *const db, const int64_t bucket, struct error *const err)
+{
+	return run_on_number(db, SQL_UPLOAD_FORGET_BUCKET, bucket, err);
+}
+
+int upload_row_orphan(struct db *const db, const int64_t bucket, struct error *const err)
+{
+	return run_on_number(db, SQL_UPLOAD_ORPHAN, bucket, err);
+}

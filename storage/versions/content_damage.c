@@ -1,0 +1,36 @@
+#include "storage/versions/content_damage.h"
+
+/* Few chunks are damaged, and a set may have very many segments: so these are found by their pack. */
+static const char SQL_FIND[] =
+	"SELECT 1 FROM damaged_chunks d CROSS JOIN segments s ON s.pack = d.pack AND s.part_set = ?1"
+	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
+/* Kind 2 with part set 0: the set takes its number from the version. */
+static const char SQL_FIND_MADE[] =
+	"WITH RECURSIVE made (version) AS (SELECT ?1 UNION SELECT r.source FROM derivation_sources r"
+	"  JOIN made m ON r.version = m.version)"
+	" SELECT 1 FROM damaged_chunks d CROSS JOIN made m JOIN versions v ON v.sequence = m.version"
+	" JOIN segments s ON s.pack = d.pack AND s.part_set ="
+	"  CASE WHEN v.kind = 2 AND coalesce(v.part_set, 0) = 0 THEN -v.sequence ELSE v.part_set END"
+	" WHERE d.chunk >= s.first AND d.chunk < s.first + s.count LIMIT 1";
+
+int content_damage_check(struct db *db, const struct version *source, struct span name, struct error *err)
+{
+	bool is_made = source->kind == VERSION_DERIVED;
+	if (source->kind == VERSION_INLINE)
+		return 0;
+	struct db_statement *statement = db_prepare(db, is_made ? SQL_FIND_MADE : SQL_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, is_made ? source->sequence : source->part_set);
+	int got = db_step(statement, err);
+	db_reset(statement);
+	if (got != 1)
+		return got;
+	return content_damage_error(name, err);
+}
+
+int content_damage_error(struct span name, struct error *err)
+{
+	return error_set(err, ERROR_CONTENT_DAMAGED, "What is stored of '%.*s' is damaged. Upload the same bytes again, under any"
+		" key: then all that leads to them is right again.", (int)span_slice(name, 0, 200).len, (const char *)name.data);
+}

@@ -1,0 +1,233 @@
+#include "storage/versions/derived.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/encode.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "storage/buckets/bucket_row.h"
+#include "storage/core/committer.h"
+#include "storage/versions/derived_body.h"
+#include "storage/versions/derived_parts.h"
+#include "storage/versions/derived_row.h"
+#include "storage/versions/part.h"
+#include "storage/versions/scratch_row.h"
+#include "storage/versions/version.h"
+
+enum { DIGEST_PIECE_BYTES = 1024 * 1024, SWAP_ARENA_BYTES = 256 * 1024, PARTS_MAX_BYTES = 2 * 1024 * 1024 };
+
+struct body_source *derived_open_recipe(struct store *const store, const struct derived_recipe *const recipe, const uint64_t offset,
+	const uint64_t length, struct error *const err)
+{
+	if (recipe->is_unsound || offset > derived_recipe_size(recipe) || length > derived_recipe_size(recipe) - offset) {
+		error_set(err, ERROR_INVALID, "A piece of a recipe lies outside of its source, or the range outside of the recipe.");
+		return NULL;
+	}
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return NULL;
+	const struct derived_body_params params = {.store = store, .db = db, .recipe = recipe, .is_borrowed = true, .from = offset,
+		.to = offset + length, .levels = DERIVED_DEPTH_MAX};
+	struct derived_body *const body = derived_body_open(&params, err);
+	store_snapshot_give(store, db);
+	return body == NULL ? NULL : derived_body_source(body, offset, offset + length);
+}
+
+int derived_recipe_digest(struct store *const store, const struct derived_recipe *const recipe, struct digest128 *const out_digest,
+	struct error *const err)
+{
+	struct body_source *const source = derived_open_recipe(store, recipe, 0, derived_recipe_size(recipe), err);
+	if (source == NULL)
+		return -1;
+	uint8_t *const piece = memory_new(DIGEST_PIECE_BYTES);
+	struct xxh3_stream *const digest = xxh3_stream_new();
+	ptrdiff_t got;
+	while ((got = source->read(source, piece, DIGEST_PIECE_BYTES, err)) > 0)
+		xxh3_stream_add(digest, span_of(piece, (size_t)got));
+	*out_digest = xxh3_stream_result(digest);
+	xxh3_stream_free(digest);
+	free(piece);
+	source->close(source);
+	return got < 0 ? -1 : 0;
+}
+
+static bool is_whole_copy(const struct derived_recipe *const recipe)
+{
+	return recipe->source_count == 1 && recipe->piece_count == 1 && recipe->pieces[0].kind == DERIVED_COPY
+		&& derived_recipe_size(recipe) == recipe->sources[0].size;
+}
+
+/* One copy back. 1: *version was one. */
+static int follow_copy(struct db *const db, int64_t *const version, struct error *const err)
+{
+	struct version row;
+	const int found = version_find_sequence(db, *version, NULL, &row, err);
+	if (found == 0)
+		return error_set(err, ERROR_NO_KEY, "Version %lld, of which an object shall be derived, is gone.", (long long)*version);
+	if (found < 0 || row.is_marker || row.kind != VERSION_DERIVED)
+		return found < 0 ? -1 : 0;
+	struct derived_recipe *const recipe = derived_row_load(db, *version, row.contents, err);
+	if (recipe == NULL)
+		return -1;
+	const bool is_copy = is_whole_copy(recipe);
+	if (is_copy)
+		*version = recipe->sources[0].version;
+	derived_recipe_free(recipe);
+	return is_copy;
+}
+
+int derived_origin(struct db *const db, const int64_t version, int64_t *const out_origin, struct error *const err)
+{
+	int result = 1;
+	*out_origin = version;
+	for (unsigned i = 0; result == 1 && i <= DERIVED_DEPTH_MAX; i++)
+		result = follow_copy(db, out_origin, err);
+	return result < 0 ? -1 : 0;
+}
+
+/* Judges the sources: *out_depth of a version made of them. They are named from here on, so what held them meanwhile lets go. */
+static int judge_sources(struct db *const db, const struct derived_recipe *const recipe, unsigned *const out_depth, struct error *const err)
+{
+	*out_depth = 1;
+	for (size_t i = 0; i < recipe->source_count; i++) {
+		const struct derived_source *const source = &recipe->sources[i];
+		struct version version;
+		unsigned depth = 0;
+		const int found = version_find_sequence(db, source->version, NULL, &version, err);
+		if (found < 0 || derived_row_depth(db, source->version, &depth, err) != 0)
+			return -1;
+		if (found == 0 || version.is_marker || version.size != source->size)
+			return error_set(err, ERROR_INVALID, "Version %lld, of which an object shall be derived, is gone.", (long long)source->version);
+		if (depth + 1 > *out_depth)
+			*out_depth = depth + 1;
+	}
+	if (*out_depth > DERIVED_DEPTH_MAX)
+		return error_set(err, ERROR_INVALID, "An object cannot be derived more than %d times over.", DERIVED_DEPTH_MAX);
+	return 0;
+}
+
+static int release_sources(struct db *const db, const struct derived_recipe *const recipe, struct error *const err)
+{
+	for (size_t i = 0; i < recipe->source_count; i++)
+		if (scratch_row_release(db, recipe->sources[i].version, err) != 0)
+			return -1;
+	return 0;
+}
+
+static int push(struct db *const db, const struct derived_add *const add, struct version *const version, struct error *const err)
+{
+	enum bucket_versioning versioning;
+	struct version current;
+	if (add->is_hidden)
+		return version_add_hidden(db, version, err);
+	if (bucket_row_versioning(db, add->bucket, &versioning, err) != 0)
+		return -1;
+	const int found = version_find_current(db, add->bucket, add->key, NULL, &current, err);
+	return found < 0 ? -1 : version_push(db, versioning, found == 1 ? &current : NULL, version, err);
+}
+
+static int add_encoded(struct db *const db, const struct derived_add *const add, const struct span bytes, int64_t *const out_version,
+	struct error *const err)
+{
+	unsigned depth;
+	struct version version = {
+		.bucket = add->bucket,
+		.key = add->key,
+		.kind = VERSION_DERIVED,
+		.size = derived_recipe_size(add->recipe),
+		.has_digest = true,
+		.digest = add->digest,
+		.headers = add->headers,
+		.modified_ms = add->modified_ms,
+		.contents = derived_row_contents(bytes, span_of(NULL, 0)),
+	};
+	random_bytes(version.id, VERSION_ID_BYTES);
+	encode_hex(span_of(add->digest.bytes, sizeof(add->digest.bytes)), version.etag);
+	memcpy(version.etag + 2 * sizeof(add->digest.bytes), "-d", sizeof("-d"));
+	if (judge_sources(db, add->recipe, &depth, err) != 0 || push(db, add, &version, err) != 0)
+		return -1;
+	*out_version = version.sequence;
+	if (derived_row_add(db, version.sequence, depth, add->recipe, bytes, span_of(NULL, 0), err) != 0)
+		return -1;
+	return release_sources(db, add->recipe, err);
+}
+
+int derived_add(struct db *const db, const struct derived_add *const add, int64_t *const out_version, struct error *const err)
+{
+	struct buffer bytes;
+	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
+	const int result = derived_recipe_encode(add->recipe, &bytes, err) != 0 ? -1 : add_encoded(db, add, buffer_span(&bytes), out_version, err);
+	buffer_release(&bytes);
+	return result;
+}
+
+static int cannot_swap(const int64_t version, const char *const why, struct error *const err)
+{
+	return error_set(err, ERROR_PRECONDITION, "Version %lld keeps its bytes: %s.", (long long)version, why);
+}
+
+static int judge_swap(struct db *const db, const struct version *const version, const struct derived_recipe *const recipe,
+	const struct digest128 *const digest, struct error *const err)
+{
+	bool is_source = false;
+	if (version->is_marker || (version->kind != VERSION_SEGMENTS && version->kind != VERSION_SINGLE))
+		return cannot_swap(version->sequence, "it has no segments", err);
+	if (version->size != derived_recipe_size(recipe) || (version->has_digest && !digest128_equal(&version->digest, digest)))
+		return cannot_swap(version->sequence, "the recipe makes others", err);
+	if (derived_row_is_source(db, version->sequence, &is_source, err) != 0)
+		return -1;
+	return is_source ? cannot_swap(version->sequence, "others are derived from it", err) : 0;
+}
+
+static int replace(struct db *const db, struct version *const version, const struct derived_recipe *const recipe, const struct digest128 *const digest,
+	const struct span bytes, struct error *const err)
+{
+	unsigned depth;
+	struct buffer parts;
+	const int64_t old_set = version->part_set;
+	buffer_init(&parts, PARTS_MAX_BYTES);
+	int result = judge_sources(db, recipe, &depth, err);
+	if (result == 0)
+		result = derived_parts_collect(db, version, &parts, err);
+	version->kind = VERSION_DERIVED;
+	version->part_set = 0;
+	version->contents = derived_row_contents(bytes, buffer_span(&parts));
+	version->has_digest = true;
+	version->digest = *digest;
+	if (result == 0)
+		result = derived_row_add(db, version->sequence, depth, recipe, bytes, buffer_span(&parts), err);
+	if (result == 0)
+		result = version_replace_contents(db, version, err);
+	if (result == 0)
+		result = part_set_drop(db, old_set, err);
+	buffer_release(&parts);
+	return result != 0 ? -1 : release_sources(db, recipe, err);
+}
+
+static int find_to_swap(struct db *const db, const int64_t version, struct arena *const arena, struct version *const out, struct error *const err)
+{
+	const int found = version_find_sequence(db, version, arena, out, err);
+	if (found == 0)
+		return cannot_swap(version, "it is gone", err);
+	return found < 0 ? -1 : 0;
+}
+
+int derived_swap(struct db *const db, const int64_t version, const struct derived_recipe *const recipe, const struct digest128 *const digest,
+	struct error *const err)
+{
+	struct arena *const arena = arena_new(SWAP_ARENA_BYTES);
+	struct buffer bytes;
+	struct version row;
+	buffer_init(&bytes, DERIVED_RECIPE_MAX_BYTES);
+	int result = derived_recipe_encode(recipe, &bytes, err);
+	if (result == 0)
+		result = find_to_swap(db, version, arena, &row, err);
+	if (result == 0)
+		result = judge_swap(db, &row, recipe, digest, err);
+	if (result == 0)
+		result = replace(db, &row, recipe, digest, buffer_span(&bytes), err);
+	buffer_release(&bytes);
+	arena_free(arena);
+	return result;
+}

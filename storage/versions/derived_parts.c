@@ -1,0 +1,93 @@
+#include "storage/versions/derived_parts.h"
+
+#include <string.h>
+
+#include "base/little_endian.h"
+#include "storage/versions/object.h"
+#include "storage/versions/upload_set.h"
+
+enum { ENTRY_HEAD_BYTES = 13 };
+
+static size_t entry_bytes(const struct span parts)
+{
+	return ENTRY_HEAD_BYTES + (size_t)parts.data[0];
+}
+
+size_t derived_parts_count(const struct span parts)
+{
+	return parts.len == 0 ? 0 : (parts.len - 1) / entry_bytes(parts);
+}
+
+bool derived_parts_are_sound(const struct span parts)
+{
+	return parts.len == 0 || (parts.data[0] <= CHECKSUM_MAX_BYTES && (parts.len - 1) % entry_bytes(parts) == 0);
+}
+
+static const uint8_t *entry_at(const struct span parts, const size_t index)
+{
+	return parts.data + 1 + index * entry_bytes(parts);
+}
+
+struct object_part derived_parts_entry(const struct span parts, const size_t index, const enum checksum_algorithm algorithm)
+{
+	const uint8_t *const at = entry_at(parts, index);
+	const uint64_t start = index == 0 ? 0 : little_endian_get(entry_at(parts, index - 1) + 4, 8);
+	struct object_part part = {.number = (uint32_t)little_endian_get(at, 4), .offset = start, .size = little_endian_get(at + 4, 8) - start};
+	if (at[12] == 0)
+		return part;
+	part.checksum.algorithm = algorithm;
+	part.checksum.len = parts.data[0];
+	memcpy(part.checksum.bytes, at + ENTRY_HEAD_BYTES, parts.data[0]);
+	return part;
+}
+
+size_t derived_parts_find(const struct span parts, const uint32_t number)
+{
+	size_t index = 0;
+	while (index < derived_parts_count(parts) && little_endian_get(entry_at(parts, index), 4) < number)
+		index++;
+	return index;
+}
+
+static void put_entry(const struct upload_set_part *const part, const uint64_t end, const uint8_t checksum_len, struct buffer *const out)
+{
+	uint8_t entry[ENTRY_HEAD_BYTES + CHECKSUM_MAX_BYTES] = {0};
+	little_endian_put(entry, part->number, 4);
+	little_endian_put(entry + 4, end, 8);
+	if (part->checksum_len > 0 && part->checksum_len == checksum_len) {
+		entry[12] = 1;
+		memcpy(entry + ENTRY_HEAD_BYTES, part->checksum, part->checksum_len);
+	}
+	buffer_add(out, entry, ENTRY_HEAD_BYTES + (size_t)checksum_len);
+}
+
+static int collect(struct db *const db, const struct version *const version, const struct span map, struct buffer *const out,
+	struct error *const err)
+{
+	const uint8_t checksum_len = (uint8_t)checksum_length(version->checksum.algorithm);
+	if (part_map_count(map) > DERIVED_PARTS_MAX)
+		return error_set(err, ERROR_PRECONDITION, "Version %lld has more than %d parts.", (long long)version->sequence, DERIVED_PARTS_MAX);
+	buffer_add_byte(out, checksum_len);
+	for (size_t i = 0; i < part_map_count(map); i++) {
+		const struct part_map_entry entry = part_map_entry(map, i);
+		struct upload_set_part part;
+		if (upload_set_find(db, version->part_set, &entry, &part, err) != 0)
+			return -1;
+		put_entry(&part, entry.end, checksum_len, out);
+	}
+	return buffer_check(out, "the parts of a derived object", err);
+}
+
+int derived_parts_collect(struct db *const db, const struct version *const version, struct buffer *const out, struct error *const err)
+{
+	struct span map;
+	struct db_statement *statement = NULL;
+	if (version->part_count == 0)
+		return 0;
+	const int got = upload_set_map(db, version->part_set, version->contents, &map, &statement, err);
+	if (got != 0)
+		return got < 0 ? -1 : error_set(err, ERROR_CORRUPT, "%s: the map of a multipart object is missing.", db_path(db));
+	const int result = collect(db, version, map, out, err);
+	db_reset(statement);
+	return result;
+}

@@ -1,0 +1,66 @@
+#include "storage/versions/header_blob.h"
+
+#include <endian.h>
+#include <string.h>
+
+static void add_text(struct buffer *const out, const struct span text)
+{
+	const uint32_t len = htole32((uint32_t)text.len);
+	buffer_add(out, &len, sizeof(len));
+	buffer_add_span(out, text);
+}
+
+void header_blob_write(const struct object_header *const headers, const size_t count, struct buffer *const out)
+{
+	for (size_t i = 0; i < count; i++) {
+		add_text(out, headers[i].name);
+		add_text(out, headers[i].value);
+	}
+}
+
+static bool take_text(struct span *const rest, struct span *const out)
+{
+	uint32_t len;
+	if (rest->len < sizeof(len))
+		return false;
+	memcpy(&len, rest->data, sizeof(len));
+	len = le32toh(len);
+	if (len > rest->len - sizeof(len))
+		return false;
+	*out = span_slice(*rest, sizeof(len), len);
+	*rest = span_slice(*rest, sizeof(len) + len, rest->len);
+	return true;
+}
+
+int header_blob_read(const struct span blob, struct arena *const arena, const struct object_header **const out_headers,
+	size_t *const out_count, struct error *const err)
+{
+	struct object_header header;
+	struct span rest = blob;
+	size_t count = 0;
+	while (rest.len > 0 && take_text(&rest, &header.name) && take_text(&rest, &header.value))
+		count++;
+	if (rest.len > 0)
+		return error_set(err, ERROR_CORRUPT, "The stored headers of an object are malformed.");
+	struct object_header *const headers = arena_take_array(arena, count + 1, sizeof(*headers));
+	if (headers == NULL)
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while reading an object's headers.");
+	rest = blob;
+	for (size_t i = 0; i < count; i++) {
+		const bool taken = take_text(&rest, &headers[i].name) && take_text(&rest, &headers[i].value);
+		ASSERT(taken);
+	}
+	*out_headers = headers;
+	*out_count = count;
+	return 0;
+}
+
+struct span header_blob_find(const struct span blob, const char *const name)
+{
+	struct object_header header;
+	struct span rest = blob;
+	while (take_text(&rest, &header.name) && take_text(&rest, &header.value))
+		if (span_equal_text(header.name, name))
+			return header.value;
+	return (struct span){NULL, 0};
+}

@@ -1,0 +1,516 @@
+/* Sums lie one in the other: a segment row's covers the row (with its pack's id), a part's all its segments' sums, a set's contents all part rows.
+ * The contents of a single PUT's set cover what its segments say, since its number is not known before them. A range reads only the segments it
+ * needs: their own sums and the absence of gaps prove them, and a part read whole proves its sum. */
+#include "storage/versions/part_growth.h"
+#include "storage/versions/part_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/core/pack_row.h"
+#include "storage/core/segment_losses.h"
+#include "storage/db/row_sum.h"
+
+static const char SQL_SET_ROWS[] = "SELECT row_count, holders FROM part_sets WHERE id = ?1";
+static const char SQL_SET_SHARE[] = "UPDATE part_sets SET holders = holders + 1 WHERE id = ?1 AND is_dead = 0";
+static const char SQL_SINGLE_SHARE[] =
+	"INSERT INTO part_sets (id, row_count, holders) SELECT ?1, COUNT(*), 2 FROM segments WHERE part_set = ?1"
+	" ON CONFLICT (id) DO UPDATE SET holders = part_sets.holders + 1";
+static const char SQL_SINGLE_MARK[] = "INSERT INTO part_sets (id, row_count, holders, is_dead) VALUES (?1, ?2, 0, 1)";
+static const char SQL_SET_UNSHARE[] = "UPDATE part_sets SET holders = holders - 1 WHERE id = ?1";
+static const char SQL_SET_MARK[] = "UPDATE part_sets SET is_dead = 1 WHERE id = ?1";
+static const char SQL_SET_DELETE[] = "DELETE FROM part_sets WHERE id = ?1";
+static const char SQL_SET_DEAD[] = "SELECT id FROM part_sets WHERE is_dead = 1 ORDER BY id LIMIT 1";
+static const char SQL_PART_LIST[] =
+	"SELECT p.number, p.size, p.md5, p.digest, p.file_hash, p.sum, s.map IS NOT NULL FROM part_sets s JOIN parts p ON p.part_set = s.id"
+	" WHERE s.id = ?1 ORDER BY p.number";
+static const char SQL_PART_DELETE[] =
+	"DELETE FROM parts WHERE part_set = ?1 AND number IN (SELECT p.number FROM parts p WHERE p.part_set = ?1 ORDER BY p.number LIMIT ?2)";
+static const char SQL_SEGMENT_ADD[] =
+	"INSERT INTO segments (part_set, number, start, pack, first, count, bytes, sum)"
+	" SELECT ?1, ?2, ?3, packs.number, ?5, ?6, ?7, ?8 FROM packs WHERE packs.id = ?4";
+static const char SQL_SEGMENT_RANGE[] =
+	"SELECT s.start, p.id, s.first, s.count, s.bytes, s.sum FROM segments s LEFT JOIN packs p ON p.number = s.pack"
+	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?3 AND s.start >="
+	" (SELECT MAX(b.start) FROM segments b WHERE b.part_set = ?1 AND b.number = ?2 AND b.start <= ?4)"
+	" ORDER BY s.start";
+static const char SQL_SEGMENT_FIRST[] =
+	"SELECT s.start, p.id, s.first, s.count, s.bytes, s.sum FROM segments s LEFT JOIN packs p ON p.number = s.pack"
+	" WHERE s.part_set = ?1 AND s.number = ?2 AND s.start < ?3 ORDER BY s.start";
+static const char SQL_SEGMENT_PACKS[] = "SELECT pack, first, count FROM segments WHERE part_set = ?1";
+static const char SQL_SEGMENTS_OF_SET[] = "DELETE FROM segments WHERE part_set = ?1";
+static const char SQL_PARTS_OF_SET[] = "DELETE FROM parts WHERE part_set = ?1";
+static const char SQL_SEGMENT_DELETE[] =
+	"DELETE FROM segments WHERE part_set = ?1 AND (number, start) IN"
+	" (SELECT s.number, s.start FROM segments s WHERE s.part_set = ?1 ORDER BY s.number, s.start LIMIT ?2)"
+	" RETURNING pack, first, count";
+static const char SQL_INLINE_ADD[] = "INSERT INTO inline_bytes (version, bytes) VALUES (?1, ?2)";
+static const char SQL_INLINE_GET[] = "SELECT bytes FROM inline_bytes WHERE version = ?1";
+static const char SQL_INLINE_DELETE[] = "DELETE FROM inline_bytes WHERE version = ?1";
+
+struct segment_row {
+	int64_t set;
+	int64_t number;
+	uint64_t start;
+	struct segment segment;
+};
+
+static uint64_t segment_sum(const struct segment_row *const row)
+{
+	uint64_t sum = row_sum_number(0, row->set);
+	sum = row_sum_number(sum, row->number);
+	sum = row_sum_number(sum, (int64_t)row->start);
+	sum = row_sum_bytes(sum, span_of(row->segment.pack.bytes, PACK_ID_BYTES));
+	sum = row_sum_number(sum, row->segment.first);
+	sum = row_sum_number(sum, row->segment.count);
+	return row_sum_number(sum, (int64_t)row->segment.bytes);
+}
+
+static int run_on_set(struct db *const db, const char *const sql, const int64_t set, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	return db_execute(statement, err);
+}
+
+static int add_segment(struct db *const db, const struct segment_row *const row, const uint64_t sum, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, row->set);
+	db_bind_i64(statement, 2, row->number);
+	db_bind_i64(statement, 3, (int64_t)row->start);
+	db_bind_blob(statement, 4, span_of(row->segment.pack.bytes, PACK_ID_BYTES));
+	db_bind_i64(statement, 5, row->segment.first);
+	db_bind_i64(statement, 6, row->segment.count);
+	db_bind_i64(statement, 7, (int64_t)row->segment.bytes);
+	db_bind_i64(statement, 8, (int64_t)sum);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	if (db_changes(db) != 1) /* invariant 1 */
+		return error_set(err, ERROR_CORRUPT, "%s: a segment names a pack that the catalog does not know.", db_path(db));
+	return 0;
+}
+
+int part_grow(struct db *const db, const int64_t set, const struct segment *const segments, const size_t count, struct part_row *const part,
+	struct error *const err)
+{
+	struct segment_row row = {.set = set, .number = part->number, .start = part->size};
+	int64_t names = 0;
+	for (size_t i = 0; i < count; i++) {
+		row.segment = segments[i];
+		const uint64_t sum = segment_sum(&row);
+		const bool is_last = i + 1 == count || memcmp(&segments[i].pack, &segments[i + 1].pack, sizeof(struct pack_id)) != 0;
+		if (add_segment(db, &row, sum, err) != 0)
+			return -1;
+		names += pack_row_names_of(row.segment.first, row.segment.count);
+		if (is_last && pack_row_name(db, &row.segment.pack, names, err) != 0)
+			return -1;
+		names = is_last ? 0 : names;
+		part->sum = row_sum_number(part->sum, (int64_t)sum);
+		row.start += row.segment.bytes;
+	}
+	part->size = row.start;
+	return 0;
+}
+
+int part_add_segments(struct db *const db, const int64_t set, const struct stored_part *const part, struct part_row *const out,
+	struct error *const err)
+{
+	*out = (struct part_row){.number = out->number};
+	if (part_grow(db, set, part->segments, part->segment_count, out, err) != 0)
+		return -1;
+	ASSERT(out->size == part->size);
+	return 0;
+}
+
+uint64_t part_row_add_to(const uint64_t contents, const struct part_row *const row, const struct span md5,
+	const struct span digest, const struct span file_hash)
+{
+	uint64_t sum = row_sum_number(contents, row->number);
+	sum = row_sum_number(sum, (int64_t)row->size);
+	sum = row_sum_bytes(sum, md5);
+	sum = row_sum_bytes(sum, digest);
+	sum = row_sum_bytes(sum, file_hash);
+	return row_sum_number(sum, (int64_t)row->sum);
+}
+
+int64_t part_single_set(const int64_t version)
+{
+	return -version;
+}
+
+static uint64_t add_content(const uint64_t sum, const struct segment *const segment)
+{
+	uint64_t next = row_sum_bytes(sum, span_of(segment->pack.bytes, PACK_ID_BYTES));
+	next = row_sum_number(next, segment->first);
+	next = row_sum_number(next, segment->count);
+	return row_sum_number(next, (int64_t)segment->bytes);
+}
+
+uint64_t part_single_contents(const struct segment *const segments, const size_t count)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < count; i++)
+		sum = add_content(sum, &segments[i]);
+	return sum;
+}
+
+int part_single_add(struct db *const db, const int64_t set, const struct stored_part *const part, struct error *const err)
+{
+	struct part_row row = {.number = 1};
+	return part_add_segments(db, set, part, &row, err);
+}
+
+int part_set_add_single(struct db *const db, const struct segment *const segments, const size_t count, int64_t *const out_set,
+	uint64_t *const out_contents, struct error *const err)
+{
+	struct part_growth growth;
+	ASSERT(count > 0);
+	if (part_growth_begin(db, count, &growth, err) != 0 || part_growth_add(db, &growth, segments, count, err) != 0)
+		return -1;
+	*out_set = growth.set;
+	return part_growth_end(db, &growth, out_contents, err);
+}
+
+/* Takes off *left what was removed, up to all of it. */
+static int remove_some(struct db *const db, const char *const sql, const int64_t set, int64_t *const left, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, *left);
+	struct segment_losses losses = {.db = db};
+	int64_t rows = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
+		if (segment_losses_add(&losses, db_column_i64(statement, 0), db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
+			break;
+		rows++;
+	}
+	*left -= rows > 0 ? rows : db_changes(db);
+	db_reset(statement);
+	return got != 0 ? -1 : segment_losses_end(&losses, err);
+}
+
+/* Segments, then, when none is left, parts, then the set itself: *left rows. */
+static int remove_rows(struct db *const db, const int64_t set, int64_t *const left, struct error *const err)
+{
+	static const char *const kinds[] = {SQL_SEGMENT_DELETE, SQL_PART_DELETE};
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (remove_some(db, kinds[i], set, left, err) != 0)
+			return -1;
+		if (*left <= 0)
+			return 0;
+	}
+	--*left;
+	return run_on_set(db, SQL_SET_DELETE, set, err);
+}
+
+/* A change that removes many versions would hold up others for as long as it takes to remove all their rows. */
+static size_t drop_limit(const struct db *const db)
+{
+	const int64_t left = PART_CHANGE_ROWS - db_rows_touched(db);
+	return left >= PART_DROP_ROWS ? PART_DROP_ROWS : left > PART_TINY_ROWS ? (size_t)left : PART_TINY_ROWS;
+}
+
+/* The segments of a set of few rows, without the tables of its own that SQLite makes for a limit. *out_few false: there are more than
+ * may be removed here, and nothing was. */
+static int remove_segments(struct db *const db, const int64_t set, bool *const out_few, struct error *const err)
+{
+	struct { int64_t pack, first, chunks; } lost[PART_DROP_ROWS];
+	struct segment_losses losses = {.db = db};
+	const size_t limit = drop_limit(db);
+	struct db_statement *const statement = db_prepare(db, SQL_SEGMENT_PACKS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	size_t count = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1 && count < limit) {
+		lost[count].pack = db_column_i64(statement, 0);
+		lost[count].first = db_column_i64(statement, 1);
+		lost[count++].chunks = db_column_i64(statement, 2);
+	}
+	db_reset(statement);
+	*out_few = got == 0;
+	if (got != 0)
+		return got < 0 ? -1 : 0;
+	for (size_t i = 0; i < count; i++)
+		if (segment_losses_add(&losses, lost[i].pack, lost[i].first, lost[i].chunks, err) != 0)
+			return -1;
+	if (segment_losses_end(&losses, err) != 0)
+		return -1;
+	return run_on_set(db, SQL_SEGMENTS_OF_SET, set, err);
+}
+
+int part_set_share(struct db *const db, const int64_t set, struct error *const err)
+{
+	if (run_on_set(db, set < 0 ? SQL_SINGLE_SHARE : SQL_SET_SHARE, set, err) != 0)
+		return -1;
+	if (db_changes(db) != 1)
+		return error_set(err, ERROR_CORRUPT, "%s: the part set %lld of a version is missing.", db_path(db), (long long)set);
+	return 0;
+}
+
+/* A single PUT's set that no copy ever shared. */
+static int drop_single(struct db *const db, const int64_t set, struct error *const err)
+{
+	bool few = false;
+	if (remove_segments(db, set, &few, err) != 0)
+		return -1;
+	if (few)
+		return 0;
+	struct db_statement *const statement = db_prepare(db, SQL_SINGLE_MARK, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, PART_DROP_ROWS + 1);
+	return db_execute(statement, err);
+}
+
+static int drop_last(struct db *const db, const int64_t set, const int64_t rows, struct error *const err)
+{
+	bool few = rows <= (int64_t)drop_limit(db);
+	if (few && remove_segments(db, set, &few, err) != 0)
+		return -1;
+	if (!few)
+		return run_on_set(db, SQL_SET_MARK, set, err);
+	if (set > 0 && run_on_set(db, SQL_PARTS_OF_SET, set, err) != 0)
+		return -1;
+	return run_on_set(db, SQL_SET_DELETE, set, err);
+}
+
+int part_set_drop(struct db *const db, const int64_t set, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_ROWS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	const int got = db_step(statement, err);
+	const int64_t rows = got == 1 ? db_column_i64(statement, 0) : 0;
+	const int64_t holders = got == 1 ? db_column_i64(statement, 1) : 0;
+	db_reset(statement);
+	if (got != 1)
+		return got == 0 && set < 0 ? drop_single(db, set, err) : got;
+	return holders > 1 ? run_on_set(db, SQL_SET_UNSHARE, set, err) : drop_last(db, set, rows, err);
+}
+
+static int find_dead(struct db *const db, int64_t *const out_set, bool *const out_found, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_DEAD, err);
+	if (statement == NULL)
+		return -1;
+	const int got = db_step(statement, err);
+	*out_found = got == 1;
+	if (got == 1)
+		*out_set = db_column_i64(statement, 0);
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int part_set_sweep(struct db *const db, bool *const out_more, struct error *const err)
+{
+	int64_t left = PART_SWEEP_ROWS;
+	int64_t set = 0;
+	bool found = true;
+	*out_more = false;
+	while (left > 0 && found) {
+		if (find_dead(db, &set, &found, err) != 0)
+			return -1;
+		*out_more |= found;
+		if (found && remove_rows(db, set, &left, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int part_set_has_dead(struct db *const db, bool *const out_has, struct error *const err)
+{
+	int64_t set = 0;
+	return find_dead(db, &set, out_has, err);
+}
+
+int part_set_damaged(struct db *const db, const int64_t set, const char *const what, struct error *const err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: part set %lld is damaged: %s.", db_path(db), (long long)set, what);
+}
+
+/* Reads one row and checks its sum and that it continues at `at` (the first may begin before). */
+static int read_segment(struct db_statement *const statement, struct segment_row *const row, uint64_t *const out_sum)
+{
+	const struct span pack = db_column_blob(statement, 1);
+	const int64_t numbers[] = {db_column_i64(statement, 0), db_column_i64(statement, 2), db_column_i64(statement, 3),
+		db_column_i64(statement, 4)};
+	if (pack.len != PACK_ID_BYTES || numbers[0] < 0 || numbers[1] < 0 || numbers[1] > UINT32_MAX || numbers[2] <= 0 ||
+	    numbers[2] > UINT32_MAX || numbers[3] <= 0)
+		return -1;
+	row->start = (uint64_t)numbers[0];
+	memcpy(row->segment.pack.bytes, pack.data, PACK_ID_BYTES);
+	row->segment.first = (uint32_t)numbers[1];
+	row->segment.count = (uint32_t)numbers[2];
+	row->segment.bytes = (uint64_t)numbers[3];
+	*out_sum = (uint64_t)db_column_i64(statement, 5);
+	return *out_sum == segment_sum(row) ? 0 : -1;
+}
+
+static void keep_segment(struct part_range *const range, const struct segment *const segment)
+{
+	if (range->segment_count == range->capacity) {
+		range->capacity = range->capacity == 0 ? 16 : range->capacity * 2;
+		range->segments = memory_grow(range->segments, range->capacity, sizeof(*range->segments));
+	}
+	range->segments[range->segment_count++] = *segment;
+}
+
+/* Segments of one part that hold its bytes [from, to). */
+static int load_segments(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t from, const uint64_t to,
+	struct part_range *const range, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, from == 0 ? SQL_SEGMENT_FIRST : SQL_SEGMENT_RANGE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, part->number);
+	db_bind_i64(statement, 3, (int64_t)to);
+	if (from > 0)
+		db_bind_i64(statement, 4, (int64_t)from);
+	struct segment_row row = {.set = set, .number = part->number};
+	uint64_t at = 0;
+	uint64_t sums = 0;
+	const char *fault = NULL;
+	bool first = true;
+	int got;
+	while (fault == NULL && (got = db_step(statement, err)) == 1) {
+		uint64_t sum = 0;
+		if (range->most > 0 && range->segment_count == range->most) {
+			got = error_set(err, ERROR_NOT_READY, "The range lies in more than %zu segments.", range->most);
+			break;
+		}
+		if (read_segment(statement, &row, &sum) != 0)
+			fault = "the checksum of a segment does not match";
+		else if (first ? row.start > from : row.start != at)
+			fault = "segments leave a gap";
+		if (range->segment_count == 0)
+			range->skip = from - row.start;
+		first = false;
+		at = row.start + row.segment.bytes;
+		sums = set < 0 ? add_content(sums, &row.segment) : row_sum_number(sums, (int64_t)sum);
+		keep_segment(range, &row.segment);
+	}
+	db_reset(statement);
+	if (fault == NULL && got < 0)
+		return -1;
+	if (fault == NULL && at < to)
+		fault = "segments are missing";
+	if (fault == NULL && from == 0 && to == part->size && (sums != part->sum || at != part->size))
+		fault = "the checksum of a part does not match";
+	return fault == NULL ? 0 : part_set_damaged(db, set, fault, err);
+}
+
+static uint64_t least(const uint64_t a, const uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+int part_load(struct db *const db, const int64_t set, const struct part_row *const part, const uint64_t base,
+	struct part_range *const range, struct error *const err)
+{
+	const uint64_t end = range->offset + range->length;
+	if (range->length == 0 || base >= end || base + part->size <= range->offset)
+		return 0;
+	const uint64_t from = range->offset > base ? range->offset - base : 0;
+	return load_segments(db, set, part, from, least(part->size, end - base), range, err);
+}
+
+/* PARTS_MAPPED: nothing was done, the set has a map. */
+enum { PARTS_MAPPED = 1 };
+static int load_parts(struct db *const db, struct db_statement *const statement, const int64_t set, const uint64_t contents,
+	struct part_range *const range, struct error *const err)
+{
+	uint64_t sum = 0;
+	uint64_t base = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		if (db_column_i64(statement, 6) != 0)
+			return PARTS_MAPPED;
+		const struct part_row row = {db_column_i64(statement, 0), (uint64_t)db_column_i64(statement, 1), (uint64_t)db_column_i64(statement,
+			5)};
+		sum = part_row_add_to(sum, &row, db_column_blob(statement, 2), db_column_blob(statement, 3), db_column_blob(statement, 4));
+		if (part_load(db, set, &row, base, range, err) != 0)
+			return -1;
+		base += row.size;
+	}
+	if (got != 0)
+		return -1;
+	return sum == contents ? 0 : part_set_damaged(db, set, "the checksum of its parts does not match", err);
+}
+
+static int load_listed(struct db *const db, const int64_t set, const uint64_t contents, struct part_range *const range,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PART_LIST, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	const int result = load_parts(db, statement, set, contents, range, err);
+	db_reset(statement);
+	return result == PARTS_MAPPED ? part_set_load_map(db, set, contents, range, err) : result;
+}
+
+int part_set_load(struct db *const db, const int64_t set, const uint64_t size, const uint64_t contents, struct part_range *const range,
+	struct error *const err)
+{
+	const struct part_row single = {.number = 1, .size = size, .sum = contents};
+	const int result = set < 0 ? part_load(db, set, &single, 0, range, err) : load_listed(db, set, contents, range, err);
+	if (result != 0) {
+		free(range->segments);
+		range->segments = NULL;
+	}
+	return result;
+}
+
+uint64_t part_inline_contents(const struct span bytes)
+{
+	return row_sum_bytes(0, bytes);
+}
+
+int part_inline_add(struct db *const db, const int64_t version, const struct span bytes, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_INLINE_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version);
+	db_bind_blob(statement, 2, bytes);
+	return db_execute(statement, err);
+}
+
+int part_inline_drop(struct db *const db, const int64_t version, struct error *const err)
+{
+	return run_on_set(db, SQL_INLINE_DELETE, version, err);
+}
+
+int part_inline_load(struct db *const db, const int64_t version, const uint64_t contents, struct span *const out,
+	struct db_statement **const out_statement, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_INLINE_GET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, version);
+	const int got = db_step(statement, err);
+	if (got == 1 && part_inline_contents(db_column_blob(statement, 0)) == contents) {
+		*out = db_column_blob(statement, 0);
+		*out_statement = statement;
+		return 0;
+	}
+	db_reset(statement);
+	if (got < 0)
+		return -1;
+	return error_set(err, ERROR_CORRUPT, "%s: the inline bytes of version %lld are %s.", db_path(db), (long long)version,
+		got == 1 ? "damaged" : "missing");
+}

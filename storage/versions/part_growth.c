@@ -1,0 +1,50 @@
+#include "storage/versions/part_growth.h"
+
+#include "storage/versions/part_internal.h"
+
+static const char SQL_GROWTH_SET[] = "INSERT INTO part_sets (row_count) VALUES (?1)";
+static const char SQL_GROWTH_PART[] =
+	"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum) VALUES (?1, ?2, ?3, x'', x'', x'', ?4)";
+
+static struct part_row row_of(const struct part_growth *const growth)
+{
+	return (struct part_row){.number = 1, .size = growth->size, .sum = growth->sum};
+}
+
+int part_growth_begin(struct db *const db, const size_t segments, struct part_growth *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_GROWTH_SET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, (int64_t)segments + 1); /* and the part */
+	if (db_execute(statement, err) != 0)
+		return -1;
+	*out = (struct part_growth){.set = db_last_id(db)};
+	return 0;
+}
+
+int part_growth_add(struct db *const db, struct part_growth *const growth, const struct segment *const segments, const size_t count,
+	struct error *const err)
+{
+	struct part_row row = row_of(growth);
+	if (part_grow(db, growth->set, segments, count, &row, err) != 0)
+		return -1;
+	growth->size = row.size;
+	growth->sum = row.sum;
+	return 0;
+}
+
+int part_growth_end(struct db *const db, const struct part_growth *const growth, uint64_t *const out_contents, struct error *const err)
+{
+	const struct span none = {NULL, 0};
+	const struct part_row row = row_of(growth);
+	struct db_statement *const statement = db_prepare(db, SQL_GROWTH_PART, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, growth->set);
+	db_bind_i64(statement, 2, row.number);
+	db_bind_i64(statement, 3, (int64_t)row.size);
+	db_bind_i64(statement, 4, (int64_t)row.sum);
+	*out_contents = part_row_add_to(0, &row, none, none, none);
+	return db_execute(statement, err);
+}

@@ -1,0 +1,84 @@
+#include "storage/versions/part_map.h"
+
+#include "base/little_endian.h"
+#include "storage/db/row_sum.h"
+
+void part_map_add(struct buffer *const map, const struct part_map_entry *const entry)
+{
+	uint8_t bytes[PART_MAP_ENTRY_BYTES];
+	little_endian_put(bytes, entry->number, 4);
+	little_endian_put(bytes + 4, entry->end, 8);
+	little_endian_put(bytes + 12, entry->sum, 8);
+	buffer_add(map, bytes, sizeof(bytes));
+}
+
+uint64_t part_map_contents(const struct span map)
+{
+	return row_sum_bytes(0, map);
+}
+
+size_t part_map_count(const struct span map)
+{
+	return map.len / PART_MAP_ENTRY_BYTES;
+}
+
+struct part_map_entry part_map_entry(const struct span map, const size_t index)
+{
+	const uint8_t *const at = map.data + index * PART_MAP_ENTRY_BYTES;
+	return (struct part_map_entry){
+		.number = (uint32_t)little_endian_get(at, 4),
+		.start = index == 0 ? 0 : little_endian_get(at - PART_MAP_ENTRY_BYTES + 4, 8),
+		.end = little_endian_get(at + 4, 8),
+		.sum = little_endian_get(at + 12, 8),
+	};
+}
+
+bool part_map_is_sound(const struct span map)
+{
+	uint32_t last = 0;
+	if (map.len == 0 || map.len % PART_MAP_ENTRY_BYTES != 0)
+		return false;
+	for (size_t i = 0; i < part_map_count(map); i++) {
+		const struct part_map_entry entry = part_map_entry(map, i);
+		if (entry.number <= last || entry.end < entry.start || entry.end > INT64_MAX)
+			return false;
+		last = entry.number;
+	}
+	return true;
+}
+
+/* The first entry that is not wholly below. */
+static size_t search(const struct span map, const uint64_t value, bool (*const is_below)(const struct part_map_entry *entry, uint64_t value))
+{
+	size_t low = 0;
+	size_t high = part_map_count(map);
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const struct part_map_entry entry = part_map_entry(map, middle);
+		if (is_below(&entry, value))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool ends_before(const struct part_map_entry *const entry, const uint64_t offset)
+{
+	return entry->end <= offset;
+}
+
+static bool numbered_below(const struct part_map_entry *const entry, const uint64_t number)
+{
+	return entry->number < number;
+}
+
+size_t part_map_find(const struct span map, const uint64_t offset)
+{
+	return search(map, offset, ends_before);
+}
+
+size_t part_map_find_number(const struct span map, const uint32_t number)
+{
+	return search(map, number, numbered_below);
+}

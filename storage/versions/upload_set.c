@@ -1,0 +1,335 @@
+/* A part row of an upload has a sum of its own, which the map repeats: so the map proves the rows, and the version's contents the map. */
+#include "storage/versions/upload_set.h"
+
+#include <string.h>
+
+#include "base/encode.h"
+#include "storage/core/segment_losses.h"
+#include "storage/db/row_sum.h"
+#include "storage/versions/part_internal.h"
+
+static const char SQL_SET_ADD[] = "INSERT INTO part_sets (row_count) VALUES (0)";
+static const char SQL_SET_COUNT[] = "UPDATE part_sets SET row_count = row_count + ?2 WHERE id = ?1";
+static const char SQL_SET_CLOSE[] = "UPDATE part_sets SET map = ?2 WHERE id = ?1";
+static const char SQL_SET_MAP[] = "SELECT map FROM part_sets WHERE id = ?1";
+static const char SQL_PART_PUT[] =
+	"INSERT INTO parts (part_set, number, size, md5, digest, file_hash, sum, checksum_value, modified_ms)"
+	" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+static const char SQL_PART_SCAN[] =
+	"SELECT number, size, md5, digest, file_hash, sum, checksum_value, modified_ms FROM parts"
+	" WHERE part_set = ?1 AND number >= ?2 ORDER BY number";
+static const char SQL_PART_FIND[] =
+	"SELECT number, size, md5, digest, file_hash, sum, checksum_value, modified_ms FROM parts WHERE part_set = ?1 AND number = ?2";
+static const char SQL_PART_NUMBERS[] = "SELECT number FROM parts WHERE part_set = ?1 ORDER BY number";
+static const char SQL_PART_REMOVE[] = "DELETE FROM parts WHERE part_set = ?1 AND number = ?2";
+static const char SQL_SEGMENTS_REMOVE[] = "DELETE FROM segments WHERE part_set = ?1 AND number = ?2 RETURNING pack, first, count";
+
+void upload_set_describe(const struct stored_part *const stored, const uint32_t number, const int64_t modified_ms,
+	struct upload_set_part *const out)
+{
+	*out = (struct upload_set_part){
+		.number = number,
+		.size = stored->size,
+		.has_md5 = stored->has_md5,
+		.digest = stored->digest,
+		.checksum_len = stored->checksum.len,
+		.modified_ms = modified_ms,
+	};
+	memcpy(out->md5, stored->md5, sizeof(out->md5));
+	memcpy(out->checksum, stored->checksum.bytes, CHECKSUM_MAX_BYTES);
+}
+
+struct checksum upload_set_checksum(const struct upload_set_part *const part, const enum checksum_algorithm algorithm)
+{
+	struct checksum checksum = {.algorithm = CHECKSUM_NONE};
+	if (part->checksum_len == 0 || algorithm == CHECKSUM_NONE)
+		return checksum;
+	checksum.algorithm = algorithm;
+	checksum.len = part->checksum_len;
+	memcpy(checksum.bytes, part->checksum, part->checksum_len);
+	return checksum;
+}
+
+void upload_set_etag(const struct upload_set_part *const part, char out[OBJECT_ETAG_BYTES])
+{
+	const struct span bytes = part->has_md5 ? span_of(part->md5, sizeof(part->md5)) : span_of(part->digest.bytes, sizeof(part->digest.bytes));
+	encode_hex(bytes, out);
+	if (!part->has_md5)
+		memcpy(out + 2 * bytes.len, "-1", sizeof("-1"));
+}
+
+int upload_set_add(struct db *const db, int64_t *const out_set, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_ADD, err);
+	if (statement == NULL || db_execute(statement, err) != 0)
+		return -1;
+	*out_set = db_last_id(db);
+	return 0;
+}
+
+static int count_rows(struct db *const db, const int64_t set, const int64_t more, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_COUNT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, more);
+	return db_execute(statement, err);
+}
+
+static int remove_rows(struct db *const db, const char *const sql, const int64_t set, const uint32_t number, int64_t *const removed,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, sql, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, number);
+	struct segment_losses losses = {.db = db};
+	int64_t rows = 0;
+	int got;
+	while ((got = db_step(statement, err)) == 1) { /* segments alone give rows */
+		if (segment_losses_add(&losses, db_column_i64(statement, 0), db_column_i64(statement, 1), db_column_i64(statement, 2), err) != 0)
+			break;
+		rows++;
+	}
+	*removed += rows > 0 ? rows : db_changes(db);
+	db_reset(statement);
+	return got != 0 ? -1 : segment_losses_end(&losses, err);
+}
+
+static int remove_part(struct db *const db, const int64_t set, const uint32_t number, int64_t *const removed, struct error *const err)
+{
+	if (remove_rows(db, SQL_SEGMENTS_REMOVE, set, number, removed, err) != 0)
+		return -1;
+	return remove_rows(db, SQL_PART_REMOVE, set, number, removed, err);
+}
+
+static int add_row(struct db *const db, const int64_t set, const struct stored_part *const stored, const struct upload_set_part *const part,
+	const uint64_t segments_sum, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PART_PUT, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, part->number);
+	db_bind_i64(statement, 3, (int64_t)part->size);
+	db_bind_blob(statement, 4, span_of(part->md5, part->has_md5 ? sizeof(part->md5) : 0));
+	db_bind_blob(statement, 5, span_of(part->digest.bytes, sizeof(part->digest.bytes)));
+	db_bind_blob(statement, 6, span_of(stored->file_hash.bytes, CHUNK_ID_BYTES));
+	db_bind_i64(statement, 7, (int64_t)segments_sum);
+	db_bind_blob(statement, 8, span_of(part->checksum, part->checksum_len));
+	db_bind_i64(statement, 9, part->modified_ms);
+	return db_execute(statement, err);
+}
+
+int upload_set_put(struct db *const db, const int64_t set, const struct stored_part *const stored, const struct upload_set_part *const part,
+	struct error *const err)
+{
+	int64_t removed = 0;
+	struct part_row row = {.number = part->number};
+	ASSERT(!stored->is_inline);
+	if (remove_part(db, set, part->number, &removed, err) != 0 || part_add_segments(db, set, stored, &row, err) != 0
+		|| add_row(db, set, stored, part, row.sum, err) != 0)
+		return -1;
+	return count_rows(db, set, (int64_t)stored->segment_count + 1 - removed, err);
+}
+
+int upload_set_close(struct db *const db, const int64_t set, const struct span map, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_CLOSE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_blob(statement, 2, map);
+	return db_execute(statement, err);
+}
+
+struct db_statement *upload_set_scan(struct db *const db, const int64_t set, const uint32_t from, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PART_SCAN, err);
+	if (statement == NULL)
+		return NULL;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, from);
+	return statement;
+}
+
+static void copy_column(struct db_statement *const statement, const int column, uint8_t *const into, const size_t capacity)
+{
+	const struct span bytes = db_column_blob(statement, column);
+	if (bytes.len > 0)
+		memcpy(into, bytes.data, bytes.len < capacity ? bytes.len : capacity);
+}
+
+void upload_set_read(struct db_statement *const scan, struct upload_set_part *const out)
+{
+	const struct span md5 = db_column_blob(scan, 2);
+	*out = (struct upload_set_part){
+		.number = (uint32_t)db_column_i64(scan, 0),
+		.size = (uint64_t)db_column_i64(scan, 1),
+		.has_md5 = md5.len == sizeof(out->md5),
+		.modified_ms = db_column_i64(scan, 7),
+	};
+	copy_column(scan, 2, out->md5, sizeof(out->md5));
+	copy_column(scan, 3, out->digest.bytes, sizeof(out->digest.bytes));
+	copy_column(scan, 6, out->checksum, sizeof(out->checksum));
+	const size_t checksum_len = db_column_blob(scan, 6).len;
+	out->checksum_len = (uint8_t)(checksum_len > CHECKSUM_MAX_BYTES ? CHECKSUM_MAX_BYTES : checksum_len);
+	const struct part_row row = {out->number, out->size, (uint64_t)db_column_i64(scan, 5)};
+	out->sum = part_row_add_to(0, &row, db_column_blob(scan, 2), db_column_blob(scan, 3), db_column_blob(scan, 4));
+	out->sum = row_sum_bytes(out->sum, db_column_blob(scan, 6));
+	out->sum = row_sum_number(out->sum, out->modified_ms);
+}
+
+int upload_set_map(struct db *const db, const int64_t set, const uint64_t contents, struct span *const out,
+	struct db_statement **const out_statement, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_SET_MAP, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	const int got = db_step(statement, err);
+	const bool has_map = got == 1 && !db_column_is_null(statement, 0);
+	if (has_map) {
+		*out = db_column_blob(statement, 0);
+		*out_statement = statement;
+		if (part_map_contents(*out) == contents && part_map_is_sound(*out))
+			return 0;
+	}
+	db_reset(statement);
+	if (got < 0)
+		return -1;
+	if (got == 1 && !has_map)
+		return 1;
+	return part_set_damaged(db, set, got == 1 ? "the checksum of its map does not match" : "it is missing", err);
+}
+
+int upload_set_find(struct db *const db, const int64_t set, const struct part_map_entry *const entry, struct upload_set_part *const out,
+	struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_PART_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	db_bind_i64(statement, 2, entry->number);
+	const int got = db_step(statement, err);
+	if (got == 1)
+		upload_set_read(statement, out);
+	db_reset(statement);
+	if (got < 0)
+		return -1;
+	if (got == 0 || out->sum != entry->sum || out->size != entry->end - entry->start)
+		return part_set_damaged(db, set, got == 1 ? "a part is not what the map says" : "a part of the map is missing", err);
+	return 0;
+}
+
+/* Rows of the scan that the map lists, from `index` on, until the range ends. */
+static int load_mapped(struct db *const db, struct db_statement *const scan, const int64_t set, const struct span map, size_t index,
+	struct part_range *const range, struct error *const err)
+{
+	const uint64_t end = range->offset + range->length;
+	struct upload_set_part part;
+	int got = 0;
+	while (index < part_map_count(map) && (got = db_step(scan, err)) == 1) {
+		const struct part_map_entry entry = part_map_entry(map, index);
+		if (entry.start >= end)
+			return 0;
+		upload_set_read(scan, &part);
+		if (part.number < entry.number) /* not listed, and not removed yet */
+			continue;
+		if (part.number != entry.number || part.sum != entry.sum || part.size != entry.end - entry.start)
+			return part_set_damaged(db, set, "a part is not what the map says", err);
+		const struct part_row row = {part.number, part.size, (uint64_t)db_column_i64(scan, 5)};
+		if (part_load(db, set, &row, entry.start, range, err) != 0)
+			return -1;
+		index++;
+	}
+	if (got < 0)
+		return -1;
+	return index == part_map_count(map) ? 0 : part_set_damaged(db, set, "a part of the map is missing", err);
+}
+
+static int load_by_map(struct db *const db, const int64_t set, const struct span map, struct part_range *const range, struct error *const err)
+{
+	const size_t index = part_map_find(map, range->offset);
+	if (range->length == 0 || index == part_map_count(map))
+		return 0;
+	struct db_statement *const scan = upload_set_scan(db, set, part_map_entry(map, index).number, err);
+	if (scan == NULL)
+		return -1;
+	const int result = load_mapped(db, scan, set, map, index, range, err);
+	db_reset(scan);
+	return result;
+}
+
+int part_set_load_map(struct db *const db, const int64_t set, const uint64_t contents, struct part_range *const range, struct error *const err)
+{
+	struct span map;
+	struct db_statement *statement = NULL;
+	const int got = upload_set_map(db, set, contents, &map, &statement, err);
+	if (got == 1)
+		return part_set_damaged(db, set, "its map is missing", err);
+	if (got != 0)
+		return -1;
+	const int result = load_by_map(db, set, map, range, err);
+	db_reset(statement);
+	return result;
+}
+
+/* The first part behind `number` that the map does not list; 0 when there is none. */
+static int find_unlisted(struct db_statement *const numbers, const struct span map, uint32_t *const out, struct error *const err)
+{
+	int got;
+	while ((got = db_step(numbers, err)) == 1) {
+		const uint32_t number = (uint32_t)db_column_i64(numbers, 0);
+		const size_t index = part_map_find_number(map, number);
+		if (index == part_map_count(map) || part_map_entry(map, index).number != number) {
+			*out = number;
+			break;
+		}
+	}
+	return got;
+}
+
+/* The numbers are gathered first: rows are not removed under a statement that walks them. */
+static int gather_unlisted(struct db *const db, const int64_t set, const struct span map, uint32_t *const out, const size_t capacity,
+	size_t *const out_count, struct error *const err)
+{
+	struct db_statement *const numbers = db_prepare(db, SQL_PART_NUMBERS, err);
+	if (numbers == NULL)
+		return -1;
+	db_bind_i64(numbers, 1, set);
+	int got = 1;
+	*out_count = 0;
+	while (*out_count < capacity && (got = find_unlisted(numbers, map, &out[*out_count], err)) == 1)
+		++*out_count;
+	db_reset(numbers);
+	return got < 0 ? -1 : 0;
+}
+
+int upload_set_trim(struct db *const db, const int64_t set, const size_t limit, bool *const out_more, struct error *const err)
+{
+	enum { TRIM_PARTS = 256 };
+	uint32_t numbers[TRIM_PARTS];
+	size_t count = 0;
+	struct span map = {NULL, 0};
+	struct db_statement *const statement = db_prepare(db, SQL_SET_MAP, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, set);
+	int result = db_step(statement, err);
+	if (result == 1 && !db_column_is_null(statement, 0))
+		map = db_column_blob(statement, 0);
+	if (map.len > 0 && part_map_is_sound(map)) /* else the set went with its object, or is damaged */
+		result = gather_unlisted(db, set, map, numbers, TRIM_PARTS, &count, err);
+	db_reset(statement);
+	int64_t removed = 0;
+	size_t done = 0;
+	for (; result >= 0 && done < count && removed < (int64_t)limit; done++)
+		result = remove_part(db, set, numbers[done], &removed, err);
+	*out_more = done > 0;
+	if (result < 0 || done == 0)
+		return result < 0 ? -1 : 0;
+	return count_rows(db, set, -removed, err);
+}

@@ -1,0 +1,40 @@
+/* The source is held before the copy is pushed: a copy onto itself may remove it. */
+#include "storage/versions/version_copy.h"
+
+#include "storage/versions/derived_row.h"
+#include "storage/versions/part.h"
+
+enum { HELD_DERIVATION = 0 /* no version's number */ };
+
+static int load_inline(struct db *const db, const struct version *const source, struct arena *const arena, struct span *const out,
+	struct error *const err)
+{
+	struct db_statement *statement = NULL;
+	struct span bytes;
+	if (source->sequence == 0)
+		return 0;
+	if (part_inline_load(db, source->sequence, source->contents, &bytes, &statement, err) != 0)
+		return -1;
+	*out = arena_copy(arena, bytes);
+	db_reset(statement);
+	return arena_overflowed(arena) ? error_set(err, ERROR_TOO_LARGE, "The source's headers and tags are too large.") : 0;
+}
+
+int version_copy_push(struct db *const db, const enum bucket_versioning versioning, const struct version *const source,
+	const struct version *const current, struct version *const version, struct arena *const arena, struct error *const err)
+{
+	const bool is_inline = source->kind == VERSION_INLINE;
+	const bool is_derived = source->kind == VERSION_DERIVED;
+	struct span bytes = {NULL, 0};
+	if (is_inline && load_inline(db, source, arena, &bytes, err) != 0)
+		return -1;
+	if (is_derived && derived_row_share(db, source->sequence, HELD_DERIVATION, err) != 0)
+		return -1;
+	if (!is_inline && !is_derived && part_set_share(db, source->part_set, err) != 0)
+		return -1;
+	if (version_push(db, versioning, current, version, err) != 0)
+		return -1;
+	if (is_derived)
+		return derived_row_move(db, HELD_DERIVATION, version->sequence, err);
+	return is_inline ? part_inline_add(db, version->sequence, bytes, err) : 0;
+}

@@ -1,0 +1,209 @@
+/* Two walks along two indexes, merged: current versions by key, older ones by key and from new to old. So a key's older versions cost
+ * only pages that show them, and a page begins with a seek wherever it goes on: at a key, or behind one version of a key. */
+#include "storage/versions/version_list.h"
+
+#include <string.h>
+
+#include "base/encode.h"
+#include "storage/buckets/bucket_row.h"
+#include "storage/versions/key_walk.h"
+#include "storage/versions/version_internal.h"
+
+#define LISTED "SELECT key, id, has_id, is_marker, size, etag, modified_ms, checksum_kind, storage_class FROM versions WHERE bucket = ?1"
+
+static const char SQL_LIST_CURRENT[] = LISTED " AND key >= ?2 AND state = 1 ORDER BY key";
+static const char SQL_LIST_OLDER[] = LISTED " AND key >= ?2 AND state = 2 ORDER BY key, sequence DESC";
+static const char SQL_LIST_BEHIND[] = LISTED " AND key = ?2 AND state = 2 AND sequence < ?3 ORDER BY sequence DESC";
+
+struct walk {
+	struct key_walk keys;
+	const struct version_list_params *params;
+	struct db *db;
+	struct arena *arena;
+	struct version_list *out;
+	int64_t bucket;
+};
+struct scan {
+	struct db_statement *statement;
+	int got; /* 1: it stands at a row */
+	bool is_latest;
+};
+
+static int scan_open(struct scan *const scan, struct walk *const walk, const char *const sql, const struct span key, const int64_t before,
+	struct error *const err)
+{
+	scan->statement = db_prepare(walk->db, sql, err);
+	if (scan->statement == NULL)
+		return -1;
+	db_bind_i64(scan->statement, 1, walk->bucket);
+	db_bind_blob(scan->statement, 2, key);
+	if (before > 0)
+		db_bind_i64(scan->statement, 3, before);
+	scan->got = db_step(scan->statement, err);
+	return scan->got < 0 ? -1 : 0;
+}
+
+static struct span scan_key(const struct scan *const scan)
+{
+	return db_column_blob(scan->statement, 0);
+}
+
+static void write_version(struct db_statement *const row, char out[VERSION_TEXT_BYTES])
+{
+	struct object object = {.has_id = db_column_i64(row, 2) != 0};
+	const struct span id = db_column_blob(row, 1);
+	memcpy(object.version, id.data, id.len < VERSION_ID_BYTES ? id.len : VERSION_ID_BYTES);
+	object_version_text(&object, out);
+}
+
+static void take_entry(struct walk *const walk, const struct scan *const scan)
+{
+	struct version_list *const out = walk->out;
+	struct db_statement *const row = scan->statement;
+	struct version_entry *const entry = &out->entries[out->entry_count++];
+	const struct span key = scan_key(scan);
+	if (out->last_key.data == NULL || !span_equal(out->last_key, key)) /* a key's versions share its text */
+		out->last_key = arena_copy(walk->arena, key);
+	entry->object.key = out->last_key;
+	entry->object.modified_ms = db_column_i64(row, 6);
+	entry->is_marker = db_column_i64(row, 3) != 0;
+	entry->is_latest = scan->is_latest;
+	write_version(row, entry->version);
+	memcpy(out->last_version, entry->version, VERSION_TEXT_BYTES);
+	if (entry->is_marker)
+		return;
+	const struct span etag = span_slice(db_column_blob(row, 5), 0, OBJECT_ETAG_BYTES - 1);
+	memcpy(entry->object.etag, etag.data, etag.len);
+	entry->object.size = (uint64_t)db_column_i64(row, 4);
+	entry->object.storage_class = (enum storage_class)db_column_i64(row, 8);
+	version_read_checksum_kind(db_column_i64(row, 7), &entry->object.checksum_algorithm, &entry->object.checksum_type);
+}
+
+/* One row: listed, or rolled up (then *out_seek), or what ends the page. */
+static void take_row(struct walk *const walk, const struct scan *const scan, bool *const out_seek)
+{
+	struct version_list *const out = walk->out;
+	struct span common;
+	if (!span_starts(scan_key(scan), walk->keys.prefix)) {
+		walk->keys.ended = true;
+	} else if (out->entry_count + out->prefix_count == walk->params->limit) {
+		out->truncated = true;
+		walk->keys.ended = true;
+	} else if (key_walk_roll_up(&walk->keys, scan_key(scan), &common)) {
+		out->last_key = arena_copy(walk->arena, common);
+		out->last_version[0] = '\0';
+		out->prefixes[out->prefix_count++] = out->last_key;
+		key_walk_seek_past(&walk->keys, common);
+		*out_seek = true;
+	} else {
+		take_entry(walk, scan);
+	}
+}
+
+/* The key with the smaller bytes; of one key, the current version. */
+static struct scan *choose(struct scan *const current, struct scan *const older)
+{
+	if (current->got != 1)
+		return older;
+	return older->got != 1 || span_compare(scan_key(current), scan_key(older)) <= 0 ? current : older;
+}
+
+static int merge(struct walk *const walk, struct scan *const current, struct scan *const older, struct error *const err)
+{
+	bool seek = false;
+	while (!seek && !walk->keys.ended && !arena_overflowed(walk->arena)) {
+		struct scan *const scan = choose(current, older);
+		if (scan->got != 1) {
+			walk->keys.ended = true;
+			break;
+		}
+		take_row(walk, scan, &seek);
+		if (!seek && !walk->keys.ended && (scan->got = db_step(scan->statement, err)) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* From one seek to the next, or to the end of the page. */
+static int walk_on(struct walk *const walk, struct error *const err)
+{
+	struct scan current = {.is_latest = true};
+	struct scan older = {.is_latest = false};
+	const struct span from = buffer_span(&walk->keys.from); /* no step follows once it has moved on */
+	int result = -1;
+	if (scan_open(&current, walk, SQL_LIST_CURRENT, from, 0, err) == 0 && scan_open(&older, walk, SQL_LIST_OLDER, from, 0, err) == 0)
+		result = merge(walk, &current, &older, err);
+	db_reset(current.statement);
+	db_reset(older.statement);
+	return result;
+}
+
+/* What is left of the key on which the page before ended. */
+static int list_behind(struct walk *const walk, const int64_t sequence, struct error *const err)
+{
+	struct scan scan = {.is_latest = false};
+	bool seek = false;
+	int result = scan_open(&scan, walk, SQL_LIST_BEHIND, walk->params->after_key, sequence, err);
+	while (result == 0 && scan.got == 1 && !walk->keys.ended && !arena_overflowed(walk->arena)) {
+		take_row(walk, &scan, &seek);
+		scan.got = db_step(scan.statement, err);
+		result = scan.got < 0 ? -1 : 0;
+	}
+	db_reset(scan.statement);
+	return result;
+}
+
+/* A version that is gone marks no place: its key is listed from the top again, so that who deletes page by page misses nothing. */
+static int resume_in_key(struct walk *const walk, struct error *const err)
+{
+	const struct version_ref *const ref = &walk->params->after_version;
+	const struct span key = walk->params->after_key;
+	struct version version;
+	struct span common;
+	if (ref->kind == VERSION_REF_CURRENT || walk->keys.ended || !span_starts(key, walk->keys.prefix) ||
+	    key_walk_roll_up(&walk->keys, key, &common))
+		return 0;
+	int found = 0;
+	if (ref->kind == VERSION_REF_NULL)
+		found = version_find_null(walk->db, walk->bucket, key, NULL, &version, err);
+	else if (ref->kind == VERSION_REF_ID)
+		found = version_find_id(walk->db, walk->bucket, key, ref->id, NULL, &version, err);
+	if (found < 0)
+		return -1;
+	if (found == 1)
+		return list_behind(walk, version.sequence, err);
+	buffer_reset(&walk->keys.from);
+	buffer_add_span(&walk->keys.from, key);
+	return 0;
+}
+
+static int list(struct walk *const walk, struct error *const err)
+{
+	const size_t limit = walk->params->limit;
+	if (bucket_row_find(walk->db, walk->params->bucket, &walk->bucket, err) != 0)
+		return -1;
+	walk->out->entries = arena_take_array(walk->arena, limit + 1, sizeof(*walk->out->entries));
+	walk->out->prefixes = arena_take_array(walk->arena, limit + 1, sizeof(*walk->out->prefixes));
+	int result = limit == 0 || arena_overflowed(walk->arena) ? 0 : resume_in_key(walk, err);
+	while (result == 0 && limit > 0 && !walk->keys.ended && !arena_overflowed(walk->arena))
+		result = walk_on(walk, err);
+	if (result == 0 && arena_overflowed(walk->arena))
+		return error_set(err, ERROR_NO_MEMORY, "The request's memory ran out while listing versions.");
+	return result;
+}
+
+int version_list(struct store *const store, const struct version_list_params *const params, struct arena *const arena,
+	struct version_list *const out, struct error *const err)
+{
+	struct db *const db = store_snapshot_take(store, err);
+	if (db == NULL)
+		return -1;
+	memset(out, 0, sizeof(*out));
+	struct walk walk = {.params = params, .db = db, .arena = arena, .out = out};
+	int result = key_walk_start(&walk.keys, params->prefix, params->delimiter, params->after_key, err);
+	if (result == 0)
+		result = list(&walk, err);
+	key_walk_release(&walk.keys);
+	store_snapshot_give(store, db);
+	return result;
+}

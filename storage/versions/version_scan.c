@@ -1,0 +1,34 @@
+#include <string.h>
+
+#include "storage/versions/version_internal.h"
+
+/* Answered from versions_listed alone; the test of object_list checks the plan. */
+static const char SQL_VERSION_SCAN[] =
+	"SELECT key, size, etag, modified_ms, checksum_kind, storage_class FROM versions WHERE bucket = ?1 AND key >= ?2 AND state = 1"
+	" AND is_marker = 0 ORDER BY key";
+
+struct db_statement *version_scan(struct db *const db, const int64_t bucket, const struct span from, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_VERSION_SCAN, err);
+	if (statement == NULL)
+		return NULL;
+	db_bind_i64(statement, 1, bucket);
+	db_bind_blob(statement, 2, from);
+	return statement;
+}
+
+struct span version_scan_key(struct db_statement *const scan)
+{
+	return db_column_blob(scan, 0);
+}
+
+void version_scan_entry(struct db_statement *const scan, struct object_entry *const out)
+{
+	const struct span etag = span_slice(db_column_blob(scan, 2), 0, OBJECT_ETAG_BYTES - 1);
+	out->size = (uint64_t)db_column_i64(scan, 1);
+	memcpy(out->etag, etag.data, etag.len);
+	out->etag[etag.len] = '\0';
+	out->modified_ms = db_column_i64(scan, 3);
+	version_read_checksum_kind(db_column_i64(scan, 4), &out->checksum_algorithm, &out->checksum_type);
+	out->storage_class = (enum storage_class)db_column_i64(scan, 5);
+}

@@ -1,0 +1,125 @@
+#include "storage/xet/reconstruction_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void reconstruction_release(struct reconstruction *const plan)
+{
+	free(plan->terms);
+	free(plan->ranges);
+	free(plan->pieces);
+	*plan = (struct reconstruction){0};
+}
+
+static int add_term(struct reconstruction *const plan, const struct reconstruction_term *const term, struct error *const err)
+{
+	if (plan->term_count == RECONSTRUCTION_TERMS_MAX)
+		return error_set(err, ERROR_TOO_LARGE, "The range lies in more than %d places: ask for less at a time.", RECONSTRUCTION_TERMS_MAX);
+	if (plan->term_count == plan->term_capacity) {
+		plan->term_capacity = plan->term_capacity == 0 ? 16 : 2 * plan->term_capacity;
+		plan->terms = memory_grow(plan->terms, plan->term_capacity, sizeof(*plan->terms));
+	}
+	plan->terms[plan->term_count++] = *term;
+	return 0;
+}
+
+int reconstruction_add(struct reconstruction *const plan, struct reconstruction_walk *const walk, const struct reconstruction_term *const run,
+	const uint32_t *const sizes, struct error *const err)
+{
+	struct reconstruction_term term = *run;
+	uint64_t from = 0; /* in the file, of the chunks that are kept */
+	uint64_t at = walk->at;
+	term.first = run->end;
+	term.end = run->end;
+	term.bytes = 0;
+	for (uint32_t i = 0; i < run->end - run->first; at += sizes[i++]) {
+		if (at + sizes[i] <= walk->start || at >= walk->end)
+			continue;
+		if (term.bytes == 0) {
+			term.first = run->first + i;
+			from = at;
+		}
+		term.bytes += sizes[i];
+		term.end = run->first + i + 1;
+	}
+	walk->at = at;
+	if (term.bytes == 0)
+		return 0;
+	if (!walk->began)
+		walk->skip = walk->start > from ? walk->start - from : 0;
+	walk->began = true;
+	return add_term(plan, &term, err);
+}
+
+/* By xorb, then where they begin, the longest first. */
+static int compare_terms(const void *const a, const void *const b)
+{
+	const struct reconstruction_term *const one = *(const struct reconstruction_term *const *)a;
+	const struct reconstruction_term *const other = *(const struct reconstruction_term *const *)b;
+	const int order = memcmp(one->xorb.bytes, other->xorb.bytes, CHUNK_ID_BYTES);
+	if (order != 0)
+		return order;
+	if (one->first != other->first)
+		return one->first < other->first ? -1 : 1;
+	return one->end == other->end ? 0 : one->end > other->end ? -1 : 1;
+}
+
+static bool same_place(const struct reconstruction_place *const a, const struct reconstruction_place *const b)
+{
+	return a->version == b->version && a->base == b->base && memcmp(&a->pack, &b->pack, sizeof(a->pack)) == 0;
+}
+
+static void add_piece(struct reconstruction *const plan, const struct reconstruction_piece *const piece)
+{
+	if (plan->piece_count == plan->piece_capacity) {
+		plan->piece_capacity = plan->piece_capacity == 0 ? 16 : 2 * plan->piece_capacity;
+		plan->pieces = memory_grow(plan->pieces, plan->piece_capacity, sizeof(*plan->pieces));
+	}
+	plan->pieces[plan->piece_count++] = *piece;
+}
+
+/* The last range grows by the chunks of the term that it lacks, which begin at its end or before. */
+static void extend(struct reconstruction *const plan, const struct reconstruction_term *const term)
+{
+	struct reconstruction_range *const range = &plan->ranges[plan->range_count - 1];
+	if (term->end <= range->end)
+		return;
+	struct reconstruction_piece *const last = &plan->pieces[plan->piece_count - 1];
+	if (same_place(&last->place, &term->place)) {
+		last->end = term->end;
+	} else {
+		add_piece(plan, &(struct reconstruction_piece){.place = term->place, .first = range->end, .end = term->end});
+		range->piece_count++;
+	}
+	range->end = term->end;
+}
+
+static bool continues(const struct reconstruction *const plan, const struct reconstruction_term *const term)
+{
+	if (plan->range_count == 0)
+		return false;
+	const struct reconstruction_range *const range = &plan->ranges[plan->range_count - 1];
+	return chunk_id_equal(&range->xorb, &term->xorb) && term->first <= range->end;
+}
+
+void reconstruction_merge(struct reconstruction *const plan)
+{
+	const struct reconstruction_term **const sorted = memory_new_array(plan->term_count + 1, sizeof(*sorted));
+	for (size_t i = 0; i < plan->term_count; i++)
+		sorted[i] = &plan->terms[i];
+	qsort(sorted, plan->term_count, sizeof(*sorted), compare_terms);
+	plan->ranges = memory_new_array(plan->term_count + 1, sizeof(*plan->ranges));
+	for (size_t i = 0; i < plan->term_count; i++) {
+		const struct reconstruction_term *const term = sorted[i];
+		if (continues(plan, term)) {
+			extend(plan, term);
+			continue;
+		}
+		plan->ranges[plan->range_count++] = (struct reconstruction_range){.xorb = term->xorb, .first = term->first, .end = term->end,
+			.piece = plan->piece_count, .piece_count = 1};
+		add_piece(plan, &(struct reconstruction_piece){.place = term->place, .first = term->first, .end = term->end, .length = term->bytes});
+	}
+	free(sorted);
+}

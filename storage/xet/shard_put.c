@@ -1,0 +1,427 @@
+/* open --write*--> finish --spooled--> slices of the check on a helper --true--> changes, one behind the other: promises, then files --> done */
+#include "storage/xet/shard_put.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "base/thread/gate.h"
+#include "chunker/shard.h"
+#include "storage/core/committer.h"
+#include "storage/core/store.h"
+#include "storage/files/xet_file.h"
+#include "storage/objects/body_spool.h"
+#include "storage/objects/scratch.h"
+#include "storage/versions/part.h"
+#include "storage/versions/part_growth.h"
+#include "storage/xet/shard_check.h"
+#include "storage/xet/shard_turns.h"
+#include "storage/xet/xet_options.h"
+#include "storage/xet/xorb_row.h"
+
+enum {
+	CHANGE_ROWS = 800,
+	FILE_ROWS = 5,
+	PROMISE_SLACK = 64,
+	ROUNDS_LET_BE = 64 /* slices and changes of a small shard when the store stops: a second's worth */
+};
+
+/* A file of more segments than one change takes. A row under a name that nobody knows holds its set meanwhile; after a crash that goes when its time is
+ * over. */
+struct staged_file {
+	bool is_open;
+	struct chunk_id name;
+	struct part_growth growth;
+	size_t segments; /* so many have rows */
+};
+
+struct shard_put {
+	struct change change; /* first */
+	struct helper_lane lane;
+	struct helper_job job;
+	struct gate_visitor visitor;
+	struct store *store;
+	int64_t bucket_id;
+	struct span account;
+	void (*room)(void *owner);
+	void (*done)(void *owner);
+	void *owner;
+	struct body_spool *spool; /* until it was checked */
+	struct shard_check *check;
+	bool has_turn; /* at the gate */
+	unsigned rounds; /* slices and changes so far */
+	uint64_t size;   /* in bytes */
+	_Atomic uint64_t verified; /* of it */
+	_Atomic bool is_checked;
+	_Atomic bool is_given_up;
+	bool in_doubt;
+	/* the committer's, while changes run */
+	size_t xorb;  /* the next one to promise */
+	size_t file;  /* the next one to register */
+	struct staged_file staged; /* of it */
+	size_t next_xorb;
+	size_t next_file;
+	struct staged_file next_staged;
+	size_t next_new_files;
+	struct shard_report report;
+	bool failed;
+	struct error error;
+};
+
+/* What the check holds is tens of megabytes for a large shard. */
+static void end_check(struct shard_put *const put)
+{
+	shard_check_free(put->check, put->in_doubt);
+	put->check = NULL;
+	if (put->has_turn)
+		gate_leave(&store_parts(put->store)->shard_turns->gate);
+	put->has_turn = false;
+}
+
+static void settle(struct shard_put *const put)
+{
+	struct store *const store = put->store;
+	end_check(put);
+	put->done(put->owner); /* `put` may be gone when this returns */
+	shard_turns_end(store_parts(store)->shard_turns);
+}
+
+static void settle_failed(struct shard_put *const put, const struct error *const err)
+{
+	put->failed = true;
+	put->error = *err;
+	scratch_hide_paths(put->store, &put->error);
+	settle(put);
+}
+
+static void settle_stopping(struct shard_put *const put)
+{
+	struct error err = {0};
+	error_set(&err, ERROR_BUSY, "The server is stopping. Please try again.");
+	settle_failed(put, &err);
+}
+
+/* Before each slice and change. */
+static bool gives_up(struct shard_put *const put)
+{
+	if (put->is_given_up)
+		return true;
+	return (put->has_turn || ++put->rounds > ROUNDS_LET_BE) && gate_is_closed(&store_parts(put->store)->shard_turns->gate);
+}
+
+static int64_t now_ms(const struct shard_put *const put)
+{
+	return store_clock(put->store)->wall_ms(store_clock(put->store));
+}
+
+/* Most were promised a moment ago, when they came. */
+static int promise_xorbs(struct shard_put *const put, struct db *const db, size_t *const rows, struct error *const err)
+{
+	size_t count;
+	const struct xorb *const xorbs = shard_check_xorbs(put->check, &count);
+	const int64_t promise_ms = store_parts(put->store)->xet->upload_promise_ms;
+	const int64_t until_ms = now_ms(put) + promise_ms;
+	for (put->next_xorb = put->xorb; put->next_xorb < count && *rows < CHANGE_ROWS; put->next_xorb++) {
+		struct xorb xorb = xorbs[put->next_xorb];
+		if (xorb.promised_ms >= until_ms - promise_ms / PROMISE_SLACK)
+			continue;
+		xorb.promised_ms = until_ms;
+		++*rows;
+		if (xorb_row_put(db, &xorb, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
+	struct error *const err)
+{
+	struct xet_file row = {.hash = file->hash, .size = file->size, .expires_ms = expires_ms};
+	const struct segment *const segments = shard_check_segments(put->check) + file->first_segment;
+	if (part_set_add_single(db, segments, file->segment_count, &row.part_set, &row.contents, err) != 0 || xet_file_row_add(db, &row, err) != 0)
+		return -1;
+	put->next_new_files++;
+	return 0;
+}
+
+static int begin_staging(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, struct error *const err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	*staged = (struct staged_file){.is_open = true};
+	random_bytes(staged->name.bytes, CHUNK_ID_BYTES);
+	if (part_growth_begin(db, file->segment_count, &staged->growth, err) != 0)
+		return -1;
+	const struct xet_file row = {.hash = staged->name, .size = file->size, .part_set = staged->growth.set, .expires_ms = now_ms(put) + XET_GRANT_MS};
+	return xet_file_row_add(db, &row, err);
+}
+
+static int end_staging(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
+	struct error *const err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	struct xet_file row = {.hash = file->hash, .size = file->size, .part_set = staged->growth.set, .expires_ms = expires_ms};
+	staged->is_open = false;
+	put->next_new_files++;
+	if (part_growth_end(db, &staged->growth, &row.contents, err) != 0 || xet_file_row_forget(db, &staged->name, err) != 0)
+		return -1;
+	return xet_file_row_add(db, &row, err);
+}
+
+/* Goes on with a file in stages. 1: it is whole; 0: the next change goes on. */
+static int stage_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
+	size_t *const rows, struct error *const err)
+{
+	struct staged_file *const staged = &put->next_staged;
+	if (!staged->is_open && begin_staging(put, db, file, err) != 0)
+		return -1;
+	const size_t left = file->segment_count - staged->segments;
+	const size_t room = *rows < CHANGE_ROWS ? CHANGE_ROWS - *rows : 1;
+	const size_t count = left < room ? left : room;
+	const struct segment *const segments = shard_check_segments(put->check) + file->first_segment + staged->segments;
+	if (part_growth_add(db, &staged->growth, segments, count, err) != 0)
+		return -1;
+	staged->segments += count;
+	*rows += count;
+	if (count < left)
+		return 0;
+	return end_staging(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+}
+
+/* The file was registered while this shard was at it, if it was. */
+static int touch_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, const int64_t expires_ms,
+	struct error *const err)
+{
+	const struct xet_file row = {.hash = put->next_staged.name, .part_set = put->next_staged.growth.set};
+	if (put->next_staged.is_open && xet_file_row_remove(db, &row, err) != 0)
+		return -1;
+	put->next_staged.is_open = false;
+	return xet_file_row_touch(db, &file->hash, false, expires_ms, err);
+}
+
+/* 1: it is registered; 0: the next change goes on with it. */
+static int register_file(struct shard_put *const put, struct db *const db, const struct shard_check_file *const file, size_t *const rows,
+	struct error *const err)
+{
+	const int64_t expires_ms = now_ms(put) + XET_GRANT_MS;
+	struct xet_file known;
+	int kept = xet_file_row_find(db, &file->hash, &known, err);
+	if (kept < 0)
+		return -1;
+	*rows += FILE_ROWS;
+	if (kept == 1) {
+		kept = touch_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+	} else if (file->segment_count > CHANGE_ROWS) {
+		kept = stage_file(put, db, file, expires_ms, rows, err);
+	} else {
+		*rows += file->segment_count;
+		kept = add_file(put, db, file, expires_ms, err) == 0 ? 1 : -1;
+	}
+	if (kept != 1)
+		return kept;
+	return xet_grant_row_put(db, &file->hash, put->bucket_id, put->account, expires_ms, err) == 0 ? 1 : -1;
+}
+
+/* One change's worth: up to about CHANGE_ROWS, but one file at least, or a stage of one. */
+static int apply(struct change *const change, struct db *const db, struct error *const err)
+{
+	struct shard_put *const put = (struct shard_put *)change;
+	size_t count;
+	size_t rows = 0;
+	const struct shard_check_file *const files = shard_check_files(put->check, &count);
+	put->next_file = put->file;
+	put->next_staged = put->staged;
+	put->next_new_files = put->report.new_files;
+	if (promise_xorbs(put, db, &rows, err) != 0)
+		return -1;
+	int registered = 1;
+	while (registered == 1 && put->next_file < count && rows < CHANGE_ROWS) {
+		registered = register_file(put, db, &files[put->next_file], &rows, err);
+		put->next_file += registered == 1;
+	}
+	return registered < 0 ? -1 : 0;
+}
+
+static bool is_finished(const struct shard_put *const put)
+{
+	size_t xorbs;
+	size_t files;
+	shard_check_xorbs(put->check, &xorbs);
+	shard_check_files(put->check, &files);
+	return put->xorb == xorbs && put->file == files;
+}
+
+static void committed(struct change *const change)
+{
+	struct shard_put *const put = (struct shard_put *)change;
+	put->in_doubt |= change->in_doubt;
+	if (change->failed) {
+		settle_failed(put, &change->error);
+		return;
+	}
+	put->xorb = put->next_xorb;
+	put->file = put->next_file;
+	put->staged = put->next_staged;
+	put->report.new_files = put->next_new_files;
+	if (is_finished(put))
+		settle(put);
+	else if (gives_up(put))
+		settle_stopping(put);
+	else
+		committer_submit(store_committer(put->store), &put->change);
+}
+
+/* The spool goes while there is a thread that may wait for the disk. */
+static void drop_spool(struct shard_put *const put)
+{
+	body_spool_free(put->spool);
+	put->spool = NULL;
+}
+
+static void check_ended(struct shard_put *const put, const int result, const struct error *const err)
+{
+	drop_spool(put);
+	if (result != 0) {
+		settle_failed(put, err);
+		return;
+	}
+	put->is_checked = true;
+	shard_check_files(put->check, &put->report.files);
+	shard_check_xorbs(put->check, &put->report.xorbs);
+	if (is_finished(put)) { /* nothing but empty files */
+		settle(put);
+		return;
+	}
+	put->change.apply = apply;
+	put->change.done = committed;
+	committer_submit(store_committer(put->store), &put->change);
+}
+
+static void turn_away(struct shard_put *const put)
+{
+	drop_spool(put);
+	settle_stopping(put);
+}
+
+static void run_slice(struct helper_job *const job)
+{
+	struct shard_put *const put = (struct shard_put *)((uint8_t *)job - offsetof(struct shard_put, job));
+	struct error err = {0};
+	if (gives_up(put)) {
+		turn_away(put);
+		return;
+	}
+	const int result = shard_check_step(put->check, &err);
+	put->verified = shard_check_at(put->check);
+	if (result == 1)
+		helpers_submit(store_helpers(put->store), &put->lane, &put->job);
+	else
+		check_ended(put, result, &err);
+}
+
+static void begin_check(struct shard_put *const put)
+{
+	struct error err = {0};
+	struct span bytes;
+	if (body_spool_bytes(put->spool, &bytes, &err) != 0) {
+		check_ended(put, -1, &err);
+		return;
+	}
+	put->check = shard_check_new(put->store, bytes);
+	put->job.run = run_slice;
+	helpers_submit(store_helpers(put->store), &put->lane, &put->job);
+}
+
+static void pass_gate(struct gate_visitor *const visitor)
+{
+	struct shard_put *const put = (struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor));
+	put->has_turn = true;
+	begin_check(put);
+}
+
+static void turned_away(struct gate_visitor *const visitor)
+{
+	turn_away((struct shard_put *)((uint8_t *)visitor - offsetof(struct shard_put, visitor)));
+}
+
+static void spooled(void *const owner)
+{
+	struct shard_put *const put = owner;
+	put->visitor.pass = pass_gate;
+	put->visitor.turn_away = turned_away;
+	if (body_spool_is_large(put->spool))
+		gate_enter(&store_parts(put->store)->shard_turns->gate, &put->visitor);
+	else
+		begin_check(put);
+}
+
+static void has_room(void *const owner)
+{
+	const struct shard_put *const put = owner;
+	if (put->room != NULL)
+		put->room(put->owner);
+}
+
+struct shard_put *shard_put_open(struct store *const store, const struct shard_put_params *const params)
+{
+	struct shard_put *const put = memory_new(sizeof *put);
+	const struct body_spool_params spool = {.what = "A shard", .bytes_max = SHARD_MAX_BYTES, .room = has_room, .owner = put};
+	put->store = store;
+	put->bucket_id = params->bucket_id;
+	put->account = span_of(memory_copy(params->account.data, params->account.len), params->account.len);
+	put->room = params->room;
+	put->done = params->done;
+	put->owner = params->owner;
+	put->spool = body_spool_new(store, &spool);
+	return put;
+}
+
+enum sink_result shard_put_write(struct shard_put *const put, const struct span bytes, struct error *const err)
+{
+	const enum sink_result result = body_spool_write(put->spool, bytes, err);
+	if (result == SINK_TAKEN)
+		put->size += bytes.len;
+	return result;
+}
+
+void shard_put_finish(struct shard_put *const put)
+{
+	shard_turns_begin(store_parts(put->store)->shard_turns);
+	body_spool_finish(put->spool, spooled);
+}
+
+int shard_put_outcome(const struct shard_put *const put, struct shard_report *const out, struct error *const err)
+{
+	if (put->failed)
+		*err = put->error;
+	else
+		*out = put->report;
+	return put->failed ? -1 : 0;
+}
+
+void shard_put_progress(const struct shard_put *const put, struct shard_progress *const out)
+{
+	*out = (struct shard_progress){.is_checked = put->is_checked, .verified = put->verified, .total = put->size};
+}
+
+void shard_put_give_up(struct shard_put *const put)
+{
+	put->is_given_up = true;
+	if (gate_withdraw(&store_parts(put->store)->shard_turns->gate, &put->visitor))
+		turn_away(put);
+}
+
+void shard_put_free(struct shard_put *const put)
+{
+	if (put == NULL)
+		return;
+	body_spool_free(put->spool);
+	shard_check_free(put->check, put->in_doubt);
+	free((uint8_t *)put->account.data);
+	free(put);
+}
+
+void shard_put_quiesce(struct store *const store)
+{
+	gate_close(&store_parts(store)->shard_turns->gate);
+}

@@ -1,0 +1,228 @@
+#include "storage/xet/xorb_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "storage/packs/pack_table.h"
+
+static const char SQL_XORB_FIND[] =
+	"SELECT p.id, x.pack, x.first, x.count, x.promised_ms FROM xorbs x JOIN packs p ON p.number = x.pack WHERE x.hash = ?1";
+static const char SQL_XORB_RAISE[] =
+	"UPDATE xorbs SET promised_ms = CASE WHEN promised_ms < ?2 THEN ?2 ELSE promised_ms END WHERE hash = ?1";
+static const char SQL_XORB_ADD[] =
+	"INSERT INTO xorbs (hash, pack, first, count, promised_ms)"
+	" SELECT ?1, packs.number, ?3, ?4, ?5 FROM packs WHERE packs.id = ?2 AND packs.state < 2";
+static const char SQL_XORB_PROMISED[] = "SELECT 1 FROM xorbs WHERE pack = ?1 AND promised_ms > ?2 LIMIT 1";
+static const char SQL_XORB_PROMISED_RUNS[] = "SELECT first, count FROM xorbs WHERE pack = ?1 AND promised_ms > ?2";
+/* Each pack once, and of its xorbs the last alone: there may be very many of both. */
+static const char SQL_XORB_OF_SET[] =
+	"SELECT max((SELECT max(x.promised_ms) FROM xorbs x WHERE x.pack = p.pack)) FROM (SELECT DISTINCT pack FROM segments WHERE part_set = ?1) AS p";
+static const char SQL_XORB_OF_PACK[] = "SELECT hash, first, count FROM xorbs WHERE pack = ?1";
+static const char SQL_XORB_DROP[] = "DELETE FROM xorbs WHERE hash = ?1";
+static const char SQL_XORB_DROP_PACK[] = "DELETE FROM xorbs WHERE pack = ?1";
+
+static int damaged(struct db *const db, struct error *const err)
+{
+	return error_set(err, ERROR_CORRUPT, "%s: a row of xorbs is damaged.", db_path(db));
+}
+
+static struct span span_of_id(const struct chunk_id *const id)
+{
+	return span_of(id->bytes, CHUNK_ID_BYTES);
+}
+
+static bool run_is_sound(const int64_t first, const int64_t count)
+{
+	return first >= 0 && count >= 1 && count <= XORB_MAX_CHUNKS && first <= PACK_MAX_CHUNKS - count;
+}
+
+static int read_xorb(struct db *const db, struct db_statement *const statement, const struct chunk_id *const hash, struct xorb *const out,
+	struct error *const err)
+{
+	const struct span pack = db_column_blob(statement, 0);
+	const int64_t first = db_column_i64(statement, 2);
+	const int64_t count = db_column_i64(statement, 3);
+	if (pack.len != PACK_ID_BYTES || !run_is_sound(first, count))
+		return damaged(db, err);
+	*out = (struct xorb){
+		.hash = *hash,
+		.pack_number = db_column_i64(statement, 1),
+		.first = (uint32_t)first,
+		.count = (uint32_t)count,
+		.promised_ms = db_column_i64(statement, 4),
+	};
+	memcpy(out->pack.bytes, pack.data, PACK_ID_BYTES);
+	return 0;
+}
+
+int xorb_row_find(struct db *const db, const struct chunk_id *const hash, struct xorb *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_FIND, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of_id(hash));
+	int got = db_step(statement, err);
+	if (got == 1 && read_xorb(db, statement, hash, out, err) != 0)
+		got = -1;
+	db_reset(statement);
+	return got;
+}
+
+static int raise_promise(struct db *const db, const struct xorb *const xorb, bool *const out_raised, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_RAISE, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of_id(&xorb->hash));
+	db_bind_i64(statement, 2, xorb->promised_ms);
+	const int result = db_execute(statement, err);
+	*out_raised = result == 0 && db_changes(db) == 1;
+	return result;
+}
+
+int xorb_row_put(struct db *const db, const struct xorb *const xorb, struct error *const err)
+{
+	bool is_there;
+	ASSERT(run_is_sound(xorb->first, xorb->count));
+	if (raise_promise(db, xorb, &is_there, err) != 0)
+		return -1;
+	if (is_there)
+		return 0;
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_ADD, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of_id(&xorb->hash));
+	db_bind_blob(statement, 2, span_of(xorb->pack.bytes, PACK_ID_BYTES));
+	db_bind_i64(statement, 3, xorb->first);
+	db_bind_i64(statement, 4, xorb->count);
+	db_bind_i64(statement, 5, xorb->promised_ms);
+	if (db_execute(statement, err) != 0)
+		return -1;
+	return db_changes(db) == 1 ? 0 : error_set(err, ERROR_NOT_FOUND, "The pack of the xorb is going away.");
+}
+
+int xorb_row_is_promised(struct db *const db, const int64_t pack_number, const int64_t now_ms, bool *const out, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_PROMISED, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, pack_number);
+	db_bind_i64(statement, 2, now_ms);
+	const int got = db_step(statement, err);
+	*out = got == 1;
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int xorb_row_mark_promised(struct db *const db, const int64_t pack_number, const uint32_t chunks, const int64_t now_ms, uint8_t *const live,
+	size_t *const rows, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_PROMISED_RUNS, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, pack_number);
+	db_bind_i64(statement, 2, now_ms);
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		const int64_t first = db_column_i64(statement, 0);
+		const int64_t count = db_column_i64(statement, 1);
+		if (!run_is_sound(first, count) || first + count > chunks) {
+			got = damaged(db, err);
+			break;
+		}
+		for (int64_t chunk = first; chunk < first + count; chunk++)
+			live[chunk / 8] |= (uint8_t)(1u << (chunk % 8));
+		++*rows;
+	}
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int xorb_row_promise_of_set(struct db *const db, const int64_t part_set, int64_t *const out_ms, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_OF_SET, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, part_set);
+	const int got = db_step(statement, err);
+	*out_ms = got == 1 ? db_column_i64(statement, 0) : 0; /* NULL reads as 0 */
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+int xorb_row_drop_of_pack(struct db *const db, const int64_t pack_number, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_DROP_PACK, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, pack_number);
+	return db_execute(statement, err);
+}
+
+static bool run_is_whole(const uint8_t *const live, const uint32_t chunks, const int64_t first, const int64_t count)
+{
+	if (first + count > chunks)
+		return false;
+	for (int64_t chunk = first; chunk < first + count; chunk++)
+		if (!pack_table_lives(live, (uint32_t)chunk))
+			return false;
+	return true;
+}
+
+struct hash_list {
+	struct chunk_id *hashes;
+	size_t count;
+	size_t capacity;
+};
+
+static void hash_list_add(struct hash_list *const list, const uint8_t *const hash)
+{
+	if (list->count == list->capacity) {
+		list->capacity = list->capacity == 0 ? 16 : 2 * list->capacity;
+		list->hashes = memory_grow(list->hashes, list->capacity, sizeof *list->hashes);
+	}
+	memcpy(list->hashes[list->count++].bytes, hash, CHUNK_ID_BYTES);
+}
+
+static int list_broken(struct db *const db, const int64_t pack_number, const uint32_t chunks, const uint8_t *const live,
+	struct hash_list *const list, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_OF_PACK, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_i64(statement, 1, pack_number);
+	int got;
+	while ((got = db_step(statement, err)) == 1) {
+		const struct span hash = db_column_blob(statement, 0);
+		const int64_t first = db_column_i64(statement, 1);
+		const int64_t count = db_column_i64(statement, 2);
+		if (hash.len != CHUNK_ID_BYTES || !run_is_sound(first, count)) {
+			got = damaged(db, err);
+			break;
+		}
+		if (!run_is_whole(live, chunks, first, count))
+			hash_list_add(list, hash.data);
+	}
+	db_reset(statement);
+	return got < 0 ? -1 : 0;
+}
+
+static int drop(struct db *const db, const struct chunk_id *const hash, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_XORB_DROP, err);
+	if (statement == NULL)
+		return -1;
+	db_bind_blob(statement, 1, span_of_id(hash));
+	return db_execute(statement, err);
+}
+
+int xorb_row_drop_broken(struct db *const db, const int64_t pack_number, const uint32_t chunks, const uint8_t *const live, struct error *const err)
+{
+	struct hash_list list = {0};
+	int result = list_broken(db, pack_number, chunks, live, &list, err);
+	for (size_t i = 0; i < list.count && result == 0; i++)
+		result = drop(db, &list.hashes[i], err);
+	free(list.hashes);
+	return result;
+}

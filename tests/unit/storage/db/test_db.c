@@ -1,0 +1,280 @@
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/db/db.h"
+
+static char *folder;
+static char path[512];
+static struct db *db;
+
+static const char SQL_INSERT[] = "INSERT INTO t (id, bytes) VALUES (?1, ?2)";
+static const char SQL_COUNT[] = "SELECT COUNT(*) FROM t";
+static const char SQL_GET[] = "SELECT bytes FROM t WHERE id = ?1";
+
+static void set_up(void)
+{
+	struct error err = {0};
+	folder = unit_scratch_make();
+	snprintf(path, sizeof(path), "%s/test.db", folder);
+	db = db_open(path, DB_WRITE, &err);
+	ck_assert_msg(db != NULL, "%s", err.text);
+	ck_assert_int_eq(db_run_script(db, "CREATE TABLE t (id INTEGER PRIMARY KEY, bytes BLOB NOT NULL)", &err), 0);
+}
+
+static void tear_down(void)
+{
+	db_close(db);
+	unit_scratch_remove(folder);
+}
+
+static int insert(const int64_t id, const struct span bytes, struct error *const err)
+{
+	struct db_statement *const statement = db_prepare(db, SQL_INSERT, err);
+	ck_assert_ptr_nonnull(statement);
+	db_bind_i64(statement, 1, id);
+	db_bind_blob(statement, 2, bytes);
+	return db_execute(statement, err);
+}
+
+static int64_t count(struct db *const in)
+{
+	struct error err = {0};
+	struct db_statement *const statement = db_prepare(in, SQL_COUNT, &err);
+	ck_assert_msg(statement != NULL, "%s", err.text);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	const int64_t rows = db_column_i64(statement, 0);
+	db_reset(statement);
+	return rows;
+}
+
+static int64_t pragma(struct db *const in, const char *const sql)
+{
+	struct error err = {0};
+	struct db_statement *const statement = db_prepare(in, sql, &err);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	const int64_t value = db_column_i64(statement, 0);
+	db_reset(statement);
+	return value;
+}
+
+START_TEST(connections_are_durable_and_never_checkpoint_by_themselves)
+{
+	struct error err = {0};
+	ck_assert_int_eq(pragma(db, "PRAGMA synchronous"), 2);
+	ck_assert_int_eq(pragma(db, "PRAGMA foreign_keys"), 1);
+	ck_assert_int_eq(pragma(db, "PRAGMA auto_vacuum"), 2);
+	struct db_statement *const statement = db_prepare(db, "PRAGMA journal_mode", &err);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	ck_assert(span_equal_text(db_column_blob(statement, 0), "wal"));
+	db_reset(statement);
+	for (int i = 0; i < 3000; i++)
+		ck_assert_int_eq(insert(i, span_text("some bytes that fill pages of the log"), &err), 0);
+	ck_assert_uint_gt(db_wal_bytes(db), 1001 * 4096); /* over SQLite's own threshold of 1000 pages */
+	ck_assert_int_eq(db_checkpoint_passive(db, &err), 0);
+	ck_assert_int_eq(db_checkpoint_restart(db, &err), 0);
+	ck_assert_uint_eq(db_wal_bytes(db), 0);
+	ck_assert_int_eq(insert(5000, span_text("x"), &err), 0);
+	ck_assert_uint_lt(db_wal_bytes(db), 10 * 4096);
+}
+END_TEST
+
+START_TEST(values_come_back_as_bound)
+{
+	struct error err = {0};
+	ck_assert_int_eq(insert(INT64_MIN, span_of("a\0b", 3), &err), 0);
+	ck_assert_int_eq(insert(INT64_MAX, (struct span){NULL, 0}, &err), 0); /* empty, not NULL */
+	struct db_statement *statement = db_prepare(db, SQL_GET, &err);
+	db_bind_i64(statement, 1, INT64_MIN);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	ck_assert(span_equal(db_column_blob(statement, 0), span_of("a\0b", 3)));
+	db_reset(statement);
+	statement = db_prepare(db, SQL_GET, &err); /* found again, nothing bound */
+	ck_assert_int_eq(db_step(statement, &err), 0);
+	statement = db_prepare(db, SQL_GET, &err);
+	db_bind_i64(statement, 1, INT64_MAX);
+	ck_assert_int_eq(db_step(statement, &err), 1);
+	ck_assert(!db_column_is_null(statement, 0));
+	ck_assert_uint_eq(db_column_blob(statement, 0).len, 0);
+	db_reset(statement);
+	ck_assert_int_eq(db_last_id(db), INT64_MAX);
+	ck_assert_int_eq(db_changes(db), 1);
+}
+END_TEST
+
+START_TEST(failures_have_their_kinds)
+{
+	struct error err = {0};
+	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
+	ck_assert_int_eq(insert(1, span_text("y"), &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_EXISTS);
+	ck_assert_int_eq(db_execute(db_prepare(db, "INSERT INTO t (id, bytes) VALUES (2, NULL)", &err), &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_INVALID);
+	ck_assert_ptr_null(db_prepare(db, "SELECT nothing FROM nowhere", &err));
+	ck_assert_int_eq(err.kind, ERROR_IO);
+	ck_assert_ptr_null(db_open("/nonexistent/folder/x.db", DB_WRITE, &err));
+	ck_assert_int_eq(err.kind, ERROR_IO);
+	ck_assert_int_eq(db_run_script(db, "PRAGMA max_page_count=8", &err), 0);
+	int result = 0;
+	for (int i = 10; result == 0 && i < 1000; i++)
+		result = insert(i, span_text("0123456789012345678901234567890123456789012345678901234567890123456789"), &err);
+	ck_assert_int_eq(result, -1);
+	ck_assert_int_eq(err.kind, ERROR_NO_SPACE);
+}
+END_TEST
+
+START_TEST(a_file_of_another_kind_is_corrupt)
+{
+	struct error err = {0};
+	char other[600];
+	snprintf(other, sizeof(other), "%s/other.db", folder);
+	FILE *const file = fopen(other, "w");
+	for (int i = 0; i < 500; i++)
+		fputs("this is no database\n", file);
+	fclose(file);
+	ck_assert_ptr_null(db_open(other, DB_WRITE, &err));
+	ck_assert_int_eq(err.kind, ERROR_CORRUPT);
+}
+END_TEST
+
+START_TEST(savepoints_roll_back_alone)
+{
+	struct error err = {0};
+	ck_assert_int_eq(db_begin(db, &err), 0);
+	ck_assert(db_in_transaction(db));
+	ck_assert_int_eq(db_savepoint(db, &err), 0);
+	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
+	ck_assert_int_eq(db_savepoint_release(db, &err), 0);
+	ck_assert_int_eq(db_savepoint(db, &err), 0);
+	ck_assert_int_eq(insert(2, span_text("x"), &err), 0);
+	db_savepoint_rollback(db);
+	ck_assert_int_eq(db_commit(db, &err), 0);
+	ck_assert(!db_in_transaction(db));
+	ck_assert_int_eq(count(db), 1);
+	ck_assert_int_eq(db_begin(db, &err), 0);
+	ck_assert_int_eq(insert(3, span_text("x"), &err), 0);
+	db_rollback(db);
+	db_rollback(db);
+	ck_assert_int_eq(count(db), 1);
+}
+END_TEST
+
+START_TEST(a_snapshot_sees_one_state)
+{
+	struct error err = {0};
+	struct db *const reader = db_open(path, DB_READ, &err);
+	ck_assert_ptr_nonnull(reader);
+	ck_assert_int_eq(db_snapshot_begin(reader, &err), 0);
+	ck_assert_int_eq(count(reader), 0);
+	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
+	ck_assert_int_eq(count(reader), 0);
+	ck_assert_int_eq(db_checkpoint_restart(db, &err), 0); /* held up by the reader: no failure */
+	db_snapshot_end(reader);
+	ck_assert_int_eq(count(reader), 1);
+	ck_assert_int_eq(db_run_script(reader, "DELETE FROM t", &err), -1);
+	ck_assert_int_eq(err.kind, ERROR_READ_ONLY);
+	db_close(reader);
+}
+END_TEST
+
+START_TEST(a_reader_makes_no_file)
+{
+	struct error err = {0};
+	char other[600];
+	snprintf(other, sizeof(other), "%s/absent.db", folder);
+	ck_assert_ptr_null(db_open(other, DB_READ, &err));
+	ck_assert_int_eq(err.kind, ERROR_IO);
+}
+END_TEST
+
+START_TEST(free_pages_are_given_back)
+{
+	struct error err = {0};
+	for (int i = 0; i < 3000; i++)
+		ck_assert_int_eq(insert(i, span_text("0123456789012345678901234567890123456789"), &err), 0);
+	ck_assert_int_eq(db_run_script(db, "DELETE FROM t", &err), 0);
+	const int64_t before = pragma(db, "PRAGMA freelist_count");
+	ck_assert_int_gt(before, 20);
+	ck_assert_int_eq(db_begin(db, &err), 0);
+	ck_assert_int_eq(db_vacuum_some(db, 10, &err), 0);
+	ck_assert_int_eq(db_commit(db, &err), 0);
+	ck_assert_int_eq(pragma(db, "PRAGMA freelist_count"), before - 10);
+}
+END_TEST
+
+static uint64_t salt_of_log(void)
+{
+	uint64_t salt = 0;
+	char name[600];
+	snprintf(name, sizeof name, "%s-wal", path);
+	FILE *log = fopen(name, "rb");
+	ck_assert_ptr_nonnull(log);
+	ck_assert_int_eq(fseek(log, 16, SEEK_SET), 0);
+	ck_assert_uint_eq(fread(&salt, sizeof salt, 1, log), 1);
+	fclose(log);
+	return salt;
+}
+
+START_TEST(salt_and_frames_are_those_of_the_own_last_commit)
+{
+	struct error err = {0};
+	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
+	uint64_t salt = db_log_salt(db);
+	uint32_t frames = db_log_frames(db);
+	ck_assert_uint_eq(salt, salt_of_log());
+	ck_assert_uint_gt(frames, 0);
+	struct db *other = db_open(path, DB_WRITE, &err);
+	ck_assert_int_eq(db_vacuum_whole(other, &err), 0);
+	ck_assert_int_eq(db_checkpoint_restart(other, &err), 0);
+	ck_assert_int_eq(db_run_script(other, "DELETE FROM t", &err), 0); /* the log begins again */
+	db_close(other);
+	ck_assert_uint_ne(salt, salt_of_log());
+	ck_assert_int_eq(db_begin(db, &err), 0);
+	ck_assert_int_eq(db_commit(db, &err), 0); /* of nothing */
+	ck_assert_uint_eq(db_log_salt(db), salt);
+	ck_assert_uint_eq(db_log_frames(db), frames);
+	ck_assert_int_eq(insert(2, span_text("x"), &err), 0);
+	ck_assert_uint_eq(db_log_salt(db), salt_of_log());
+	ck_assert_uint_eq(db_log_frames(db), db_wal_bytes(db) / 4120);
+}
+END_TEST
+
+START_TEST(an_attached_file_is_not_the_database)
+{
+	struct error err = {0};
+	char *attach;
+	ck_assert_int_eq(insert(1, span_text("x"), &err), 0);
+	uint64_t salt = db_log_salt(db);
+	uint32_t frames = db_log_frames(db);
+	ck_assert_int_gt(asprintf(&attach, "ATTACH '%s/other.db' AS other; PRAGMA other.journal_mode=WAL;", folder), 0);
+	ck_assert_int_eq(db_run_script(db, attach, &err), 0);
+	free(attach);
+	ck_assert_int_eq(db_run_script(db, "CREATE TABLE other.u (a); INSERT INTO u VALUES (zeroblob(100000))", &err), 0);
+	ck_assert_uint_eq(db_log_frames(db), frames);
+	ck_assert_uint_eq(db_log_salt(db), salt);
+	ck_assert_int_eq(db_run_script(db, "DETACH other", &err), 0);
+}
+END_TEST
+
+Suite *test_db_suite(void);
+Suite *test_db_suite(void)
+{
+	Suite *const suite = suite_create("db");
+	TCase *const tests = tcase_create("db");
+	tcase_set_timeout(tests, 60);
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, connections_are_durable_and_never_checkpoint_by_themselves);
+	tcase_add_test(tests, values_come_back_as_bound);
+	tcase_add_test(tests, failures_have_their_kinds);
+	tcase_add_test(tests, a_file_of_another_kind_is_corrupt);
+	tcase_add_test(tests, savepoints_roll_back_alone);
+	tcase_add_test(tests, a_snapshot_sees_one_state);
+	tcase_add_test(tests, a_reader_makes_no_file);
+	tcase_add_test(tests, free_pages_are_given_back);
+	tcase_add_test(tests, salt_and_frames_are_those_of_the_own_last_commit);
+	tcase_add_test(tests, an_attached_file_is_not_the_database);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

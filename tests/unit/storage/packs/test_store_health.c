@@ -1,0 +1,163 @@
+/* What a store may do at present, and what it says of that. */
+#include "storage/packs/store_health.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tests/unit/unit.h"
+
+static struct metrics *metrics;
+static struct store_health *health;
+static struct error err;
+
+static void set_up(void)
+{
+	err = (struct error){0};
+	metrics = metrics_new();
+	health = store_health_new(NULL, metrics);
+}
+
+static void tear_down(void)
+{
+	store_health_free(health);
+	metrics_free(metrics);
+}
+
+static void expect_text(const char *text)
+{
+	struct buffer out;
+	buffer_init(&out, 4096);
+	store_health_print(health, &out);
+	ck_assert_str_eq(buffer_text(&out), text);
+	buffer_release(&out);
+}
+
+static bool takes_writes(void)
+{
+	err = (struct error){0};
+	bool takes = store_health_may_write(health, &err) == 0;
+	ck_assert_int_eq(err.kind, takes ? ERROR_NONE : ERROR_READ_ONLY);
+	return takes;
+}
+
+static void fail_with(enum error_kind kind, int number)
+{
+	const struct error why = {.kind = kind, .os_errno = number, .text = "cannot write"};
+	store_health_note_failure(health, &why);
+}
+
+START_TEST(nothing_is_deleted_before_the_catalog_is_proven)
+{
+	ck_assert_int_eq(store_health_proof(health), STORE_UNPROVEN);
+	ck_assert(!store_health_may_delete(health));
+	ck_assert(!store_health_wait(health, 1));
+	ck_assert(takes_writes());
+	store_health_set_proof(health, STORE_PROVEN, NULL);
+	ck_assert(store_health_may_delete(health) && store_health_wait(health, 0));
+	expect_text("ready\n");
+	store_health_set_proof(health, STORE_DAMAGED, "table versions: a page is lost");
+	ck_assert(!store_health_may_delete(health) && store_health_wait(health, 0));
+	ck_assert_int_eq(metrics_get(metrics, METRIC_CATALOG_DAMAGED), 1);
+	ck_assert(takes_writes());
+	expect_text("ready\ndamaged: table versions: a page is lost\n");
+	store_health_set_proof(health, STORE_UNPROVEN, NULL);
+	ck_assert(!store_health_may_delete(health) && !store_health_wait(health, 0));
+	ck_assert_int_eq(metrics_get(metrics, METRIC_CATALOG_DAMAGED), 0);
+	store_health_set_proof(health, STORE_PROVEN, NULL);
+	ck_assert(store_health_may_delete(health));
+	expect_text("ready\n");
+}
+END_TEST
+
+START_TEST(a_store_that_is_only_read_stays_so)
+{
+	store_health_set_proof(health, STORE_PROVEN, NULL);
+	store_health_set_read_only(health, "because.");
+	ck_assert(!takes_writes() && !store_health_may_delete(health));
+	ck_assert_msg(strstr(err.text, "because.") != NULL, "%s", err.text);
+	ck_assert_int_eq(metrics_get(metrics, METRIC_READ_ONLY), 1);
+	expect_text("ready\nread-only: because.\n");
+	ck_assert(!store_health_wants_try(health)); /* no write would be of use */
+	store_health_note_success(health);
+	fail_with(ERROR_READ_ONLY, EROFS);
+	store_health_note_success(health);
+	ck_assert(!takes_writes());
+	expect_text("ready\nread-only: because.\n");
+}
+END_TEST
+
+START_TEST(a_disk_that_takes_no_writes_is_tried_until_it_does)
+{
+	store_health_set_proof(health, STORE_PROVEN, NULL);
+	fail_with(ERROR_READ_ONLY, EROFS);
+	ck_assert(!takes_writes() && !store_health_may_delete(health));
+	ck_assert_int_eq(metrics_get(metrics, METRIC_READ_ONLY), 1);
+	ck_assert(store_health_wants_try(health));
+	store_health_note_success(health);
+	ck_assert(takes_writes() && store_health_may_delete(health));
+	ck_assert_int_eq(metrics_get(metrics, METRIC_READ_ONLY), 0);
+	ck_assert(!store_health_wants_try(health));
+	expect_text("ready\n");
+}
+END_TEST
+
+/* By the errno alone: what else fails is no reason to refuse the next write. */
+START_TEST(other_failures_make_nothing_read_only)
+{
+	fail_with(ERROR_NO_SPACE, ENOSPC);
+	fail_with(ERROR_IO, EIO);
+	fail_with(ERROR_READ_ONLY, 0); /* said by a store that is read-only already */
+	fail_with(ERROR_IO, EROFS);
+	ck_assert(takes_writes());
+	ck_assert_int_eq(metrics_get(metrics, METRIC_READ_ONLY), 0);
+}
+END_TEST
+
+START_TEST(a_try_is_made_when_asked_for_unless_a_write_went_well_just_now)
+{
+	store_health_note_success(health);
+	store_health_ask_try(health);
+	ck_assert(!store_health_wants_try(health));
+	fail_with(ERROR_READ_ONLY, EROFS);
+	ck_assert(store_health_wants_try(health));
+}
+END_TEST
+
+START_TEST(a_try_that_was_asked_for_ends_with_a_write)
+{
+	store_health_ask_try(health);
+	ck_assert(store_health_wants_try(health));
+	ck_assert(takes_writes());
+	store_health_note_success(health);
+	ck_assert(!store_health_wants_try(health));
+}
+END_TEST
+
+/* The reason for good outlives one that came before it. */
+START_TEST(the_reason_for_good_is_the_one_that_is_told)
+{
+	fail_with(ERROR_READ_ONLY, EROFS);
+	store_health_set_read_only(health, "because.");
+	expect_text("ready\nread-only: because.\n");
+	store_health_note_success(health);
+	ck_assert(!takes_writes());
+	ck_assert_int_eq(metrics_get(metrics, METRIC_READ_ONLY), 1);
+}
+END_TEST
+
+Suite *test_store_health_suite(void);
+Suite *test_store_health_suite(void)
+{
+	Suite *suite = suite_create("store_health");
+	TCase *tests = tcase_create("store_health");
+	tcase_add_checked_fixture(tests, set_up, tear_down);
+	tcase_add_test(tests, nothing_is_deleted_before_the_catalog_is_proven);
+	tcase_add_test(tests, a_store_that_is_only_read_stays_so);
+	tcase_add_test(tests, a_disk_that_takes_no_writes_is_tried_until_it_does);
+	tcase_add_test(tests, other_failures_make_nothing_read_only);
+	tcase_add_test(tests, a_try_is_made_when_asked_for_unless_a_write_went_well_just_now);
+	tcase_add_test(tests, a_try_that_was_asked_for_ends_with_a_write);
+	tcase_add_test(tests, the_reason_for_good_is_the_one_that_is_told);
+	suite_add_tcase(suite, tests);
+	return suite;
+}

@@ -1,0 +1,13 @@
+/* Numbers of one to five bytes: seven bits each, the lowest first, the top bit saying that more follow. Any thread. */
+#ifndef WEIGHTS_CODEC_VARINT_H
+#define WEIGHTS_CODEC_VARINT_H
+
+#include "base/span.h"
+
+enum { VARINT_BYTES_MAX = 5 };
+
+size_t varint_write(uint32_t value, uint8_t into[VARINT_BYTES_MAX]); /* bytes written */
+/* Takes one off the front. False when it is cut off, longer than it need be, or over 32 bits. */
+bool varint_read(struct span *rest, uint32_t *out_value);
+
+#endif

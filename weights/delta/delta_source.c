@@ -1,0 +1,155 @@
+#include "weights/delta/delta_source.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "weights/delta/entry_decoder.h"
+#include "weights/model/parallel.h"
+
+enum { SHOWN_NAME_BYTES = 120 };
+
+struct delta_source {
+	struct tensor_source source;
+	struct tensor_source *base;
+	const struct delta_entry **entries; /* per tensor; NULL: unchanged */
+	struct entry_map *maps;             /* per tensor */
+	const struct delta_reader *reader;
+	const struct delta_metadata *metadata; /* of the reader */
+	bool proves; /* checksums */
+};
+struct delta_cursor {
+	struct tensor_cursor cursor;
+	struct tensor_cursor *base; /* NULL until it is needed */
+	struct entry_decoder *decoder;
+	size_t tensor;
+	uint64_t block;
+	uint64_t blocks;
+};
+
+static int name_tensor(const struct tensor_source *const source, const size_t tensor, struct error *const err)
+{
+	const struct span name = schema_tensor(source->schema, tensor)->name;
+	/* Of a zstd frame: it is the delta that is malformed, no stored bytes of ours. */
+	if (err->kind == ERROR_CORRUPT)
+		err->kind = ERROR_INVALID;
+	error_wrap(err, "tensor '%.*s'", (int)(name.len < SHOWN_NAME_BYTES ? name.len : SHOWN_NAME_BYTES), name.data);
+	return delta_reader_blame(((const struct delta_source *)source)->reader, err);
+}
+
+static int seek(struct tensor_cursor *const cursor, const size_t tensor, const uint64_t block, struct error *const err)
+{
+	struct delta_cursor *const self = (struct delta_cursor *)cursor;
+	struct delta_source *const source = (struct delta_source *)cursor->source;
+	const struct delta_entry *const entry = source->entries[tensor];
+	self->tensor = tensor;
+	self->block = block;
+	self->blocks = tensor_source_blocks(cursor->source, tensor);
+	if (entry != NULL) {
+		const struct schema_tensor *const facts = schema_tensor(source->source.schema, tensor);
+		if (entry_decoder_begin(self->decoder, entry, facts, &source->maps[tensor], source->metadata->checksum, block, err) != 0)
+			return name_tensor(cursor->source, tensor, err);
+		if (!entry_decoder_needs_base(self->decoder))
+			return 0;
+	}
+	return tensor_source_move(source->base, &self->base, tensor, block, err);
+}
+
+static void close_cursor(struct tensor_cursor *const cursor)
+{
+	struct delta_cursor *const self = (struct delta_cursor *)cursor;
+	tensor_cursor_close(self->base);
+	entry_decoder_free(self->decoder);
+	free(self);
+}
+
+static struct tensor_cursor *open_cursor(struct tensor_source *const source, const size_t tensor, struct error *const err)
+{
+	struct delta_cursor *const cursor = memory_new(sizeof(*cursor));
+	cursor->cursor.source = source;
+	cursor->decoder = entry_decoder_new();
+	cursor->decoder->proves = ((const struct delta_source *)source)->proves;
+	if (seek(&cursor->cursor, tensor, 0, err) == 0)
+		return &cursor->cursor;
+	close_cursor(&cursor->cursor);
+	return NULL;
+}
+
+static int next(struct tensor_cursor *const cursor, struct span *const out, struct error *const err)
+{
+	struct delta_cursor *const self = (struct delta_cursor *)cursor;
+	const struct delta_source *const source = (const struct delta_source *)cursor->source;
+	struct span base = {0};
+	if (source->entries[self->tensor] == NULL)
+		return tensor_cursor_next(self->base, out, err);
+	if (self->block == self->blocks)
+		return 0;
+	if (entry_decoder_needs_base(self->decoder)) {
+		const int taken = tensor_cursor_next(self->base, &base, err);
+		if (taken < 0)
+			return -1;
+		ASSERT(taken == 1);
+	}
+	self->block++;
+	return entry_decoder_next(self->decoder, base, out, err) == 0 ? 1 : name_tensor(cursor->source, self->tensor, err);
+}
+
+static bool splits(const struct tensor_source *const source, const size_t tensor)
+{
+	const struct delta_source *const self = (const struct delta_source *)source;
+	const struct delta_entry *const entry = self->entries[tensor];
+	if (entry != NULL && !entry_map_splits(&self->maps[tensor], entry))
+		return false;
+	return (entry != NULL && entry->kind == DELTA_ENTRY_WHOLE) || tensor_source_splits(self->base, tensor);
+}
+
+static void free_source(struct tensor_source *const source)
+{
+	struct delta_source *const self = (struct delta_source *)source;
+	for (size_t i = 0; self->maps != NULL && i < schema_count(source->schema); i++)
+		entry_map_release(&self->maps[i]);
+	free(self->maps);
+	free(self->entries);
+	free(self);
+}
+
+static int map_entry(void *const state, const size_t item, const unsigned worker, struct error *const err)
+{
+	struct delta_source *const source = state;
+	(void)worker;
+	if (source->entries[item] == NULL ||
+		entry_map_make(&source->maps[item], source->entries[item], schema_tensor(source->source.schema, item), err) == 0)
+		return 0;
+	return name_tensor(&source->source, item, err);
+}
+
+static struct tensor_source *source_new(const struct delta_reader *const reader, struct tensor_source *const base, const bool proves,
+	struct error *const err)
+{
+	static const struct tensor_source_ops ops = {
+		.open = open_cursor, .next = next, .close_cursor = close_cursor, .free = free_source, .seek = seek, .splits = splits,
+	};
+	struct delta_source *const source = memory_new(sizeof(*source));
+	const size_t count = schema_count(base->schema);
+	source->source = (struct tensor_source){.ops = &ops, .schema = base->schema};
+	source->base = base;
+	source->proves = proves;
+	source->reader = reader;
+	source->metadata = delta_reader_metadata(reader);
+	if (delta_reader_bind(reader, base->schema, &source->entries, err) == 0) {
+		source->maps = memory_new_array(count, sizeof(source->maps[0]));
+		if (parallel_run(parallel_workers(0, count), count, map_entry, source, err) == 0)
+			return &source->source;
+	}
+	free_source(&source->source);
+	return NULL;
+}
+
+struct tensor_source *delta_source_new(const struct delta_reader *const reader, struct tensor_source *const base, struct error *const err)
+{
+	return source_new(reader, base, true, err);
+}
+
+struct tensor_source *delta_source_new_unproven(const struct delta_reader *const reader, struct tensor_source *const base, struct error *const err)
+{
+	return source_new(reader, base, false, err);
+}

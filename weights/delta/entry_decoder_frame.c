@@ -1,0 +1,139 @@
+/* Slime's tensors: one zstd frame each, decoded from front to back. The checksum of the whole new tensor is proven at its last block. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "weights/delta/entry_decoder.h"
+
+enum { RUN_CHANGES = 16384, POSITION_BYTES = 4 };
+
+static int expect_content(const struct entry_decoder *const decoder, const uint64_t bytes, struct error *const err)
+{
+	uint64_t said;
+	if (!zstd_content_size(decoder->entry->data, &said) || said == bytes)
+		return 0;
+	return error_set(err, ERROR_INVALID, "its zstd frame says %llu bytes and should have %llu", (unsigned long long)said,
+		(unsigned long long)bytes);
+}
+
+static uint32_t load32(const uint8_t *const from)
+{
+	return (uint32_t)from[0] | (uint32_t)from[1] << 8 | (uint32_t)from[2] << 16 | (uint32_t)from[3] << 24;
+}
+
+/* Positions and values lie one behind the other in the frame: it is read at two places. */
+static int begin_overwrite(struct entry_decoder *const decoder, struct error *const err)
+{
+	uint8_t count[POSITION_BYTES];
+	if (decoder->frame_values == NULL) {
+		decoder->frame_values = zstd_reader_new();
+		decoder->run_positions = memory_new_array(RUN_CHANGES, POSITION_BYTES);
+		decoder->run_values = memory_new(RUN_CHANGES);
+	}
+	if (zstd_reader_take(decoder->frame, count, sizeof(count), err) != 0)
+		return -1;
+	decoder->left = load32(count);
+	decoder->run_at = decoder->run_count = 0;
+	decoder->follow = 0;
+	if (decoder->left > decoder->tensor->bytes)
+		return error_set(err, ERROR_INVALID, "it changes more bytes than the tensor has");
+	if (expect_content(decoder, POSITION_BYTES + (POSITION_BYTES + 1) * decoder->left, err) != 0 ||
+		zstd_reader_begin(decoder->frame_values, decoder->entry->data, err) != 0)
+		return -1;
+	return zstd_reader_take(decoder->frame_values, NULL, POSITION_BYTES + POSITION_BYTES * decoder->left, err);
+}
+
+int entry_frame_begin(struct entry_decoder *const decoder, struct error *const err)
+{
+	if (decoder->frame == NULL)
+		decoder->frame = zstd_reader_new();
+	tensor_checksum_reset(decoder->checksum);
+	if (zstd_reader_begin(decoder->frame, decoder->entry->data, err) != 0)
+		return -1;
+	return decoder->entry->kind == DELTA_ENTRY_XOR ? expect_content(decoder, decoder->tensor->bytes, err) : begin_overwrite(decoder, err);
+}
+
+static bool is_last(const struct entry_decoder *const decoder)
+{
+	return (decoder->block + 1) * decoder->block_bytes >= decoder->tensor->bytes;
+}
+
+static int prove(struct entry_decoder *const decoder, const struct span block, struct error *const err)
+{
+	char actual[TENSOR_CHECKSUM_TEXT_BYTES];
+	const struct span wanted = decoder->entry->checksum;
+	if (!decoder->proves)
+		return 0;
+	tensor_checksum_add(decoder->checksum, block);
+	if (!is_last(decoder))
+		return 0;
+	tensor_checksum_result(decoder->checksum, actual);
+	if (span_equal_text(wanted, actual))
+		return 0;
+	return error_set(err, ERROR_DIGEST_MISMATCH, "its checksum is %s, the delta says %.*s", actual, (int)(wanted.len < 64 ? wanted.len : 64),
+		wanted.data);
+}
+
+static void put_over(uint8_t *const into, const uint8_t *const base, const size_t len)
+{
+	size_t i = 0;
+	for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
+		uint64_t a;
+		uint64_t b;
+		memcpy(&a, into + i, sizeof(a));
+		memcpy(&b, base + i, sizeof(b));
+		a ^= b;
+		memcpy(into + i, &a, sizeof(a));
+	}
+	for (; i < len; i++)
+		into[i] ^= base[i];
+}
+
+int entry_xor_next(struct entry_decoder *const decoder, const struct span base, struct span *const out, struct error *const err)
+{
+	if (zstd_reader_take(decoder->frame, decoder->into, base.len, err) != 0)
+		return -1;
+	if (is_last(decoder) && zstd_reader_end(decoder->frame, err) != 0)
+		return -1;
+	put_over(decoder->into, base.data, base.len);
+	*out = span_of(decoder->into, base.len);
+	return prove(decoder, *out, err);
+}
+
+static int fill_run(struct entry_decoder *const decoder, struct error *const err)
+{
+	decoder->run_at = 0;
+	decoder->run_count = decoder->left < RUN_CHANGES ? (size_t)decoder->left : RUN_CHANGES;
+	decoder->left -= decoder->run_count;
+	if (zstd_reader_take(decoder->frame, decoder->run_positions, decoder->run_count * POSITION_BYTES, err) != 0)
+		return -1;
+	return zstd_reader_take(decoder->frame_values, decoder->run_values, decoder->run_count, err);
+}
+
+/* Takes the changes below `end`. */
+static int overwrite(struct entry_decoder *const decoder, const uint64_t start, const uint64_t end, struct error *const err)
+{
+	while (decoder->run_at < decoder->run_count || decoder->left > 0) {
+		if (decoder->run_at == decoder->run_count && fill_run(decoder, err) != 0)
+			return -1;
+		const uint64_t position = load32(decoder->run_positions + POSITION_BYTES * decoder->run_at);
+		if (position < decoder->follow || position >= decoder->tensor->bytes)
+			return error_set(err, ERROR_INVALID, "a position is not above the one before it, or beyond the tensor");
+		if (position >= end)
+			return 0;
+		decoder->into[position - start] = decoder->run_values[decoder->run_at++];
+		decoder->follow = position + 1;
+	}
+	return 0;
+}
+
+int entry_overwrite_next(struct entry_decoder *const decoder, const struct span base, struct span *const out, struct error *const err)
+{
+	const uint64_t start = decoder->block * decoder->block_bytes;
+	memcpy(decoder->into, base.data, base.len);
+	if (overwrite(decoder, start, start + base.len, err) != 0)
+		return -1;
+	if (is_last(decoder) && zstd_reader_end(decoder->frame_values, err) != 0)
+		return -1;
+	*out = span_of(decoder->into, base.len);
+	return prove(decoder, *out, err);
+}

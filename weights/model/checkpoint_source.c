@@ -1,0 +1,74 @@
+#include "weights/model/checkpoint_source.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+struct checkpoint_source {
+	struct tensor_source source;
+	const struct checkpoint *checkpoint;
+};
+struct checkpoint_cursor {
+	struct tensor_cursor cursor;
+	struct span tensor;
+	uint64_t at;
+	uint64_t block_bytes;
+};
+
+static int seek(struct tensor_cursor *const cursor, const size_t tensor, const uint64_t block, struct error *const err)
+{
+	struct checkpoint_cursor *const self = (struct checkpoint_cursor *)cursor;
+	const struct checkpoint_source *const source = (const struct checkpoint_source *)cursor->source;
+	(void)err;
+	self->tensor = checkpoint_tensor(source->checkpoint, tensor);
+	self->block_bytes = tensor_source_block_bytes(cursor->source, tensor);
+	self->at = block * self->block_bytes;
+	return 0;
+}
+
+static struct tensor_cursor *open_cursor(struct tensor_source *const source, const size_t tensor, struct error *const err)
+{
+	struct checkpoint_cursor *const cursor = memory_new(sizeof(*cursor));
+	cursor->cursor.source = source;
+	(void)seek(&cursor->cursor, tensor, 0, err);
+	return &cursor->cursor;
+}
+
+static int next(struct tensor_cursor *const cursor, struct span *const out, struct error *const err)
+{
+	struct checkpoint_cursor *const self = (struct checkpoint_cursor *)cursor;
+	(void)err;
+	if (self->at >= self->tensor.len)
+		return 0;
+	*out = span_slice(self->tensor, (size_t)self->at, (size_t)self->block_bytes);
+	self->at += self->block_bytes;
+	return 1;
+}
+
+static void close_cursor(struct tensor_cursor *const cursor)
+{
+	free(cursor);
+}
+
+static void free_source(struct tensor_source *const source)
+{
+	free(source);
+}
+
+static bool splits(const struct tensor_source *const source, const size_t tensor)
+{
+	(void)source;
+	(void)tensor;
+	return true;
+}
+
+struct tensor_source *checkpoint_source_new(const struct checkpoint *const checkpoint)
+{
+	static const struct tensor_source_ops ops = {
+		.open = open_cursor, .next = next, .close_cursor = close_cursor, .free = free_source, .seek = seek, .splits = splits,
+	};
+	struct checkpoint_source *const source = memory_new(sizeof(*source));
+	source->source = (struct tensor_source){.ops = &ops, .schema = checkpoint_schema(checkpoint)};
+	source->checkpoint = checkpoint;
+	return &source->source;
+}

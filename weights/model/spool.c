@@ -1,0 +1,105 @@
+#include "weights/model/spool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/thread/lock.h"
+
+/* What a stream holds in memory before it goes to its file. */
+enum { HELD_BYTES = 4 << 20 };
+
+struct stream {
+	uint8_t *held;    /* made at the first byte */
+	size_t held_len;
+	uint64_t written; /* in the file, in front of what is held */
+	int fd;           /* -1: no file yet */
+};
+
+struct spool {
+	struct staging *staging;
+	const struct file_ops *ops;
+	struct stream *streams;
+	size_t count;
+	struct lock lock; /* of the staging */
+};
+
+struct spool *spool_new(struct staging *const staging, const struct file_ops *const ops, const size_t streams)
+{
+	struct spool *const spool = memory_new(sizeof(*spool));
+	spool->staging = staging;
+	spool->ops = ops;
+	spool->streams = memory_new_array(streams, sizeof(spool->streams[0]));
+	spool->count = streams;
+	for (size_t i = 0; i < streams; i++)
+		spool->streams[i].fd = -1;
+	lock_init(&spool->lock, LOCK_TENSOR_PASS);
+	return spool;
+}
+
+void spool_free(struct spool *const spool)
+{
+	if (spool == NULL)
+		return;
+	for (size_t i = 0; i < spool->count; i++)
+		free(spool->streams[i].held);
+	lock_release(&spool->lock);
+	free(spool->streams);
+	free(spool);
+}
+
+uint64_t spool_end(const struct spool *const spool, const size_t stream)
+{
+	return spool->streams[stream].written + spool->streams[stream].held_len;
+}
+
+static int flush(struct spool *const spool, struct stream *const stream, struct error *const err)
+{
+	if (stream->fd < 0) {
+		lock_enter(&spool->lock);
+		stream->fd = staging_scratch(spool->staging, err);
+		lock_leave(&spool->lock);
+	}
+	if (stream->fd < 0)
+		return -1;
+	if (file_write_at(spool->ops, stream->fd, span_of(stream->held, stream->held_len), (off_t)stream->written, "a scratch file", err) != 0)
+		return -1;
+	stream->written += stream->held_len;
+	stream->held_len = 0;
+	return 0;
+}
+
+int spool_add(struct spool *const spool, const size_t number, const struct span bytes, struct error *const err)
+{
+	struct stream *const stream = &spool->streams[number];
+	if (stream->held == NULL)
+		stream->held = memory_new(HELD_BYTES);
+	for (size_t at = 0; at < bytes.len;) {
+		if (stream->held_len == HELD_BYTES && flush(spool, stream, err) != 0)
+			return -1;
+		const struct span piece = span_slice(bytes, at, HELD_BYTES - stream->held_len);
+		memcpy(stream->held + stream->held_len, piece.data, piece.len);
+		stream->held_len += piece.len;
+		at += piece.len;
+	}
+	return 0;
+}
+
+int spool_read(const struct spool *const spool, const size_t number, const uint64_t at, uint8_t *const into, const size_t len,
+	struct error *const err)
+{
+	const struct stream *const stream = &spool->streams[number];
+	ASSERT(at + len <= spool_end(spool, number));
+	const size_t filed = at >= stream->written ? 0 : stream->written - at < len ? (size_t)(stream->written - at) : len;
+	if (filed > 0 && file_read_at(spool->ops, stream->fd, into, filed, (off_t)at, "a scratch file", err) != 0)
+		return -1;
+	if (filed < len)
+		memcpy(into + filed, stream->held + (at + filed - stream->written), len - filed);
+	return 0;
+}
+
+void spool_rewind(struct spool *const spool, const size_t number)
+{
+	spool->streams[number].written = 0;
+	spool->streams[number].held_len = 0;
+}
